@@ -1,0 +1,84 @@
+-- The five roles of the service. Roles belong to the cluster, not to one database, so no migration makes them.
+-- Run by an administrator (superuser, or CREATEROLE), as often as you like, before the first migration:
+--   psql -v ON_ERROR_STOP=1 -f db/roles.sql "$ROOT_DATABASE_URL"
+-- A second run changes nothing but what has drifted. Passwords are not set here; give the two logins theirs with
+--   \password tms_owner   and   \password tms_service
+do $$
+declare
+  v_wanted record;
+  v_found pg_catalog.pg_roles;
+  v_drift text;
+  v_member record;
+begin
+  perform pg_catalog.pg_advisory_xact_lock(8624367001);  -- two pipelines at once: one works, the other waits
+
+  for v_wanted in
+    select *
+    from (values
+      ('tms_owner', true, 'Owns the objects of the tenant management service; what migrations log in as'),
+      ('tms_service', true, 'The service''s login: may execute api functions and nothing else; member of nothing'),
+      ('tms_app', false, 'The application inside one tenant: every right it has is under row-level security'),
+      ('tms_registrar', false, 'Owns the few functions that must cross tenants; reaches app.tenants and app.users only'),
+      ('tms_auditor', false, 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
+    ) as wanted (name, can_login, purpose)
+  loop
+    if not exists (select from pg_catalog.pg_roles where rolname = v_wanted.name) then
+      execute format('create role %I noinherit', v_wanted.name);
+    end if;
+
+    -- Only what differs is altered: naming SUPERUSER or REPLICATION at all, even to switch it off, takes a superuser.
+    select * into strict v_found from pg_catalog.pg_roles where rolname = v_wanted.name;
+    v_drift := concat_ws(' ',
+      case when v_found.rolcanlogin <> v_wanted.can_login
+        then case when v_wanted.can_login then 'login' else 'nologin' end end,
+      case when v_found.rolinherit then 'noinherit' end,
+      case when v_found.rolsuper then 'nosuperuser' end,
+      case when v_found.rolcreatedb then 'nocreatedb' end,
+      case when v_found.rolcreaterole then 'nocreaterole' end,
+      case when v_found.rolreplication then 'noreplication' end,
+      case when v_found.rolbypassrls then 'nobypassrls' end);
+    if v_drift <> '' then
+      execute format('alter role %I %s', v_wanted.name, v_drift);
+    end if;
+    execute format('alter role %I reset all', v_wanted.name);
+    for v_member in
+      select d.datname
+      from pg_catalog.pg_db_role_setting s
+      join pg_catalog.pg_database d on d.oid = s.setdatabase
+      where s.setrole = v_found.oid
+    loop
+      execute format('alter role %I in database %I reset all', v_wanted.name, v_member.datname);
+    end loop;
+    execute format('comment on role %I is %L', v_wanted.name, v_wanted.purpose);
+  end loop;
+
+  -- None of the five is a member of anything, but for the owner's three below.
+  for v_member in
+    select g.rolname as granted, m.rolname as member
+    from pg_catalog.pg_auth_members a
+    join pg_catalog.pg_roles g on g.oid = a.roleid
+    join pg_catalog.pg_roles m on m.oid = a.member
+    where m.rolname in ('tms_owner', 'tms_service', 'tms_app', 'tms_registrar', 'tms_auditor')
+      and not (m.rolname = 'tms_owner' and g.rolname in ('tms_app', 'tms_registrar', 'tms_auditor'))
+  loop
+    execute format('revoke %I from %I', v_member.granted, v_member.member);
+  end loop;
+
+  -- The owner may become these while it migrates (to give them functions), and has none of their rights before
+  -- it says so: NOINHERIT. Since Postgres 16 the grant carries that property itself.
+  for v_member in select unnest(array['tms_app', 'tms_registrar', 'tms_auditor']) as granted
+  loop
+    execute format('grant %I to tms_owner', v_member.granted);
+    if current_setting('server_version_num')::int >= 160000 then
+      execute format('grant %I to tms_owner with inherit false, set true', v_member.granted);
+    end if;
+  end loop;
+
+  -- A request is short. What hangs longer is ended by the server, whatever the client does. Small calls gain nothing from jit.
+  alter role tms_service set statement_timeout = '30s';
+  alter role tms_service set lock_timeout = '10s';
+  alter role tms_service set idle_in_transaction_session_timeout = '30s';
+  alter role tms_service set search_path = pg_catalog, pg_temp;
+  alter role tms_service set jit = off;
+end
+$$;
