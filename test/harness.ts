@@ -3,8 +3,6 @@ import { randomBytes } from "node:crypto";
 import type { FastifyInstance, InjectOptions } from "fastify";
 import { type JWTPayload, SignJWT } from "jose";
 import postgres from "postgres";
-import { buildApp } from "../src/app.ts";
-import { loadConfig } from "../src/config.ts";
 
 const server = JSON.parse(process.env.TMS_TEST_DATABASE ?? "null") as {
   root: string;
@@ -121,6 +119,11 @@ export interface Service {
 
 /** The service on a test database, not listening. Multi-tenant mode and debug logging are on unless `env` says otherwise. */
 export async function createService(database: Database, env: Record<string, string> = {}): Promise<Service> {
+  // Loaded here: most database tests need none of it.
+  const [{ buildApp }, { loadConfig }] = await Promise.all([
+    import("../src/app.ts"),
+    import("../src/config.ts"),
+  ]);
   const { config } = loadConfig({
     SERVICE_DATABASE_URL: database.urls.service,
     SERVICE_JWT_SECRET: TEST_SECRET,
