@@ -1,0 +1,16 @@
+import { domainToASCII } from "node:url";
+
+/** Characters that a URL parser gives a meaning of its own: `domainToASCII("acme.com/x")` is `acme.com`. */
+const NOT_IN_A_DOMAIN = /[\s/\\?#@:%[\]]/;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** A domain as DNS writes it (IDNA, lower case, no trailing dot), or null when it is not one of two labels or more. */
+export function asciiDomain(text: string): string | null {
+  if (text.length > 254 || NOT_IN_A_DOMAIN.test(text)) return null;
+  const domain = domainToASCII(text).replace(/\.$/, "");
+  const labels = domain.split(".");
+  const isIp = /^\d+$/.test(labels.at(-1)!);
+  return domain.length <= 253 && labels.length > 1 && !isIp && labels.every(label => LABEL.test(label))
+    ? domain
+    : null;
+}

@@ -1,0 +1,155 @@
+import { createRequire } from "node:module";
+import { domainToUnicode } from "node:url";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import { parse } from "tldts";
+import { type Claims, claimValue } from "./auth.ts";
+import type { Config } from "./config.ts";
+import { asciiDomain } from "./domain.ts";
+import { Problem } from "./errors.ts";
+
+export type TenantSource =
+  | "configured_claim"
+  | "tenant"
+  | "organization"
+  | "namespace"
+  | "email"
+  | "header"
+  | "single_tenant";
+
+export interface Resolved {
+  readonly slug: string;
+  readonly source: TenantSource;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What the request names; whether the caller belongs there is the database's to say. null: the default tenant. */
+    tenant: { readonly slug: string | null; readonly source: TenantSource };
+  }
+}
+
+const SLUG = /^[a-z0-9-]{1,255}$/;
+
+/** In order of precedence. */
+const CLAIMS = [
+  ["org", "organization"],
+  ["organization", "organization"],
+  ["org_slug", "organization"],
+  ["org_name", "organization"],
+  ["namespace", "namespace"],
+  ["group", "namespace"],
+  ["team", "namespace"],
+  ["workspace", "namespace"],
+] as const;
+
+/** Mailboxes and default mail domains that strangers share, and that the package does not list. */
+const ALSO_SHARED =
+  "fastmail.com tutanota.com tutanota.de tutamail.com tuta.com tuta.io keemail.me duck.com posteo.de posteo.net " +
+  "startmail.com disroot.org riseup.net gmx.ch sohu.com 139.com 189.cn zoho.eu zohomail.com mozmail.com onmicrosoft.com";
+const SHARED = new Set([
+  ...(createRequire(import.meta.url)("email-providers/all.json") as string[]).map(domain =>
+    asciiDomain(domain),
+  ),
+  ...ALSO_SHARED.split(" "),
+]);
+
+/** `Müller & Söhne` is `muller-sohne`. Empty when nothing of the text can stand in a slug. */
+export function slugify(text: string): string {
+  const plain = text
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase();
+  const hyphened = plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, "");
+  return hyphened.slice(0, 255).replace(/-$/, "");
+}
+
+const filled = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+/** The text of a claim that counts: a non-empty string, or an object's `slug`, else `id`, else `name`. */
+function named(value: unknown): string | undefined {
+  if (filled(value)) return value;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const { slug, id, name } = value as Claims;
+  return [slug, id, name].find(filled);
+}
+
+/** The label that an organization registered its domain under: `ann@mail.acme.co.uk` gives `acme`. */
+function fromEmail({ email, email_verified: verified }: Claims): string {
+  // Some providers send their booleans as strings.
+  if (!filled(email) || verified === false || verified === "false") return "";
+  const [, host, ...more] = email.split("@", 3);
+  const domain = host && more.length === 0 ? asciiDomain(host) : null;
+  if (!domain) return "";
+  // Private suffixes too: whoever has a page at github.io does not share a tenant with all the others there.
+  const options = { allowPrivateDomains: true, extractHostname: false };
+  const { domain: registrable, domainWithoutSuffix: label } = parse(domain, options);
+  if (!registrable || !label || SHARED.has(domain) || SHARED.has(registrable)) return "";
+  return slugify(domainToUnicode(label));
+}
+
+function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | undefined {
+  if (tenantClaim !== null && tenantClaim !== "tenant") {
+    const slug = slugify(named(claimValue(claims, tenantClaim)) ?? "");
+    if (slug) return { slug, source: "configured_claim" };
+  }
+  const tenant = named(claims.tenant);
+  if (tenant !== undefined) {
+    // A slug that no tenant can have has no members: the same answer as for one that has others.
+    if (!SLUG.test(tenant)) throw new Problem(403, "Access denied", "User does not belong to tenant");
+    return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
+  }
+  for (const [name, source] of CLAIMS) {
+    const slug = slugify(named(claims[name]) ?? "");
+    if (slug) return { slug, source };
+  }
+  const slug = fromEmail(claims);
+  return slug ? { slug, source: "email" } : undefined;
+}
+
+/**
+ * The tenant that a request names, in multi-tenant mode. Claims win over the header, whose format is checked first.
+ * @throws Problem 400 (header missing where needed, or malformed), 403 (a `tenant` claim that is no slug)
+ */
+export function resolveTenant(
+  claims: Claims,
+  header: string | string[] | undefined,
+  tenantClaim: string | null,
+): Resolved {
+  const named = Array.isArray(header) ? header.join(", ") : header;
+  if (named !== undefined && (Array.isArray(header) || !SLUG.test(named))) {
+    const detail =
+      "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them";
+    throw new Problem(400, "Invalid X-Tenant header format", detail, { provided_tenant: named });
+  }
+  const found = fromClaims(claims, tenantClaim) ?? (named && { slug: named, source: "header" as const });
+  if (found) return found;
+  const detail = "The X-Tenant header is required in multi-tenant mode for this endpoint";
+  throw new Problem(400, "Missing X-Tenant header", detail, { multi_tenant_mode: true });
+}
+
+const SINGLE = Object.freeze({ slug: null, source: "single_tenant" as const });
+
+/** Sets `request.tenant`. Registered after `auth`, whose claims it reads. */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    app.decorateRequest("tenant", null as unknown as Resolved);
+    app.addHook("onRequest", (request, _reply, done) => {
+      if (!config.multiTenantMode) {
+        request.tenant = SINGLE;
+        done();
+        return;
+      }
+      const header = request.headers["x-tenant"];
+      const found = resolveTenant(request.identity.claims, header, config.jwt.tenantClaim);
+      if (header !== undefined && header !== found.slug)
+        request.log.debug(
+          { tenant_slug: found.slug, header, source: found.source },
+          "the token's tenant wins over X-Tenant",
+        );
+      request.tenant = found;
+      done();
+    });
+  },
+  { name: "tenant", fastify: "5.x", dependencies: ["auth"] },
+);

@@ -1,0 +1,252 @@
+import { createPublicKey } from "node:crypto";
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { asciiDomain } from "./domain.ts";
+
+const FLAGS = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+export const HS = ["HS256", "HS384", "HS512"];
+const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
+const CURVES: Record<string, string> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
+export const ASYMMETRIC = [...RSA, ...Object.values(CURVES), "EdDSA"];
+
+const list = (text: string) => text.split(",").flatMap(item => item.trim() || []);
+const oneOf = (values: readonly string[], text: string) => (values.includes(text) ? text : undefined);
+const shorter = (text: string) => (Array.from(text).length <= 255 && text.isWellFormed() ? text : undefined);
+
+function number(text: string, pattern: RegExp, min: number, max: number): number | undefined {
+  const value = pattern.test(text) ? Number(text) : Number.NaN;
+  return value >= min && value <= max ? value : undefined;
+}
+
+function url(text: string, protocols: readonly string[]): URL | undefined {
+  const parsed = URL.canParse(text) ? new URL(text) : undefined;
+  return parsed && protocols.includes(parsed.protocol) ? parsed : undefined;
+}
+
+function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined {
+  const parsed = url(text, protocols);
+  return parsed && !parsed.username && !parsed.password && !parsed.hash ? parsed : undefined;
+}
+
+function publicKey(text: string): { pem: string; algorithms: string[] } | undefined {
+  const pem = text.replaceAll("\\n", "\n");
+  // createPublicKey would derive the public half of a private key, which has no business in this variable.
+  if (!pem.includes("-----BEGIN ") || pem.includes("PRIVATE KEY")) return undefined;
+  try {
+    const key = createPublicKey(pem);
+    const { modulusLength = 0, namedCurve = "" } = key.asymmetricKeyDetails ?? {};
+    const curve = CURVES[namedCurve];
+    const algorithms =
+      (key.asymmetricKeyType === "rsa" && modulusLength >= 2048 && RSA) ||
+      (key.asymmetricKeyType === "ed25519" && ["EdDSA"]) ||
+      (curve !== undefined && [curve]);
+    if (!algorithms) return undefined;
+    return { pem: key.export({ type: "spki", format: "pem" }).toString(), algorithms };
+  } catch {
+    return undefined;
+  }
+}
+
+function domains(text: string): string[] | undefined {
+  const found = list(text).map(asciiDomain);
+  return found.length > 0 && found.every(domain => domain !== null) ? [...new Set(found)] : undefined;
+}
+
+/** What a value may be: `parse` answers undefined for a value that is not `expects`. */
+export const KINDS = {
+  flag: {
+    expects: "true, false, 1 or 0",
+    parse: (text: string) => FLAGS.get(text.toLowerCase()),
+  },
+  host: {
+    expects: "a host name or an IP address, without a port",
+    parse: (text: string) => (isIP(text) || /^[a-z0-9._-]{1,253}$/i.test(text) ? text : undefined),
+  },
+  port: { expects: "a port number, 0 to 65535", parse: (text: string) => number(text, /^\d+$/, 0, 65_535) },
+  count: {
+    expects: "a whole number, 1 to 2147483647",
+    parse: (text: string) => number(text, /^\d+$/, 1, 2_147_483_647),
+  },
+  seconds: {
+    expects: "seconds, more than 0 and at most 3600",
+    parse: (text: string) => number(text, /^\d+(\.\d+)?$/, 0.001, 3600),
+  },
+  path: { expects: "a folder", parse: (text: string) => resolve(text) },
+  database: {
+    expects: "an address like postgres://user:password@host:5432/database",
+    parse: (text: string) => (url(text, ["postgres:", "postgresql:"]) ? text : undefined),
+  },
+  secret: {
+    expects: "a secret of 32 bytes or more, not a key in PEM or JWK",
+    parse: (text: string) =>
+      Buffer.byteLength(text) >= 32 && !/-----BEGIN |"kty"/.test(text) ? text : undefined,
+  },
+  publicKey: {
+    expects: "a public key in PEM: RSA of 2048 bits or more, EC P-256, P-384 or P-521, or Ed25519",
+    parse: publicKey,
+  },
+  jwks: {
+    expects: "an https address, or http on this machine only",
+    parse: (text: string) => {
+      const parsed = webUrl(text);
+      const local = parsed && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parsed.hostname);
+      return parsed && (local || parsed.protocol === "https:") ? parsed.href : undefined;
+    },
+  },
+  algorithms: {
+    expects: `a comma-separated list out of ${[...HS, ...ASYMMETRIC].join(", ")}`,
+    parse: (text: string) => {
+      const names = [...new Set(list(text))];
+      return names.length > 0 && names.every(name => [...HS, ...ASYMMETRIC].includes(name))
+        ? names
+        : undefined;
+    },
+  },
+  list: {
+    expects: "a comma-separated list",
+    parse: (text: string) => (list(text).length > 0 ? list(text) : undefined),
+  },
+  domains: { expects: "a comma-separated list of domains like acme.com", parse: domains },
+  name: { expects: "1 to 255 characters", parse: (text: string) => shorter(text.normalize("NFC")) },
+  text: { expects: "1 to 255 characters", parse: shorter },
+  slug: {
+    expects: "1 to 255 lowercase letters, digits and hyphens",
+    parse: (text: string) => (/^[a-z0-9-]{1,255}$/.test(text) ? text : undefined),
+  },
+  webAddress: {
+    expects: "an http or https address without a query",
+    parse: (text: string) => {
+      const parsed = webUrl(text);
+      return parsed && !parsed.search ? parsed.href.replace(/[?#/]+$/, "") : undefined;
+    },
+  },
+  level: {
+    expects: "trace, debug, info, warn, error, fatal or silent",
+    parse: (text: string) =>
+      oneOf(["trace", "debug", "info", "warn", "error", "fatal", "silent"], text.toLowerCase()),
+  },
+} satisfies Record<string, { expects: string; parse: (text: string) => unknown }>;
+
+export interface Variable {
+  kind: keyof typeof KINDS;
+  /** Read like a value that was given. */
+  default?: string;
+  /** What stands in the documents when there is no such default. */
+  unset?: string;
+  meaning: string;
+}
+
+export const TABLE = {
+  SERVICE_HOST: { kind: "host", default: "127.0.0.1", meaning: "Address to listen on" },
+  SERVICE_PORT: { kind: "port", default: "3000", meaning: "Port to listen on; 0 takes a free one" },
+  SERVICE_MULTI_TENANT_MODE: { kind: "flag", default: "false", meaning: "Enables multi-tenant support" },
+  SERVICE_DATABASE_URL: {
+    kind: "database",
+    unset: "embedded",
+    meaning: "The service's login (role `tms_service`); without it the embedded Postgres is used",
+  },
+  SERVICE_DATABASE_READ_URL: { kind: "database", meaning: "A read replica for requests that only read" },
+  DATABASE_URL: {
+    kind: "database",
+    unset: "embedded",
+    meaning: "Migrations: the owner's login (role `tms_owner`)",
+  },
+  ROOT_DATABASE_URL: {
+    kind: "database",
+    unset: "embedded",
+    meaning: "Migrations: the administrator's login",
+  },
+  SHADOW_DATABASE_URL: { kind: "database", unset: "embedded", meaning: "Migrations: the shadow database" },
+  SERVICE_DATA_DIR: {
+    kind: "path",
+    unset: "`.data` in the project root",
+    meaning: "Where the embedded Postgres keeps its files",
+  },
+  SERVICE_JWT_SECRET: {
+    kind: "secret",
+    unset: "made once for the embedded database",
+    meaning: "Shared secret of the tokens, 32 bytes or more. Exactly one of secret, public key and key set",
+  },
+  SERVICE_JWT_PUBLIC_KEY: {
+    kind: "publicKey",
+    meaning: "Public key of the tokens in PEM (line ends may be written as `\\n`): RSA, EC or Ed25519",
+  },
+  SERVICE_JWT_JWKS_URL: { kind: "jwks", meaning: "Address of the key set (JWKS) of the tokens" },
+  SERVICE_JWT_ALGORITHMS: {
+    kind: "algorithms",
+    unset: "by key: HS256; RS256, ES256, ES384, ES512 or EdDSA; every asymmetric one of a key set",
+    meaning: "Comma-separated signature algorithms that are accepted; each must fit the key",
+  },
+  SERVICE_JWT_ISSUER: { kind: "text", meaning: "The `iss` that a token must show" },
+  SERVICE_JWT_AUDIENCE: { kind: "list", meaning: "Comma-separated: a token's `aud` must name one of them" },
+  SERVICE_JWT_TENANT_CLAIM: {
+    kind: "text",
+    meaning: "Name of a custom token claim that holds the tenant; a dotted path reaches inside an object",
+  },
+  SERVICE_OPERATOR_CLAIM: {
+    kind: "text",
+    default: "roles",
+    meaning: "Token claim that lists the caller's roles",
+  },
+  SERVICE_OPERATOR_ROLE: {
+    kind: "text",
+    default: "tenant-operator",
+    meaning: "Role that may use the setup endpoints",
+  },
+  SERVICE_DEFAULT_TENANT_SLUG: { kind: "slug", default: "default", meaning: "Slug of the default tenant" },
+  SERVICE_DEFAULT_TENANT_NAME: {
+    kind: "name",
+    default: "Default Tenant",
+    meaning: "Name of the default tenant",
+  },
+  SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: {
+    kind: "flag",
+    default: "false",
+    meaning: "Whether new tenants need an operator's approval",
+  },
+  SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: {
+    kind: "domains",
+    unset: "every domain",
+    meaning: "Comma-separated e-mail domains that may register",
+  },
+  SERVICE_MAX_TENANTS_PER_USER: {
+    kind: "count",
+    unset: "unlimited",
+    meaning: "How many tenants one user may own",
+  },
+  SERVICE_FRONTEND_BASE_URL: { kind: "webAddress", meaning: "Base address used to build `dashboard_url`" },
+  SERVICE_DEBUG: {
+    kind: "flag",
+    default: "false",
+    meaning: "Debug logging, unless `SERVICE_LOG_LEVEL` names another level",
+  },
+  SERVICE_LOG_LEVEL: {
+    kind: "level",
+    unset: "`info`",
+    meaning: "trace, debug, info, warn, error, fatal or silent",
+  },
+  SERVICE_SHUTDOWN_TIMEOUT: {
+    kind: "seconds",
+    default: "10",
+    meaning: "Seconds that open requests get to end when the service stops",
+  },
+} satisfies Record<string, Variable>;
+
+export type Name = keyof typeof TABLE;
+export type Value<N extends Name> = NonNullable<
+  ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>
+>;
+
+/** The variables as the documents print them, in reading order. */
+export const VARIABLES = Object.entries<Variable>(TABLE).map(
+  ([name, { default: value, unset, meaning }]) => ({
+    name,
+    default: value === undefined ? (unset ?? "none") : `\`${value}\``,
+    meaning,
+  }),
+);
