@@ -13,6 +13,8 @@ export interface Config {
   /** null: the embedded Postgres. */
   databaseUrl: string | null;
   databaseReadUrl: string | null;
+  databasePoolSize: number;
+  prepareStatements: boolean;
   multiTenantMode: boolean;
   /** At most one key is set; none when the embedded database is to supply a secret. `publicKey` is SPKI PEM. */
   jwt: {
@@ -119,6 +121,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     dataDir: read("SERVICE_DATA_DIR") ?? fileURLToPath(new URL("../.data", import.meta.url)),
     databaseUrl: read("SERVICE_DATABASE_URL"),
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
+    databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,
+    prepareStatements: read("SERVICE_DATABASE_PREPARED")!,
     multiTenantMode: read("SERVICE_MULTI_TENANT_MODE")!,
     jwt: {
       secret: read("SERVICE_JWT_SECRET"),

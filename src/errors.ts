@@ -1,7 +1,11 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import type { Socket } from "node:net";
+import type { FastifyReply, FastifyRequest } from "fastify";
 
 /** A refusal the client is meant to read: the HTTP status, the spec's `error` title, and a `detail` sentence. */
 export class Problem extends Error {
+  /** Why, in one word for logs and metrics; never sent. */
+  reason?: string;
+
   constructor(
     readonly status: number,
     readonly error: string,
@@ -53,7 +57,8 @@ export const BY_STATUS: Record<number, Titled> = {
   503: [503, "Service unavailable", "The service is overloaded or stopping; send the request again"],
 };
 
-const problem = ([status, error, detail]: Titled, extra?: Record<string, unknown>) => new Problem(status, error, detail, extra);
+const problem = ([status, error, detail]: Titled, extra?: Record<string, unknown>) =>
+  new Problem(status, error, detail, extra);
 
 interface DatabaseError {
   code: string;
@@ -63,14 +68,22 @@ interface DatabaseError {
   constraint?: string;
 }
 
+function because(problem: Problem, reason?: string): Problem {
+  if (reason) problem.reason = reason;
+  return problem;
+}
+
 function fromDatabase(error: DatabaseError): Problem | undefined {
   const own = /^TM(\d{3})$/.exec(error.code);
   if (own) {
     const extra = error.detail ? (JSON.parse(error.detail) as Record<string, unknown>) : {};
-    return new Problem(Number(own[1]), error.hint ?? "Error", error.message, extra);
+    return because(
+      new Problem(Number(own[1]), error.hint ?? "Error", error.message, extra),
+      error.constraint,
+    );
   }
   const named = error.constraint && BY_CONSTRAINT[error.constraint];
-  if (named) return problem(named);
+  if (named) return because(problem(named), error.constraint);
   const known = [error.code, error.code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
   return known && problem(known);
 }
@@ -79,7 +92,11 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
 export function toProblem(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (typeof error !== "object" || error === null) return undefined;
-  const { code, message = "", statusCode } = error as { code?: unknown; message?: string; statusCode?: number };
+  const {
+    code,
+    message = "",
+    statusCode,
+  } = error as { code?: unknown; message?: string; statusCode?: number };
   if (UNREACHABLE.test(typeof code === "string" ? code : "") || UNREACHABLE.test(message)) {
     return problem(BY_SQLSTATE["08"]!);
   }
@@ -87,22 +104,63 @@ export function toProblem(error: unknown): Problem | undefined {
   if (statusCode !== undefined && statusCode !== 500) {
     const known = BY_STATUS[statusCode];
     if (known) return problem(known);
-    if (statusCode >= 400 && statusCode < 500) return new Problem(statusCode, "Bad Request", "The request could not be understood");
+    if (statusCode >= 400 && statusCode < 500)
+      return new Problem(statusCode, "Bad Request", "The request could not be understood");
   }
   return undefined;
 }
 
-/** The one place that writes an error: body `{error, detail, …extra, request_id}`; causes go to the log alone. */
-export function sendError(error: FastifyError | unknown, request: FastifyRequest, reply: FastifyReply) {
+/**
+ * The one place that writes an error: `{error, detail, …extra}`; causes go to the log alone. A refusal is the same byte
+ * for byte whatever stands behind it, so the request's id is in a header, and in the body of our own faults only.
+ */
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const found = toProblem(error);
   if (!found) request.log.error({ err: error }, "unexpected fault");
-  else if (found.status >= 500) request.log.warn({ err: error }, "request refused: a dependency is unavailable");
-  const { status, error: title, message, extra, headers } =
-    found ?? new Problem(500, "Internal error", "Something went wrong on our side; the request id finds it in the log");
-  if (status === 503) reply.header("retry-after", headers["retry-after"] ?? "1");
+  else if (found.status >= 500) request.log.warn({ err: error }, "a dependency is unavailable");
+  else
+    request.log.debug(
+      { reason: found.reason, status: found.status, detail: found.message },
+      "request refused",
+    );
+  const { status, error: title, message, extra, headers } = found ?? INTERNAL;
+  const body = { error: title, detail: message, ...extra, ...(status >= 500 && { request_id: request.id }) };
+  if (status === 503) reply.header("retry-after", "1");
   return reply
     .code(status)
-    .headers(headers)
-    .type("application/json; charset=utf-8")
-    .send(JSON.stringify({ error: title, detail: message, ...extra, request_id: request.id }));
+    .headers({ ...headers, "x-request-id": request.id })
+    .header("content-type", "application/json; charset=utf-8")
+    .header("cache-control", "no-store")
+    .header("x-content-type-options", "nosniff")
+    .send(JSON.stringify(body));
+}
+
+const INTERNAL = new Problem(
+  500,
+  "Internal error",
+  "Something went wrong on our side; the request id finds it in the log",
+);
+
+/** What the router refuses before any handler (bad escapes, overlong parts): the same body as everything else. */
+export function frameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  sendError(error, request, reply);
+}
+
+const STATUS_TEXT: Record<number, string> = {
+  400: "Bad Request",
+  408: "Request Timeout",
+  431: "Request Header Fields Too Large",
+};
+const BY_PARSER: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
+
+/** What is not even HTTP: there is no request yet, so the answer is written to the socket. */
+export function malformedRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  const status = BY_PARSER[error.code ?? ""] ?? 400;
+  const [, title, detail] = BY_STATUS[status]!;
+  const body = JSON.stringify({ error: title, detail });
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_TEXT[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
 }

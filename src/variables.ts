@@ -150,6 +150,16 @@ export const TABLE = {
     unset: "embedded",
     meaning: "The service's login (role `tms_service`); without it the embedded Postgres is used",
   },
+  SERVICE_DATABASE_POOL_SIZE: {
+    kind: "count",
+    default: "10",
+    meaning: "Database connections of one instance, at most",
+  },
+  SERVICE_DATABASE_PREPARED: {
+    kind: "flag",
+    default: "true",
+    meaning: "Named prepared statements; false behind a pooler that cannot keep them",
+  },
   SERVICE_DATABASE_READ_URL: { kind: "database", meaning: "A read replica for requests that only read" },
   DATABASE_URL: {
     kind: "database",

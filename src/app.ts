@@ -1,0 +1,49 @@
+import Fastify, { type FastifyInstance } from "fastify";
+import auth from "./auth.ts";
+import body from "./body.ts";
+import type { Config } from "./config.ts";
+import database from "./database.ts";
+import { frameworkError, sendError } from "./errors.ts";
+import { httpOptions } from "./http.ts";
+import methods from "./methods.ts";
+import rateLimit from "./rate-limit.ts";
+import boards from "./routes/boards.ts";
+import graphql from "./routes/graphql.ts";
+import health from "./routes/health.ts";
+import members from "./routes/members.ts";
+import setup from "./routes/setup.ts";
+import tenants from "./routes/tenants.ts";
+import startup from "./startup.ts";
+import tenant from "./tenant.ts";
+import validation from "./validation.ts";
+
+export interface AppOptions {
+  logStream?: { write(line: string): void };
+}
+
+/** The map of the service: what a request meets, in this order. */
+export async function buildApp(config: Config, options: AppOptions = {}): Promise<FastifyInstance> {
+  const app = Fastify({ ...httpOptions(config, options), frameworkErrors: frameworkError });
+  app.setErrorHandler(sendError);
+
+  await app.register(methods);
+  await app.register(body);
+  await app.register(validation);
+  await app.register(database, { config });
+  await app.register(startup, { config });
+  await app.register(health);
+
+  // Everything below needs a token, is counted, and needs a tenant: in this order.
+  await app.register(async api => {
+    await api.register(auth, { config });
+    await api.register(rateLimit);
+    await api.register(tenant, { config });
+    await api.register(setup, { prefix: "/api/setup", config });
+    await api.register(tenants, { prefix: "/api/tenants", config });
+    await api.register(members, { prefix: "/api/tenants/members" });
+    await api.register(boards, { prefix: "/api/boards" });
+    await api.register(graphql);
+  });
+  app.refuseOtherMethods();
+  return app;
+}

@@ -1,0 +1,90 @@
+import { isUtf8 } from "node:buffer";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import { Problem } from "./errors.ts";
+
+const MAX_DEPTH = 32;
+
+export interface FieldError {
+  field: string;
+  message: string;
+}
+
+export const invalid = (errors: FieldError[]) =>
+  new Problem(
+    422,
+    "Validation failed",
+    errors.map(({ field, message }) => `${field} ${message}`).join("; "),
+    { errors },
+  );
+
+/** Reads JSON bodies and refuses what Postgres or JSON could only hold by changing it. */
+export default fp(async (app: FastifyInstance) => {
+  app.removeContentTypeParser("text/plain");
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (_request: unknown, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined; // many clients send the header with a DELETE and no body
+      if (!isUtf8(bytes)) throw new Problem(400, "Bad Request", "The body is not valid UTF-8");
+      const text = bytes.toString("utf8");
+      let body: unknown;
+      try {
+        body = JSON.parse(text);
+      } catch {
+        throw new Problem(400, "Bad Request", "The body is not valid JSON");
+      }
+      const fault = findFault(body, "") ?? findLossyNumber(text);
+      if (fault) throw invalid([fault]);
+      return body;
+    },
+  );
+});
+
+function findFault(value: unknown, path: string, depth = 0): FieldError | undefined {
+  const field = path || "body";
+  if (typeof value === "string") return textFault(value, field);
+  if (typeof value === "number")
+    return Number.isFinite(value) ? undefined : { field, message: "is a number out of range" };
+  if (typeof value !== "object" || value === null) return undefined;
+  if (depth === MAX_DEPTH)
+    return { field: path.split(".")[0]!, message: `is nested deeper than ${MAX_DEPTH} levels` };
+  for (const [key, inner] of Object.entries(value)) {
+    const found = textFault(key, field) ?? findFault(inner, path ? `${path}.${key}` : key, depth + 1);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export function textFault(text: string, field: string): FieldError | undefined {
+  if (text.includes("\0")) return { field, message: "contains a NUL character" };
+  if (!text.isWellFormed()) return { field, message: "contains half of a surrogate pair" };
+  return undefined;
+}
+
+const LITERALS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** JSON.parse rounds; a number that does not come back as it was sent would be stored changed. */
+function findLossyNumber(text: string): FieldError | undefined {
+  if (!/\d[\d.]{15}|\d[eE]/.test(text)) return undefined;
+  for (const [literal] of text.matchAll(LITERALS)) {
+    if (literal[0] !== '"' && canonical(literal) !== canonical(String(Number(literal)))) {
+      return {
+        field: "body",
+        message: `contains the number ${literal.slice(0, 40)}, which cannot be kept exactly`,
+      };
+    }
+  }
+  return undefined;
+}
+
+/** Sign, digits without leading and trailing zeros, and the power of ten: equal for equal decimals. */
+function canonical(literal: string): string {
+  const [, sign, whole, fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+  if (whole === undefined) return literal;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/0+$/, "");
+  if (!significant) return "0";
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
+}

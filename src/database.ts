@@ -1,0 +1,153 @@
+import postgres from "@fastify/postgres";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import pg from "pg";
+import type { Config } from "./config.ts";
+import { Problem, toProblem } from "./errors.ts";
+
+/** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
+export interface Row {
+  body: string;
+  etag?: string;
+  next_cursor?: string | null;
+  created?: boolean;
+  status?: string;
+}
+
+const JSON_OIDS = new Set<number>([pg.types.builtins.JSON, pg.types.builtins.JSONB]);
+const types = {
+  getTypeParser: ((oid: number, format?: "text") =>
+    JSON_OIDS.has(oid)
+      ? (text: string) => text
+      : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
+};
+
+/** The one door to the database. */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    await app.register(postgres, {
+      connectionString: config.databaseUrl!,
+      application_name: "tms",
+      max: config.databasePoolSize,
+      connectionTimeoutMillis: 3_000,
+      idleTimeoutMillis: 30_000,
+      maxLifetimeSeconds: 1_800,
+      types,
+    });
+    // Without a listener on the pool and one on each client, a connection that dies ends the process.
+    const lost = (err: Error) => app.log.warn({ err }, "database connection lost");
+    app.pg.pool.on("error", lost);
+    app.pg.pool.on("connect", client => client.on("error", lost));
+    app.decorate("prepareStatements", config.prepareStatements);
+  },
+  { name: "database" },
+);
+
+const statements = new Map<string, string>();
+function statement(name: string, parameters: number): string {
+  const key = `${name}/${parameters}`;
+  let text = statements.get(key);
+  if (!text) {
+    const list = Array.from({ length: parameters }, (_, i) => `$${i + 1}`).join(", ");
+    // The alias names the column of functions that return one value; others keep their own names after the first.
+    text = `select * from api.${name}(${list}) as f (body)`;
+    statements.set(key, text);
+  }
+  return text;
+}
+
+/** Calls an `api` function in a transaction of its own: one statement, one round trip. */
+export async function callFunction(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
+  const text = statement(name, values.length);
+  const { rows } = await app.pg.query<Row>(app.prepareStatements ? { name, text, values } : { text, values });
+  return rows[0]!;
+}
+
+/** Calls a function without the server's statement timeout: for work that is as long as a tenant is large. */
+async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
+  return app.pg.transact(async client => {
+    await client.query("set local statement_timeout = 0");
+    const { rows } = await client.query<Row>(statement(name, values.length), values);
+    return rows[0]!;
+  });
+}
+
+function asCaller(call: typeof callFunction) {
+  return async (request: FastifyRequest, name: string, ...values: unknown[]): Promise<Row> => {
+    const { identity, tenant } = request;
+    try {
+      const row = await call(
+        request.server,
+        name,
+        tenant.slug,
+        identity.provider,
+        identity.subject,
+        identity.email,
+        identity.name,
+        identity.operator ? null : request.server.operatorRole,
+        ...values,
+      );
+      logResolved(request);
+      return row;
+    } catch (error) {
+      const problem = toProblem(error);
+      // Refused for another reason: the tenant itself was resolved.
+      if (problem && problem.status < 500 && problem.reason !== "not_a_member") logResolved(request);
+      throw problem ?? error;
+    }
+  };
+}
+
+/** Calls an `api` function as the caller of a request, in the tenant of the request. */
+export const callAsCaller = asCaller(callFunction);
+export const callAsCallerPatiently = asCaller(callPatiently);
+
+function logResolved(request: FastifyRequest): void {
+  const { slug, source } = request.tenant;
+  request.log = request.log.child({ tenant_slug: slug ?? request.server.defaultTenantSlug });
+  request.log.info({ tenant_source: source }, "tenant resolved");
+}
+
+/** Sends what the database made, unparsed. Shared caches keep nothing; a client may keep it, and asks before it reuses it. */
+export function sendRow(reply: FastifyReply, row: Row, status = 200): FastifyReply {
+  if (row.etag) reply.header("etag", row.etag);
+  return reply
+    .code(status)
+    .header("content-type", "application/json; charset=utf-8")
+    .header("cache-control", "private, no-cache")
+    .header("x-content-type-options", "nosniff")
+    .send(row.body);
+}
+
+/** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
+export async function checkDatabase(app: FastifyInstance, schemaVersion: string | null): Promise<string[]> {
+  const { rows: login } = await app.pg
+    .query<{ fault: string }>("select * from api.get_login_faults() as f (fault)")
+    .catch(error => {
+      if (["3F000", "42883", "42501"].includes(error.code)) {
+        throw new Problem(
+          503,
+          "Service unavailable",
+          "The database holds no schema that this login may use: run npm run migrate",
+        );
+      }
+      throw error;
+    });
+  const { body: found } = await callFunction(app, "get_schema_version");
+  return [
+    ...login.map(({ fault }) => `The service's database login is not safe to use: ${fault}`),
+    ...(found === schemaVersion
+      ? []
+      : [
+          `The database schema is at ${found ?? "nothing committed"}, this release needs ${schemaVersion ?? "nothing committed"}: run npm run migrate`,
+        ]),
+  ];
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    prepareStatements: boolean;
+    operatorRole: string;
+    defaultTenantSlug: string;
+  }
+}

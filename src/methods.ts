@@ -1,0 +1,40 @@
+import type { FastifyInstance, HTTPMethods } from "fastify";
+import fp from "fastify-plugin";
+import { Problem, sendError } from "./errors.ts";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+
+/** 404 for what is not here, and 405 with `Allow` for what is here under another method. Registered before the routes. */
+export default fp(async (app: FastifyInstance) => {
+  const byUrl = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const methods = byUrl.get(url) ?? new Set();
+    for (const one of [method].flat()) methods.add(one);
+    byUrl.set(url, methods);
+  });
+  app.setNotFoundHandler((request, reply) =>
+    sendError(new Problem(404, "Not found", "There is nothing at this address"), request, reply),
+  );
+  app.decorate("refuseOtherMethods", () => {
+    for (const [url, methods] of [...byUrl]) {
+      const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
+      const allow = METHODS.filter(method => methods.has(method)).join(", ");
+      if (missing.length === 0 || url.includes("*")) continue;
+      app.route({
+        url,
+        method: missing,
+        schema: { hide: true } as object,
+        handler: () => {
+          throw new Problem(405, "Method not allowed", `This address takes ${allow}`, {}, { allow });
+        },
+      });
+    }
+  });
+});
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Called once, after the last route. */
+    refuseOtherMethods(): void;
+  }
+}

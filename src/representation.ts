@@ -1,0 +1,22 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Row, sendRow } from "./database.ts";
+
+/** A page of a list; where more follows, the `Link` header says where (RFC 8288). */
+export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row): FastifyReply {
+  if (row.next_cursor) {
+    const [path, query] = request.url.split("?", 2);
+    const parameters = new URLSearchParams(query);
+    parameters.set("cursor", row.next_cursor);
+    reply.header("link", `<${path}?${parameters}>; rel="next"`);
+  }
+  return sendRow(reply, row);
+}
+
+/** One spelling of a name: what looks equal is stored equal, and lengths count what is stored. */
+export async function normalizeNames({ body }: FastifyRequest): Promise<void> {
+  if (typeof body !== "object" || body === null) return;
+  const fields = body as Record<string, unknown>;
+  for (const field of ["name", "organization_name", "admin_name", "display_name"]) {
+    if (typeof fields[field] === "string") fields[field] = fields[field].normalize("NFC");
+  }
+}

@@ -1,0 +1,47 @@
+import type { FastifyInstance } from "fastify";
+import { callAsCaller, sendRow } from "../database.ts";
+import { normalizeNames, sendPage } from "../representation.ts";
+import { AddMember, ListPage, Member, MemberList, RemovedMember } from "../schemas/tenants.ts";
+
+/** Who belongs to the tenant of the request. */
+export default async function members(app: FastifyInstance): Promise<void> {
+  app.get<{ Querystring: ListPage }>(
+    "",
+    { schema: { querystring: ListPage, response: { 200: MemberList } } },
+    async (request, reply) =>
+      sendPage(
+        request,
+        reply,
+        await callAsCaller(request, "list_members", request.query.limit, request.query.cursor),
+      ),
+  );
+
+  app.post<{ Body: AddMember }>(
+    "",
+    { preValidation: normalizeNames, schema: { body: AddMember, response: { 201: Member } } },
+    async (request, reply) => {
+      const { auth_provider, auth_subject, email, display_name, role } = request.body;
+      const row = await callAsCaller(
+        request,
+        "add_member",
+        auth_provider,
+        auth_subject,
+        email,
+        display_name,
+        role,
+      );
+      const { user_id } = JSON.parse(row.body) as { user_id: string };
+      return sendRow(reply.header("location", `/api/tenants/members/${user_id}`), row, 201);
+    },
+  );
+
+  app.delete<{ Params: { user_id: string } }>(
+    "/:user_id",
+    { schema: { response: { 200: RemovedMember } } },
+    async (request, reply) =>
+      sendRow(
+        reply,
+        await callAsCaller(request, "remove_member", request.params.user_id.replaceAll("\0", "\uFFFD")),
+      ),
+  );
+}

@@ -1,0 +1,141 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { configurationAdvice } from "../advice.ts";
+import { invalid } from "../body.ts";
+import type { Config } from "../config.ts";
+import { callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
+import { normalizeNames, sendPage } from "../representation.ts";
+import {
+  CreatedTenant,
+  CreateTenant,
+  DeletedTenant,
+  ListTenants,
+  SetupStatus,
+  Tenant,
+  TenantList,
+  UpdateTenant,
+} from "../schemas/setup.ts";
+import { SCHEMA_VERSION } from "../startup.ts";
+
+type One = { Params: { tenant_id: string } };
+
+/** Tenant CRUD for operators (spec 4.1). */
+export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
+  const advice = configurationAdvice(config);
+
+  app.get(
+    "/status",
+    { config: { limit: "setup_read" }, schema: { response: { 200: SetupStatus } } },
+    async (request, reply) =>
+      sendRow(reply, await callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice)),
+  );
+
+  app.post<{ Body: CreateTenant }>(
+    "/tenant",
+    {
+      config: { limit: "setup_create" },
+      preValidation: normalizeNames,
+      schema: { body: CreateTenant, response: { 200: CreatedTenant, 201: CreatedTenant } },
+    },
+    async (request, reply) => {
+      const { name, slug, settings, include_sample_data } = request.body;
+      const mayBeDefault = !config.multiTenantMode && slug === config.defaultTenant.slug;
+      const key = idempotencyKey(request);
+      const json = settings && JSON.stringify(settings);
+      const row = await callAsCaller(
+        request,
+        "create_tenant",
+        name,
+        slug,
+        json,
+        include_sample_data,
+        mayBeDefault,
+        key,
+      );
+      if (!row.created) return sendRow(reply, row);
+      return sendRow(reply.header("location", locationOf(row.body)), row, 201);
+    },
+  );
+
+  app.get<{ Querystring: ListTenants }>(
+    "/tenants",
+    { config: { limit: "setup_read" }, schema: { querystring: ListTenants, response: { 200: TenantList } } },
+    async (request, reply) => {
+      const { limit, cursor, status, search } = request.query;
+      return sendPage(
+        request,
+        reply,
+        await callAsCaller(request, "list_tenants", limit, cursor, status, search),
+      );
+    },
+  );
+
+  app.get<One>(
+    "/tenant/:tenant_id",
+    { config: { limit: "setup_read" }, schema: { response: { 200: Tenant } } },
+    async (request, reply) => {
+      const row = await callAsCaller(request, "get_tenant", tenantId(request));
+      const known = request.headers["if-none-match"];
+      if (known && (tags(known, true).includes(row.etag!) || known.trim() === "*")) {
+        return reply.code(304).header("etag", row.etag).send();
+      }
+      return sendRow(reply, row);
+    },
+  );
+
+  app.put<One & { Body: UpdateTenant }>(
+    "/tenant/:tenant_id",
+    { preValidation: normalizeNames, schema: { body: UpdateTenant, response: { 200: Tenant } } },
+    async (request, reply) => {
+      const { name, slug, settings } = request.body;
+      const given = request.headers["if-match"];
+      const match = given === undefined ? null : given.trim() === "*" ? ["*"] : tags(given, false);
+      const json = settings && JSON.stringify(settings);
+      return sendRow(
+        reply,
+        await callAsCaller(request, "update_tenant", tenantId(request), name, slug, json, match),
+      );
+    },
+  );
+
+  app.delete<One>(
+    "/tenant/:tenant_id",
+    { config: { limit: "setup_delete" }, schema: { response: { 200: DeletedTenant } } },
+    async (request, reply) =>
+      sendRow(reply, await callAsCallerPatiently(request, "delete_tenant", tenantId(request))),
+  );
+
+  for (const move of ["approve", "suspend", "resume"] as const) {
+    app.post<One>(`/tenant/:tenant_id/${move}`, { schema: { response: { 200: Tenant } } }, (request, reply) =>
+      moveTenant(request, reply, `${move}_tenant`),
+    );
+  }
+  app.post<One>(
+    "/tenant/:tenant_id/reject",
+    { schema: { response: { 200: DeletedTenant } } },
+    (request, reply) => moveTenant(request, reply, "reject_tenant"),
+  );
+}
+
+async function moveTenant(request: FastifyRequest<One>, reply: FastifyReply, name: string) {
+  return sendRow(reply, await callAsCaller(request, name, tenantId(request)));
+}
+
+/** As it was sent, but for what the wire to Postgres cannot carry: that names no tenant either way. */
+const tenantId = ({ params }: FastifyRequest<One>) => params.tenant_id.replaceAll("\0", "\uFFFD");
+
+export const locationOf = (body: string) =>
+  `/api/setup/tenant/${(JSON.parse(body) as { tenant_id: string }).tenant_id}`;
+
+/** The entity tags of a list. Weak ones say only "about the same", which is enough to skip a body, not to change a row. */
+function tags(header: string, weakToo: boolean): string[] {
+  return [...header.matchAll(/(W\/)?("[^"]*")/g)]
+    .filter(([, weak]) => weakToo || !weak)
+    .map(([, , tag]) => tag!);
+}
+
+function idempotencyKey({ headers }: FastifyRequest): string | null {
+  const key = headers["idempotency-key"];
+  if (key === undefined) return null;
+  if (typeof key === "string" && /^[\x20-\x7e]{8,255}$/.test(key)) return key;
+  throw invalid([{ field: "Idempotency-Key", message: "must be 8 to 255 printable ASCII characters" }]);
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from "node:crypto";
+import type { FastifyInstance } from "fastify";
+import type { Config } from "../config.ts";
+import { callAsCaller, sendRow } from "../database.ts";
+import { asciiDomain } from "../domain.ts";
+import { normalizeNames } from "../representation.ts";
+import {
+  CurrentTenant,
+  MyTenants,
+  Register,
+  RegisteredTenant,
+  RegistrationStatus,
+} from "../schemas/tenants.ts";
+import { slugify } from "../tenant.ts";
+import { locationOf } from "./setup.ts";
+
+/** Self-service registration (spec 4.2), and what a member sees of the own tenants. */
+export default async function tenants(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
+  const { requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
+
+  app.get(
+    "/registration/status",
+    { schema: { response: { 200: RegistrationStatus } } },
+    async (request, reply) =>
+      sendRow(
+        reply,
+        await callAsCaller(
+          request,
+          "get_registration_status",
+          requiresApproval,
+          maxTenantsPerUser,
+          allowedDomains,
+        ),
+      ),
+  );
+
+  app.post<{ Body: Register }>(
+    "/register",
+    {
+      config: { limit: "register" },
+      preValidation: normalizeNames,
+      schema: { body: Register, response: { 201: RegisteredTenant, 202: RegisteredTenant } },
+    },
+    async (request, reply) => {
+      const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } =
+        request.body;
+      const at = admin_email.lastIndexOf("@");
+      const registration = {
+        ...rest,
+        admin_email: admin_email.slice(0, at) + admin_email.slice(at).toLowerCase(),
+      };
+      const row = await callAsCaller(
+        request,
+        "register_tenant",
+        organization_name,
+        organization_slug,
+        slugBase(organization_name),
+        asciiDomain(admin_email.slice(at + 1)),
+        JSON.stringify(registration),
+        include_sample_data,
+        requiresApproval,
+        maxTenantsPerUser,
+        allowedDomains,
+        config.frontendBaseUrl,
+      );
+      return sendRow(
+        reply.header("location", locationOf(row.body)),
+        row,
+        row.status === "pending" ? 202 : 201,
+      );
+    },
+  );
+
+  app.get("/current", { schema: { response: { 200: CurrentTenant } } }, async (request, reply) =>
+    sendRow(reply, await callAsCaller(request, "get_current_tenant")),
+  );
+
+  app.get("/mine", { schema: { response: { 200: MyTenants } } }, async (request, reply) =>
+    sendRow(reply, await callAsCaller(request, "list_my_tenants")),
+  );
+}
+
+function slugBase(name: string): string {
+  const slug = slugify(name);
+  return slug.length >= 3 ? slug : `org-${randomBytes(4).toString("hex")}`;
+}

@@ -1,0 +1,38 @@
+import { Type } from "typebox";
+
+export const Slug = Type.String({
+  pattern: "^[a-z0-9-]+$",
+  minLength: 1,
+  maxLength: 255,
+  examples: ["acme"],
+});
+/** Stored NFC; not only white space. */
+export const Name = Type.String({ minLength: 1, maxLength: 255, pattern: "\\S", examples: ["Acme Corp"] });
+export const JsonObject = Type.Object({}, { additionalProperties: true });
+export const Uuid = Type.String({ format: "uuid" });
+export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
+export const Nullable = <T extends object>(schema: T) =>
+  Type.Unsafe<unknown>({ anyOf: [schema, { type: "null" }] });
+
+/** Every error answer. */
+export const ErrorBody = Type.Object(
+  {
+    error: Type.String(),
+    detail: Type.String(),
+    request_id: Type.String(),
+    errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
+    multi_tenant_mode: Type.Optional(Type.Boolean()),
+    provided_tenant: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false },
+);
+
+export const Page = {
+  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "How many to return" }),
+  cursor: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9_-]{1,200}$",
+      description: "Where the page before this one ended; from its Link header",
+    }),
+  ),
+};

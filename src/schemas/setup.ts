@@ -1,0 +1,70 @@
+import { type Static, Type } from "typebox";
+import { JsonObject, Name, Nullable, Page, Slug, Timestamp, Uuid } from "./common.ts";
+
+export const TenantStatus = Type.Enum(["pending", "active", "suspended"]);
+
+export const Tenant = Type.Object({
+  tenant_id: Uuid,
+  name: Name,
+  slug: Slug,
+  status: TenantStatus,
+  settings: JsonObject,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+});
+
+export const SetupStatus = Type.Object({
+  setup_needed: Type.Boolean(),
+  has_default_tenant: Type.Boolean(),
+  default_tenant_id: Nullable(Uuid),
+  default_tenant_slug: Nullable(Slug),
+  multi_tenant_mode: Type.Boolean(),
+  auth_provider: Type.String(),
+  recommendations: Type.Array(Type.String()),
+});
+
+export const CreateTenant = Type.Object(
+  {
+    name: Name,
+    slug: Slug,
+    settings: Type.Optional(JsonObject),
+    include_sample_data: Type.Boolean({ default: false }),
+  },
+  { additionalProperties: false },
+);
+export type CreateTenant = Static<typeof CreateTenant>;
+
+export const CreatedTenant = Type.Object({
+  tenant_id: Uuid,
+  name: Name,
+  slug: Slug,
+  message: Type.String(),
+  existing: Type.Boolean(),
+});
+
+export const UpdateTenant = Type.Object(
+  { name: Type.Optional(Name), slug: Type.Optional(Slug), settings: Type.Optional(JsonObject) },
+  { additionalProperties: false },
+);
+export type UpdateTenant = Static<typeof UpdateTenant>;
+
+export const ListTenants = Type.Object(
+  {
+    ...Page,
+    status: Type.Optional(TenantStatus),
+    search: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        format: "faithful-text",
+        description: "Name or slug contains this, in any case",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ListTenants = Static<typeof ListTenants>;
+
+export const TenantList = Type.Object({ tenants: Type.Array(Tenant), total_count: Type.Integer() });
+
+export const DeletedTenant = Type.Object({ message: Type.String(), tenant_id: Uuid, warning: Type.String() });

@@ -1,0 +1,29 @@
+import { readdirSync } from "node:fs";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import type { Config } from "./config.ts";
+import { callFunction, checkDatabase } from "./database.ts";
+
+/** The last migration this release was built with, by its file name as graphile-migrate keeps it; null before the first. */
+export const SCHEMA_VERSION: string | null =
+  readdirSync(new URL("../db/committed/", import.meta.url))
+    .filter(name => name.endsWith(".sql"))
+    .sort()
+    .at(-1) ?? null;
+
+/** Refuses to start on a login that could look past row level security, or on another release's schema. */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    app.decorate("operatorRole", config.operator.role);
+    app.decorate("defaultTenantSlug", config.defaultTenant.slug);
+    app.addHook("onReady", async () => {
+      const faults = await checkDatabase(app, SCHEMA_VERSION);
+      if (faults.length > 0) throw new StartupFault(faults.join("\n"));
+      await callFunction(app, "ensure_default_tenant", config.defaultTenant.slug, config.defaultTenant.name);
+    });
+  },
+  { name: "startup", dependencies: ["database"] },
+);
+
+/** Why the service does not start: one sentence a line. */
+export class StartupFault extends Error {}

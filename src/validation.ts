@@ -1,0 +1,50 @@
+import { Ajv, type Options } from "ajv";
+import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
+import fp from "fastify-plugin";
+import { invalid, textFault } from "./body.ts";
+import { asciiDomain } from "./domain.ts";
+
+const options: Options = {
+  allErrors: true,
+  removeAdditional: false,
+  useDefaults: true,
+  strict: true,
+  strictTypes: false,
+};
+const formats = { "email-address": isEmail, "faithful-text": (text: string) => !textFault(text, "") };
+
+/** Nothing is dropped; only query parameters, which are texts by nature, are read as the type they stand for. */
+const body = new Ajv({ ...options, coerceTypes: false, formats });
+const query = new Ajv({ ...options, coerceTypes: true, formats });
+
+export default fp(async (app: FastifyInstance) => {
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === "body" ? body : query).compile(schema as object),
+  );
+  app.setSchemaErrorFormatter((errors, part) => invalid(errors.map(error => explain(error, part))));
+});
+
+function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
+  const path = instancePath.slice(1).replaceAll("/", ".");
+  const inner = (name: unknown) => [path, name].filter(Boolean).join(".");
+  if (keyword === "required") return { field: inner(params.missingProperty), message: "is required" };
+  if (keyword === "additionalProperties")
+    return { field: inner(params.additionalProperty), message: "is not a known field" };
+  if (keyword === "enum")
+    return { field: path, message: `must be one of ${(params.allowedValues as string[]).join(", ")}` };
+  if (params.format === "email-address") return { field: path, message: "must be an e-mail address" };
+  if (params.format === "faithful-text")
+    return { field: path, message: "contains a NUL character or half of a surrogate pair" };
+  return { field: path || part, message: message ?? "is not valid" };
+}
+
+/** `local@domain.tld`, with a domain of any script that IDNA can write in ASCII. */
+function isEmail(text: string): boolean {
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, at);
+  return (
+    /^[^\s@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
+    !/^\.|\.\.|\.$/.test(local) &&
+    asciiDomain(text.slice(at + 1)) !== null
+  );
+}
