@@ -487,8 +487,8 @@ async function endOrphan(cluster: string) {
   }
   if (alive())
     throw new StartupError(`${cluster} is in use by process ${pid}, a Postgres that does not stop`);
-  // A number that now belongs to something else would keep Postgres from starting. Without such a process it sees for itself.
-  if (commandOf(pid) !== "") await rm(file, { force: true });
+  // Postgres would take any process with this number for the server, a zombie too. Where there is none it looks closer.
+  if (startOf(pid) !== "") await rm(file, { force: true });
 }
 
 function freePort(): Promise<number> {

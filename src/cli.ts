@@ -1,0 +1,38 @@
+#!/usr/bin/env node
+/** `tenancy <command>`: a command is one file in cli/ and one line here. */
+import { readFileSync } from "node:fs";
+import yargs from "yargs";
+import { hideBin } from "yargs/helpers";
+import { demo } from "./cli/demo.ts";
+import { migrate } from "./cli/migrate.ts";
+import { start } from "./cli/start.ts";
+import { token } from "./cli/token.ts";
+
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
+
+/** Every fault is words on stderr and a status that is not zero; a stack only for who asks for it. */
+function fail(fault: unknown): never {
+  const words = fault instanceof Error ? fault.message : String(fault);
+  console.error(process.env.SERVICE_DEBUG && fault instanceof Error ? fault.stack : words);
+  process.exit(1);
+}
+
+await yargs(hideBin(process.argv))
+  .scriptName("tenancy")
+  .usage(
+    "$0 <command>\n\nMulti-tenant isolation in one Postgres database. docs/ describes the environment variables.",
+  )
+  .command(start)
+  .command(demo)
+  .command(migrate)
+  .command(token)
+  .demandCommand(1, "Name a command; tenancy --help lists them")
+  .strict()
+  .version(version)
+  .help()
+  .wrap(Math.min(100, process.stdout.columns || 100))
+  .fail((message, error) => fail(error ?? message))
+  .parseAsync()
+  .catch(fail);

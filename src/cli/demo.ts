@@ -1,0 +1,142 @@
+import path from "node:path";
+import postgres from "postgres";
+import type { CommandModule } from "yargs";
+import { type Config, loadConfig } from "../config.ts";
+import { PACKAGE_ROOT, StartupError } from "../embedded.ts";
+import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
+import { signToken } from "./token.ts";
+
+/** What of the environment the demo obeys. The rest could make its printed lines untrue. */
+const OBEYED = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_DATA_DIR", "SERVICE_LOG_LEVEL", "SERVICE_DEBUG"];
+const HALF_A_DAY = 43_200;
+
+const MEMBERS = [
+  { variable: "ALICE", sub: "alice", slug: "acme", organization: "Acme" },
+  { variable: "BOB", sub: "bob", slug: "globex", organization: "Globex" },
+] as const;
+
+function demoConfig(): Config {
+  const env = Object.fromEntries(
+    OBEYED.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])),
+  );
+  const { config } = loadConfig({
+    SERVICE_DATA_DIR: path.join(PACKAGE_ROOT, ".data", "demo"),
+    SERVICE_MULTI_TENANT_MODE: "true",
+    ...(env.SERVICE_DEBUG ? {} : { SERVICE_LOG_LEVEL: "warn" }),
+    ...env,
+  });
+  return config;
+}
+
+async function runOnSomePort(config: Config): Promise<Running> {
+  const onExit = (fault: string) => {
+    console.error(fault);
+    process.exit(1);
+  };
+  try {
+    return await runService(config, () => {}, onExit);
+  } catch (error) {
+    if (!(error instanceof PortTaken)) throw error;
+    console.log(`Port ${config.port} is taken by another program, so the demo listens on another one.`);
+    return runService({ ...config, port: 0 }, () => {}, onExit);
+  }
+}
+
+/** Registers the member's organization over HTTP, as anybody would, unless an earlier demo did. */
+async function ensureTenant(
+  address: string,
+  token: string,
+  { slug, organization, sub }: (typeof MEMBERS)[number],
+) {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  const current = await fetch(`${address}/api/tenants/current`, { headers });
+  if (current.ok) return;
+  const body = JSON.stringify({
+    organization_name: organization,
+    organization_slug: slug,
+    admin_email: `${sub}@${slug}.example`,
+  });
+  const answer = await fetch(`${address}/api/tenants/register`, { method: "POST", headers, body });
+  if (!answer.ok) {
+    const { detail } = (await answer.json()) as { detail?: string };
+    throw new StartupError(
+      `The demo could not register ${organization}: ${detail} (remove its data folder to begin anew)`,
+    );
+  }
+}
+
+/** The lines to paste; every one works as it stands, the later ones after the earlier ones. */
+async function guide(
+  { address, urls }: Running,
+  tokens: { operator: string; members: string[]; carol: string },
+) {
+  const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
+  const sql = postgres(database, { max: 1 });
+  const [acme] = await sql<
+    { id: string }[]
+  >`select id from app.tenants where slug = ${MEMBERS[0].slug}`.finally(() => sql.end());
+  return `The tenant management service is at ${address} (try the API at ${address}/docs).
+Multi-tenant mode is on; the tenants acme and globex have sample data. Ctrl-C stops it.
+
+Paste into another terminal. First, who you are (valid for 12 hours):
+
+OPERATOR=${tokens.operator}
+${MEMBERS.map(({ variable }, i) => `${variable}=${tokens.members[i]}`).join("\n")}
+CAROL=${tokens.carol}
+API=${address}/api
+JSON='Content-Type: application/json'
+
+# The operator creates a tenant, lists all, then reads, updates and deletes the new one.
+curl -s $API/setup/tenant -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initech","slug":"initech"}'
+curl -s $API/setup/tenants -H "Authorization: Bearer $OPERATOR"
+ID=$(curl -s "$API/setup/tenants?search=initech" -H "Authorization: Bearer $OPERATOR" |
+  sed 's/.*"tenant_id": *"\\([^"]*\\)".*/\\1/')
+curl -s $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
+curl -s -X PUT $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initrode"}'
+curl -s -X DELETE $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
+
+# Carol belongs nowhere yet; she registers an organization of her own.
+curl -s $API/tenants/register -H "Authorization: Bearer $CAROL" -H "$JSON" \\
+  -d '{"organization_name":"Hooli","organization_slug":"hooli","admin_email":"carol@hooli.example"}'
+
+# Alice is a member of acme. At globex she is refused, as Bob is at acme.
+curl -s $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: acme"
+curl -s $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: globex"
+curl -s $API/tenants/current -H "Authorization: Bearer $BOB" -H "X-Tenant: acme"
+
+# The database itself keeps tenants apart. As a DBA, be the application inside acme, then inside no tenant:
+DATABASE='${database}'
+psql "$DATABASE" <<'SQL'
+begin; set local role tms_app; set local app.tenant_id = '${acme!.id}'; table app.boards; commit;
+begin; set local role tms_app; table app.boards; commit;
+SQL
+`;
+}
+
+export const demo: CommandModule = {
+  command: "demo",
+  describe: "Run the service with two tenants of sample data, and print how to try it",
+  handler: async () => {
+    const running = await runOnSomePort(demoConfig());
+    stopOnSignal(running.stop);
+    const { address, config } = running;
+    try {
+      const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>
+        signToken(config, config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
+      // Every request names a tenant: the operator's tokens name the default one, and Carol's the one to come.
+      const operator = await sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
+      const carol = await sign({ sub: "carol", tenant: "hooli" });
+      const members: string[] = [];
+      for (const member of MEMBERS) {
+        const { sub, slug } = member;
+        await ensureTenant(address, await sign({ sub, tenant: slug }), member);
+        // Without a tenant claim, so that X-Tenant decides and the refusal can be seen.
+        members.push(await sign({ sub }));
+      }
+      console.log(await guide(running, { operator, members, carol }));
+    } catch (error) {
+      await running.stop();
+      throw error;
+    }
+  },
+};

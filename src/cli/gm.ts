@@ -1,0 +1,52 @@
+/** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
+import { spawn } from "node:child_process";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { loadConfig } from "../config.ts";
+import { openEmbedded, PACKAGE_ROOT } from "../embedded.ts";
+
+const cli = path.join(
+  path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
+  "dist",
+  "cli.js",
+);
+
+async function main() {
+  const { DATABASE_URL, ROOT_DATABASE_URL, SHADOW_DATABASE_URL } = process.env;
+  if (DATABASE_URL ?? ROOT_DATABASE_URL ?? SHADOW_DATABASE_URL) return run({});
+  const { urls, stop } = await openEmbedded({
+    dataDir: loadConfig(process.env).config.dataDir,
+    log: console.error,
+  });
+  try {
+    return await run({
+      DATABASE_URL: urls.owner,
+      ROOT_DATABASE_URL: urls.root,
+      SHADOW_DATABASE_URL: urls.shadow,
+    });
+  } finally {
+    await stop();
+  }
+}
+
+function run(databases: Record<string, string>): Promise<number> {
+  const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], {
+    cwd: PACKAGE_ROOT,
+    env: { ...process.env, ...databases },
+    stdio: "inherit",
+  });
+  // Ctrl-C reaches graphile-migrate through the terminal; we stay for Postgres.
+  process.on("SIGINT", () => {});
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  return new Promise((resolve, reject) => child.on("error", reject).on("close", code => resolve(code ?? 1)));
+}
+
+main().then(
+  code => {
+    process.exitCode = code;
+  },
+  error => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  },
+);

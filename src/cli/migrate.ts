@@ -1,0 +1,61 @@
+import type { CommandModule } from "yargs";
+import { loadConfig } from "../config.ts";
+import { openEmbedded, StartupError } from "../embedded.ts";
+import { applyRoles, type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
+
+const say = (line: string) => console.log(line);
+
+/** Where to migrate: what the environment names, else the embedded Postgres. */
+async function target(): Promise<MigrateOptions & { stop(): Promise<void> }> {
+  const {
+    DATABASE_URL: ownerUrl,
+    ROOT_DATABASE_URL: rootUrl,
+    SERVICE_DATABASE_URL: serviceUrl,
+  } = process.env;
+  if (ownerUrl) return { ownerUrl, rootUrl, serviceUrl, stop: async () => {} };
+  if (serviceUrl || rootUrl) {
+    throw new StartupError(
+      `DATABASE_URL, tms_owner's login, is missing, and ${rootUrl ? "ROOT_" : "SERVICE_"}DATABASE_URL is set`,
+    );
+  }
+  const { config } = loadConfig(process.env);
+  const { urls, stop } = await openEmbedded({ dataDir: config.dataDir, log: say });
+  return { ownerUrl: urls.owner, stop };
+}
+
+export const migrate: CommandModule<object, { "only-roles": boolean }> = {
+  command: "migrate",
+  describe: "Apply the committed migrations, then check isolation",
+  builder: yargs =>
+    yargs
+      .option("only-roles", {
+        type: "boolean",
+        default: false,
+        describe: "Only apply db/roles.sql, with ROOT_DATABASE_URL",
+      })
+      .epilogue(
+        "DATABASE_URL is tms_owner's login; without it the embedded Postgres is migrated.\n" +
+          "With ROOT_DATABASE_URL, an administrator's login, the roles and the database are made\n" +
+          "first, and tms_owner and tms_service (SERVICE_DATABASE_URL) get the passwords of their\n" +
+          "URLs where the server refuses them. Several may run at once: one works, the others wait.",
+      ),
+  handler: async args => {
+    if (args["only-roles"]) {
+      const rootUrl = process.env.ROOT_DATABASE_URL;
+      if (!rootUrl) throw new StartupError("ROOT_DATABASE_URL, an administrator's login, is missing");
+      await applyRoles(rootUrl);
+      return;
+    }
+    const { stop, ...options } = await target();
+    try {
+      const { applied, version, serverVersion } = await migrateDatabase({ ...options, log: say });
+      for (const file of applied) say(`Applied ${file}`);
+      const state = version
+        ? `The schema is ${applied.length > 0 ? "now" : "up to date"} at ${version}`
+        : "There is no committed migration";
+      say(`${state} (Postgres ${serverVersion})`);
+    } finally {
+      await stop();
+    }
+  },
+};
