@@ -27,6 +27,8 @@ export interface Embedded {
   jwtSecret: string;
   /** Resolves when Postgres has ended; safe to call twice. */
   stop(): Promise<void>;
+  /** Stops it and deletes all its files, wherever they are. */
+  remove(): Promise<void>;
 }
 
 export interface EmbeddedOptions {
@@ -53,10 +55,14 @@ const run = promisify(execFile);
 /** Starts the embedded Postgres and makes roles, passwords and databases where they are missing. Throws StartupError. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const dataDir = path.resolve(options.dataDir);
-  const account = serverAccount();
-  await makeFolder(dataDir, account);
-  const release = await lock(dataDir);
+  const undo: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (let step = undo.pop(); step; step = undo.pop()) await step();
+  };
   try {
+    const account = serverAccount();
+    await makeFolder(dataDir, account);
+    undo.push(await lock(dataDir));
     const native = await binaries(account, options.log);
     const cluster = placeFor(dataDir, account, options.log);
     await makeFolder(path.dirname(cluster), account);
@@ -65,26 +71,22 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     await endOrphan(cluster);
     if (!existsSync(cluster)) await initdb(native, cluster, secrets.superuser, account, options.settings);
     const server = await startServer(native, cluster, dataDir, account, options);
-    const stop = async () => {
-      await server.stop();
-      await release();
+    undo.push(server.stop);
+    const urls = urlsOf(secrets, server.port);
+    await prepare(urls, secrets);
+    const remove = async () => {
+      await stop();
+      for (const folder of [cluster, dataDir]) await rm(folder, { recursive: true, force: true });
     };
-    try {
-      const urls = urlsOf(secrets, server.port);
-      await prepare(urls, secrets);
-      return { urls, jwtSecret: secrets.jwt, stop };
-    } catch (error) {
-      await server.stop();
-      throw error;
-    }
+    return { urls, jwtSecret: secrets.jwt, stop, remove };
   } catch (error) {
-    await release();
+    await stop();
     throw explain(error, dataDir);
   }
 }
 
 /** Uses the Postgres that already runs on this data folder, else starts one; then `stop` ends only what it started. */
-export async function openEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+export async function openEmbedded(options: EmbeddedOptions): Promise<Omit<Embedded, "remove">> {
   const dataDir = path.resolve(options.dataDir);
   const holder = readLock(dataDir);
   if (!holder) return startEmbedded(options);

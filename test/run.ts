@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
@@ -57,11 +57,7 @@ async function startServer() {
     max_connections: "200",
   };
   const embedded = await startEmbedded({ dataDir, settings });
-  const stop = async () => {
-    await embedded.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  };
-  return { ...embedded.urls, stop };
+  return { ...embedded.urls, stop: embedded.remove };
 }
 
 const testFiles = (folder: string): string[] =>
