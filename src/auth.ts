@@ -97,13 +97,13 @@ export function claimValue(claims: Claims, name: string): unknown {
   return name.includes(".") ? name.split(".").reduce<unknown>(inside, claims) : undefined;
 }
 
-/** Text that the database can hold as it is. */
+/** Text that the database can hold as it is and a log can print as one line. */
 const text = (value: unknown, longest = 255): string | null =>
   typeof value === "string" &&
   value !== "" &&
   value.length <= longest &&
-  !value.includes("\0") &&
-  value.isWellFormed()
+  value.isWellFormed() &&
+  !/\p{Cc}/u.test(value)
     ? value
     : null;
 

@@ -64,6 +64,9 @@ export function slugify(text: string): string {
   return hyphened.slice(0, 255).replace(/-$/, "");
 }
 
+const refusal = (reason: string, ...words: ConstructorParameters<typeof Problem>) =>
+  Object.assign(new Problem(...words), { reason });
+
 const filled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** The text of a claim that counts: a non-empty string, or an object's `slug`, else `id`, else `name`. */
@@ -96,7 +99,8 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
   const tenant = named(claims.tenant);
   if (tenant !== undefined) {
     // A slug that no tenant can have has no members: the same answer as for one that has others.
-    if (!SLUG.test(tenant)) throw new Problem(403, "Access denied", "User does not belong to tenant");
+    if (!SLUG.test(tenant))
+      throw refusal("tenant_claim_malformed", 403, "Access denied", "User does not belong to tenant");
     return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
   }
   for (const [name, source] of CLAIMS) {
@@ -120,12 +124,14 @@ export function resolveTenant(
   if (named !== undefined && (Array.isArray(header) || !SLUG.test(named))) {
     const detail =
       "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them";
-    throw new Problem(400, "Invalid X-Tenant header format", detail, { provided_tenant: named });
+    throw refusal("tenant_header_malformed", 400, "Invalid X-Tenant header format", detail, {
+      provided_tenant: named,
+    });
   }
   const found = fromClaims(claims, tenantClaim) ?? (named && { slug: named, source: "header" as const });
   if (found) return found;
   const detail = "The X-Tenant header is required in multi-tenant mode for this endpoint";
-  throw new Problem(400, "Missing X-Tenant header", detail, { multi_tenant_mode: true });
+  throw refusal("tenant_missing", 400, "Missing X-Tenant header", detail, { multi_tenant_mode: true });
 }
 
 const SINGLE = Object.freeze({ slug: null, source: "single_tenant" as const });

@@ -1,0 +1,289 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import path from "node:path";
+import { test } from "node:test";
+import { ConfigError, loadConfig, VARIABLES } from "../../src/config.ts";
+
+const SECRET = "0123456789abcdef0123456789abcdef";
+const DATABASE = "postgres://tms_service:hidden-password@db.internal:5432/tms";
+
+const spki = { type: "spki", format: "pem" } as const;
+const pkcs8 = { type: "pkcs8", format: "pem" } as const;
+const encoding = { publicKeyEncoding: spki, privateKeyEncoding: pkcs8 };
+const rsa = generateKeyPairSync("rsa", { modulusLength: 2048, ...encoding });
+const ec = (namedCurve: string) => generateKeyPairSync("ec", { namedCurve, ...encoding }).publicKey;
+const ed25519 = generateKeyPairSync("ed25519", encoding).publicKey;
+
+const load = (env: Record<string, string>) => loadConfig(env).config;
+
+function faultsOf(env: Record<string, string>): readonly string[] {
+  try {
+    loadConfig(env);
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    for (const fault of error.faults)
+      assert.match(error.message, new RegExp(`^ {2}${fault.slice(0, 12)}`, "m"));
+    return error.faults;
+  }
+  return [];
+}
+
+/** The names at the head of each fault. */
+const named = (env: Record<string, string>) => faultsOf(env).map(fault => fault.split(":")[0]);
+
+test("an empty environment is the embedded database in single-tenant mode", () => {
+  const { config, warnings } = loadConfig({});
+  assert.deepEqual(warnings, []);
+  assert.deepEqual(config, {
+    host: "127.0.0.1",
+    port: 3000,
+    dataDir: path.resolve(import.meta.dirname, "../../.data"),
+    databaseUrl: null,
+    databaseReadUrl: null,
+    databasePoolSize: 10,
+    prepareStatements: true,
+    multiTenantMode: false,
+    jwt: {
+      secret: null,
+      publicKey: null,
+      jwksUrl: null,
+      algorithms: ["HS256"],
+      issuer: null,
+      audience: null,
+      tenantClaim: null,
+    },
+    operator: { claim: "roles", role: "tenant-operator" },
+    defaultTenant: { slug: "default", name: "Default Tenant" },
+    registration: { requiresApproval: false, allowedDomains: null, maxTenantsPerUser: null },
+    frontendBaseUrl: null,
+    logLevel: "info",
+    shutdownTimeoutMs: 10_000,
+  });
+});
+
+test("an empty or blank value is an unset one, for every variable", () => {
+  const { config } = loadConfig({});
+  for (const blank of ["", "  "]) {
+    const env = Object.fromEntries(VARIABLES.map(({ name }) => [name, name.endsWith("SECRET") ? "" : blank]));
+    assert.deepEqual(loadConfig(env), { config, warnings: [] });
+  }
+});
+
+test("every value given is read", () => {
+  const config = load({
+    SERVICE_HOST: "::1",
+    SERVICE_PORT: "0",
+    SERVICE_DATA_DIR: "somewhere/else",
+    SERVICE_DATABASE_URL: DATABASE,
+    SERVICE_DATABASE_READ_URL: "postgresql://reader@replica/tms",
+    SERVICE_DATABASE_POOL_SIZE: "4",
+    SERVICE_DATABASE_PREPARED: "False",
+    SERVICE_MULTI_TENANT_MODE: "TRUE",
+    SERVICE_JWT_SECRET: SECRET,
+    SERVICE_JWT_ISSUER: " https://issuer.example ",
+    SERVICE_JWT_AUDIENCE: "api, web,,",
+    SERVICE_JWT_TENANT_CLAIM: "https://acme.com/tenant",
+    SERVICE_OPERATOR_CLAIM: "realm_access.roles",
+    SERVICE_OPERATOR_ROLE: "root",
+    SERVICE_DEFAULT_TENANT_SLUG: "home",
+    SERVICE_DEFAULT_TENANT_NAME: "Zu\u0308rich",
+    SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "1",
+    SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "Acme.COM, müller.de,acme.com",
+    SERVICE_MAX_TENANTS_PER_USER: "3",
+    SERVICE_FRONTEND_BASE_URL: "https://app.acme.com/tenants//",
+    SERVICE_LOG_LEVEL: "WARN",
+    SERVICE_SHUTDOWN_TIMEOUT: "2.5",
+  });
+  assert.deepEqual(config, {
+    host: "::1",
+    port: 0,
+    dataDir: path.resolve("somewhere/else"),
+    databaseUrl: DATABASE,
+    databaseReadUrl: "postgresql://reader@replica/tms",
+    databasePoolSize: 4,
+    prepareStatements: false,
+    multiTenantMode: true,
+    jwt: {
+      secret: SECRET,
+      publicKey: null,
+      jwksUrl: null,
+      algorithms: ["HS256"],
+      issuer: "https://issuer.example",
+      audience: ["api", "web"],
+      tenantClaim: "https://acme.com/tenant",
+    },
+    operator: { claim: "realm_access.roles", role: "root" },
+    defaultTenant: { slug: "home", name: "Zürich" },
+    registration: {
+      requiresApproval: true,
+      allowedDomains: ["acme.com", "xn--mller-kva.de"],
+      maxTenantsPerUser: 3,
+    },
+    frontendBaseUrl: "https://app.acme.com/tenants",
+    logLevel: "warn",
+    shutdownTimeoutMs: 2_500,
+  });
+});
+
+test("all faults are reported at once, by name, and no value is repeated", () => {
+  const env = {
+    SERVICE_PORT: "65536",
+    SERVICE_HOST: "http://leak-host",
+    SERVICE_DATABASE_URL: "mysql://root:leak-password@db/tms",
+    SERVICE_MULTI_TENANT_MODE: "yes",
+    SERVICE_JWT_SECRET: "leak-short-secret",
+    SERVICE_MAX_TENANTS_PER_USER: "0",
+    SERVICE_FRONTEND_BASE_URL: "ftp://leak.example",
+    SERVICE_DEFAULT_TENANT_SLUG: "Leak",
+  };
+  assert.deepEqual(named(env).toSorted(), Object.keys(env).toSorted());
+  const faults = faultsOf(env);
+  assert.ok(
+    faults.every(fault => /: expected \S/.test(fault) && !/leak|yes|65536/i.test(fault)),
+    faults.join("\n"),
+  );
+});
+
+test("a value that is almost right is a fault", () => {
+  const wrong: Record<string, string[]> = {
+    SERVICE_HOST: ["a b", "host:80", "http://x"],
+    SERVICE_PORT: ["-1", "3000.5", "0x10", "1e3", "tcp://10.0.0.1:80", "٣"],
+    SERVICE_MULTI_TENANT_MODE: ["on", "yes", "2", "tru", "constructor"],
+    SERVICE_DEBUG: ["debug"],
+    SERVICE_LOG_LEVEL: ["verbose", "toString"],
+    SERVICE_SHUTDOWN_TIMEOUT: ["0", "-1", "3601", "10s", "Infinity"],
+    SERVICE_MAX_TENANTS_PER_USER: ["-1", "1.5", "unlimited", "2147483648", "null"],
+    SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: [
+      "acme",
+      "@acme.com",
+      "acme.com;b.com",
+      "*.acme.com",
+      "10.0.0.1",
+      "acme.com/x",
+      "a..com",
+      `${"a".repeat(64)}.com`,
+      ",",
+    ],
+    SERVICE_FRONTEND_BASE_URL: [
+      "app.acme.com",
+      "javascript:alert(1)",
+      "https://u:p@acme.com",
+      "https://acme.com/?a=1",
+      "https://acme.com/#a",
+    ],
+    SERVICE_DEFAULT_TENANT_SLUG: ["a_b", "A", "a b", "x".repeat(256)],
+    SERVICE_DEFAULT_TENANT_NAME: ["x".repeat(256)],
+    SERVICE_JWT_JWKS_URL: [
+      "http://keys.acme.com/jwks",
+      "http://localhost.acme.com/",
+      "http://127.0.0.1.nip.io/",
+      "https://user:pw@acme.com/jwks",
+      "file:///etc/passwd",
+    ],
+    SERVICE_JWT_ALGORITHMS: ["none", "HS256,none", "hs256", "RS1", ","],
+    DATABASE_URL: ["http://localhost"],
+  };
+  for (const [name, values] of Object.entries(wrong))
+    for (const value of values) assert.deepEqual(named({ [name]: value }), [name], `${name}=${value}`);
+});
+
+test("the tokens have exactly one key, which the embedded database may supply", () => {
+  const keys = {
+    SERVICE_JWT_SECRET: SECRET,
+    SERVICE_JWT_PUBLIC_KEY: rsa.publicKey,
+    SERVICE_JWT_JWKS_URL: "https://keys.acme.com/jwks",
+  };
+  for (const [name, value] of Object.entries(keys)) {
+    assert.deepEqual(named({ [name]: value }), []);
+    assert.deepEqual(named({ [name]: value, SERVICE_DATABASE_URL: DATABASE }), []);
+  }
+  assert.match(faultsOf({ SERVICE_DATABASE_URL: DATABASE }).join(), /^SERVICE_JWT_SECRET, .*exactly one/);
+  assert.match(faultsOf(keys).join(), /^SERVICE_JWT_SECRET, SERVICE_JWT_PUBLIC_KEY, .*exactly one/);
+  const { SERVICE_JWT_SECRET: _, ...two } = keys;
+  assert.match(faultsOf(two).join(), /^SERVICE_JWT_PUBLIC_KEY, SERVICE_JWT_JWKS_URL: expected exactly one/);
+});
+
+test("a read replica needs a primary", () => {
+  assert.deepEqual(named({ SERVICE_DATABASE_READ_URL: DATABASE }), ["SERVICE_DATABASE_READ_URL"]);
+});
+
+test("a secret has 32 bytes, is kept to the byte, and is not a key of another kind", () => {
+  assert.deepEqual(named({ SERVICE_JWT_SECRET: "x".repeat(31) }), ["SERVICE_JWT_SECRET"]);
+  assert.equal(load({ SERVICE_JWT_SECRET: "é".repeat(16) }).jwt.secret, "é".repeat(16));
+  assert.equal(load({ SERVICE_JWT_SECRET: ` ${SECRET} ` }).jwt.secret, ` ${SECRET} `);
+  assert.deepEqual(named({ SERVICE_JWT_SECRET: rsa.publicKey }), ["SERVICE_JWT_SECRET"]);
+  const jwk = '{"kty":"RSA","n":"AQAB0123456789","e":"AQAB"}';
+  assert.deepEqual(named({ SERVICE_JWT_SECRET: jwk }), ["SERVICE_JWT_SECRET"]);
+});
+
+test("the algorithm follows from the key", () => {
+  const cases: [string, string[]][] = [
+    [rsa.publicKey, ["RS256"]],
+    [ec("prime256v1"), ["ES256"]],
+    [ec("secp384r1"), ["ES384"]],
+    [ec("secp521r1"), ["ES512"]],
+    [ed25519, ["EdDSA"]],
+  ];
+  for (const [pem, algorithms] of cases) {
+    for (const text of [pem, pem.replaceAll("\n", "\\n"), `  ${pem}\n`]) {
+      const { jwt } = load({ SERVICE_JWT_PUBLIC_KEY: text });
+      assert.deepEqual(jwt.algorithms, algorithms);
+      assert.equal(jwt.publicKey, pem);
+    }
+  }
+  const { algorithms } = load({ SERVICE_JWT_JWKS_URL: "https://keys.acme.com/jwks" }).jwt;
+  assert.ok(["RS256", "PS256", "ES256", "ES384", "ES512", "EdDSA"].every(name => algorithms.includes(name)));
+  assert.ok(algorithms.every(name => !name.startsWith("HS")));
+});
+
+test("a configured algorithm must fit the key", () => {
+  const fits = (env: Record<string, string>, text: string) =>
+    named({ ...env, SERVICE_JWT_ALGORITHMS: text }).length === 0;
+  const secret = (bytes: number) => ({ SERVICE_JWT_SECRET: "x".repeat(bytes) });
+  const key = (pem: string) => ({ SERVICE_JWT_PUBLIC_KEY: pem });
+  const jwks = { SERVICE_JWT_JWKS_URL: "http://127.0.0.1:8080/jwks" };
+  assert.ok(fits(secret(32), "HS256") && fits(secret(64), "HS512,HS256") && fits({}, "HS256"));
+  assert.ok(!fits(secret(32), "HS384") && !fits(secret(63), "HS512") && !fits(secret(64), "RS256"));
+  assert.ok(fits(key(rsa.publicKey), "RS512, PS256") && !fits(key(rsa.publicKey), "RS256,HS256"));
+  assert.ok(!fits(key(rsa.publicKey), "ES256") && !fits(key(ec("prime256v1")), "ES384"));
+  assert.ok(fits(key(ed25519), "EdDSA") && !fits(key(ed25519), "HS256"));
+  assert.ok(fits(jwks, "ES256,RS256") && !fits(jwks, "HS256") && !fits({}, "RS256"));
+});
+
+test("a public key that is private, weak, of an unknown kind or no key at all is a fault", () => {
+  const weak = generateKeyPairSync("rsa", { modulusLength: 1024, ...encoding }).publicKey;
+  const odd = generateKeyPairSync("x25519", encoding).publicKey;
+  for (const text of [rsa.privateKey, weak, odd, ec("secp256k1"), "abc", rsa.publicKey.slice(0, 200)])
+    assert.deepEqual(named({ SERVICE_JWT_PUBLIC_KEY: text }), ["SERVICE_JWT_PUBLIC_KEY"]);
+});
+
+test("a key set is read over https, or over http from this machine", () => {
+  for (const url of [
+    "https://keys.acme.com/a?b=c",
+    "http://localhost:1/",
+    "http://127.0.0.9:1/",
+    "http://[::1]/",
+  ])
+    assert.equal(load({ SERVICE_JWT_JWKS_URL: url }).jwt.jwksUrl, url);
+});
+
+test("debug mode sets the log level unless a level is named", () => {
+  assert.equal(load({ SERVICE_DEBUG: "true" }).logLevel, "debug");
+  assert.equal(load({ SERVICE_DEBUG: "true", SERVICE_LOG_LEVEL: "error" }).logLevel, "error");
+  assert.equal(load({ SERVICE_DEBUG: "0" }).logLevel, "info");
+});
+
+test("an unknown SERVICE_ variable is a warning that names it", () => {
+  const { warnings } = loadConfig({ SERVICE_JWT_ISUER: "secret-value", OTHER: "1", service_port: "x" });
+  assert.equal(warnings.length, 1);
+  assert.match(warnings[0]!, /^SERVICE_JWT_ISUER /);
+  assert.doesNotMatch(warnings[0]!, /secret-value/);
+});
+
+test("the table of variables has a default and a meaning for each", () => {
+  const rows = new Map(VARIABLES.map(row => [row.name, row]));
+  assert.equal(rows.get("SERVICE_PORT")?.default, "`3000`");
+  assert.equal(rows.get("SERVICE_DATABASE_URL")?.default, "embedded");
+  assert.equal(rows.get("SERVICE_JWT_ISSUER")?.default, "none");
+  for (const { name, meaning } of VARIABLES) assert.ok(meaning.length > 10, name);
+});
