@@ -274,7 +274,7 @@ function placeFor(dataDir: string, account: Account | undefined, log?: (line: st
     createHash("sha256").update(dataDir).digest("hex").slice(0, 16),
     "postgres",
   );
-  log?.(`Postgres cannot run as root, and its own user cannot enter ${dataDir}: its files are in ${place}`);
+  log?.(`Root's Postgres runs as another user, who cannot enter ${dataDir}: its files are in ${place}`);
   return place;
 }
 
