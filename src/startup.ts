@@ -8,6 +8,7 @@ import { callFunction, checkDatabase } from "./database.ts";
 export const SCHEMA_VERSION: string | null =
   readdirSync(new URL("../db/committed/", import.meta.url))
     .filter(name => name.endsWith(".sql"))
+    .map(name => name.replace(/-.*(?=\.sql$)/, "")) // its record has no slug
     .sort()
     .at(-1) ?? null;
 
