@@ -78,7 +78,7 @@ async function guide(
   return `The tenant management service is at ${address} (try the API at ${address}/docs).
 Multi-tenant mode is on; the tenants acme and globex have sample data. Ctrl-C stops it.
 
-Paste into another terminal. First, who you are (valid for 12 hours):
+Paste into another terminal. First, who you are, for the next 12 hours:
 
 OPERATOR=${tokens.operator}
 ${MEMBERS.map(({ variable }, i) => `${variable}=${tokens.members[i]}`).join("\n")}
@@ -86,31 +86,29 @@ CAROL=${tokens.carol}
 API=${address}/api
 JSON='Content-Type: application/json'
 
-# The operator creates a tenant, lists all, then reads, updates and deletes the new one.
-curl -s $API/setup/tenant -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initech","slug":"initech"}'
-curl -s $API/setup/tenants -H "Authorization: Bearer $OPERATOR"
-ID=$(curl -s "$API/setup/tenants?search=initech" -H "Authorization: Bearer $OPERATOR" |
-  sed 's/.*"tenant_id": *"\\([^"]*\\)".*/\\1/')
-curl -s $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
-curl -s -X PUT $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initrode"}'
-curl -s -X DELETE $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
+# The operator creates a tenant, lists all, then reads, updates and deletes the new one
+curl -sSw '\\n' $API/setup/tenant -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initech","slug":"initech"}'
+curl -sSw '\\n' $API/setup/tenants -H "Authorization: Bearer $OPERATOR"
+ID=$(curl -sS "$API/setup/tenants?search=initech" -H "Authorization: Bearer $OPERATOR" | grep -oE '[0-9a-f-]{36}')
+curl -sSw '\\n' $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
+curl -sSw '\\n' -X PUT $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initrode"}'
+curl -sSw '\\n' -X DELETE $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
 
-# Carol belongs nowhere yet; she registers an organization of her own.
-curl -s $API/tenants/register -H "Authorization: Bearer $CAROL" -H "$JSON" \\
+# Carol belongs nowhere yet and registers an organization of her own
+curl -sSw '\\n' $API/tenants/register -H "Authorization: Bearer $CAROL" -H "$JSON" \\
   -d '{"organization_name":"Hooli","organization_slug":"hooli","admin_email":"carol@hooli.example"}'
 
-# Alice is a member of acme. At globex she is refused, as Bob is at acme.
-curl -s $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: acme"
-curl -s $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: globex"
-curl -s $API/tenants/current -H "Authorization: Bearer $BOB" -H "X-Tenant: acme"
+# Alice owns acme and Bob owns globex, so each is refused at the other
+curl -sSw '\\n' $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: acme"
+curl -sSw '\\n' $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: globex"
+curl -sSw '\\n' $API/tenants/current -H "Authorization: Bearer $BOB" -H "X-Tenant: globex"
 
-# The database itself keeps tenants apart. As a DBA, be the application inside acme, then inside no tenant:
+# The database itself keeps tenants apart: as a DBA, be the application inside acme, then inside no tenant
 DATABASE='${database}'
 psql "$DATABASE" <<'SQL'
 begin; set local role tms_app; set local app.tenant_id = '${acme!.id}'; table app.boards; commit;
 begin; set local role tms_app; table app.boards; commit;
-SQL
-`;
+SQL`;
 }
 
 export const demo: CommandModule = {
