@@ -89,17 +89,17 @@ const SOURCES: [claim: string, source: string][] = [
   ["workspace", "namespace"],
   ["email", "email"],
 ];
-const valueOf = (claim: string) =>
+const valueFor = (claim: string) =>
   claim === "email" ? "ann@from-email.com" : `from-${claim.replace("_", "-")}`;
-const slugOf = (claim: string) => `from-${claim.replace("_", "-")}`;
+const slugFor = (claim: string) => `from-${claim.replace("_", "-")}`;
 
 test("of any two claims the one that comes first in the order wins, and every claim beats the header", () => {
   for (const [index, [first, source]] of SOURCES.entries()) {
-    const expected = `${source}:${slugOf(first)}`;
-    assert.equal(outcome({ [first]: valueOf(first) }, undefined, "custom"), expected);
-    assert.equal(outcome({ [first]: valueOf(first) }, "other", "custom"), expected);
+    const expected = `${source}:${slugFor(first)}`;
+    assert.equal(outcome({ [first]: valueFor(first) }, undefined, "custom"), expected);
+    assert.equal(outcome({ [first]: valueFor(first) }, "other", "custom"), expected);
     for (const [second] of SOURCES.slice(index + 1)) {
-      const claims = { [second]: valueOf(second), [first]: valueOf(first) };
+      const claims = { [second]: valueFor(second), [first]: valueFor(first) };
       assert.equal(outcome(claims, "other", "custom"), expected, `${first} before ${second}`);
     }
   }
@@ -303,7 +303,9 @@ async function appWith(env: Record<string, string>, claims: Claims) {
   await app.register(
     fp(
       async instance => {
-        instance.addHook("onRequest", async request => void (request.identity = identity));
+        instance.addHook("onRequest", async request => {
+          request.identity = identity;
+        });
       },
       { name: "auth" },
     ),
