@@ -34,7 +34,9 @@ const LOGIN_ROLES = ["tms_owner", "tms_service"];
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { ownerUrl, rootUrl, log = () => {} } = options;
   if (userOf(ownerUrl) !== "tms_owner") {
-    throw new StartupError(`DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "nobody"}`);
+    throw new StartupError(
+      `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,
+    );
   }
   if (rootUrl) await prepareDatabase(rootUrl, ownerUrl, options.serviceUrl);
   const sql = connect(ownerUrl);

@@ -1,0 +1,69 @@
+/** Runs `tenancy` as a person would: another process, with nothing of our environment but what is given. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { chmodSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+export const projectRoot = path.resolve(import.meta.dirname, "..", "..");
+
+export interface Command {
+  child: ChildProcess;
+  /** What was printed so far. */
+  stdout: string;
+  stderr: string;
+  /** Resolves with the exit status; null after a signal. */
+  ended: Promise<number | null>;
+  /** Resolves when standard output matches; rejects when the command ends before. */
+  prints(pattern: RegExp): Promise<RegExpExecArray>;
+}
+
+export function tenancy(args: string[], env: Record<string, string> = {}, root = projectRoot): Command {
+  const child = spawn(process.execPath, ["--import", "tsx", "src/cli.ts", ...args], {
+    cwd: root,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: tmpdir(), ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject).on("close", resolve);
+  });
+  const command: Command = {
+    child,
+    stdout: "",
+    stderr: "",
+    ended,
+    prints: pattern =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          const found = pattern.exec(command.stdout);
+          if (found) resolve(found);
+        };
+        child.stdout!.on("data", look);
+        look();
+        void ended.then(code =>
+          reject(new Error(`ended with ${code} before ${pattern}: ${command.stdout}${command.stderr}`)),
+        );
+      }),
+  };
+  child.stdout!.setEncoding("utf8").on("data", text => {
+    command.stdout += text;
+  });
+  child.stderr!.setEncoding("utf8").on("data", text => {
+    command.stderr += text;
+  });
+  return command;
+}
+
+/** The command's end: status, and its words on standard error without the line end. */
+export async function outcome(
+  command: Command,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const code = await command.ended;
+  return { code, stdout: command.stdout.trimEnd(), stderr: command.stderr.trimEnd() };
+}
+
+/** A folder of one's own that root's Postgres, another user, can pass through. */
+export function makeFolder(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), "tms-cli-"));
+  chmodSync(folder, 0o711);
+  return folder;
+}

@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import postgres from "postgres";
+import { createDatabase, type Database } from "../harness.ts";
+import { makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
+
+// Databases of the harness have the schema; these begin without even the database.
+let database: Database;
+let urls: { owner: string; root: string; service: string };
+const committed = readdirSync(path.join(projectRoot, "db", "committed")).sort();
+const version = `${committed.at(-1)!.slice(0, 6)}.sql`;
+
+before(async () => {
+  database = await createDatabase();
+  const at = (url: string) => Object.assign(new URL(url), { pathname: `/${database.name}_new` }).href;
+  urls = { owner: at(database.urls.owner), root: database.urls.root, service: at(database.urls.service) };
+});
+after(async () => {
+  await database.sql`drop database if exists ${database.sql(`${database.name}_new`)} with (force)`;
+  await database.drop();
+});
+
+const migrate = (env: Record<string, string>, root?: string) => outcome(tenancy(["migrate"], env, root));
+
+test("migrate without the administrator's login says that the database is missing", async () => {
+  const { code, stdout, stderr } = await migrate({ DATABASE_URL: urls.owner });
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+  assert.match(
+    stderr,
+    /^The database tms_test_\w+ does not exist at .*: create it with owner tms_owner, or set ROOT_DATABASE_URL$/,
+  );
+});
+
+test("several migrate at once: one applies, the others wait for it and find nothing to do", async () => {
+  await database.sql`create database ${database.sql(`${database.name}_new`)} owner tms_owner`;
+  const holder = postgres(urls.owner, { max: 1 });
+  await holder`select pg_advisory_lock(8624367002)`;
+  const several = [1, 2, 3].map(() => tenancy(["migrate"], { DATABASE_URL: urls.owner }));
+  await Promise.all(
+    several.map(command => command.prints(/Another process is migrating this database; waiting/)),
+  );
+  await holder.end();
+  const ends = await Promise.all(several.map(outcome));
+  assert.deepEqual(
+    ends.map(({ code, stderr }) => ({ code, stderr })),
+    several.map(() => ({ code: 0, stderr: "" })),
+  );
+  const workers = ends.filter(({ stdout }) => stdout.includes("Applied"));
+  assert.equal(workers.length, 1);
+  for (const file of committed) assert.match(workers[0]!.stdout, new RegExp(`^Applied ${file}$`, "m"));
+  assert.match(workers[0]!.stdout, new RegExp(`The schema is now at ${version} \\(Postgres \\d+`));
+  const idle = ends.find(({ stdout }) => !stdout.includes("Applied"))!;
+  assert.match(idle.stdout, new RegExp(`The schema is up to date at ${version} \\(Postgres \\d+`));
+});
+
+test("with the administrator's login the database is made from nothing", async () => {
+  await database.sql`drop database ${database.sql(`${database.name}_new`)} with (force)`;
+  const env = { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SERVICE_DATABASE_URL: urls.service };
+  assert.equal((await migrate(env)).code, 0);
+  const service = postgres(urls.service, { max: 1 });
+  assert.deepEqual([...(await service`select api.get_schema_version() as version`)], [{ version }]);
+  await service.end();
+});
+
+test("a table of the tenants' without forced row-level security fails the pipeline and is named", async () => {
+  const owner = postgres(urls.owner, { max: 1 });
+  await owner`create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id))`;
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+  await owner`drop table app.leaky`;
+  await owner.end();
+  assert.equal(code, 1);
+  assert.match(stderr, /app\.leaky/);
+});
+
+test("a migration that fails changes nothing, and one sentence names it", async () => {
+  const folder = makeFolder();
+  for (const name of ["src", "db", ".gmrc", "package.json"])
+    cpSync(path.join(projectRoot, name), path.join(folder, name), { recursive: true });
+  symlinkSync(path.join(projectRoot, "node_modules"), path.join(folder, "node_modules"));
+  const last = readFileSync(path.join(projectRoot, "db", "committed", committed.at(-1)!), "utf8");
+  const previous = /^--! Hash: (\S+)/m.exec(last)![1]!;
+  const body = "create table app.half_done ();\nselect no_such_function();\n";
+  const hash = `sha1:${createHash("sha1").update(`${previous}\n${body}`).digest("hex")}`;
+  const file = path.join(folder, "db", "committed", "999999-broken.sql");
+  writeFileSync(file, `--! Previous: ${previous}\n--! Hash: ${hash}\n--! Message: broken\n\n${body}`);
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+  rmSync(folder, { recursive: true, force: true });
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^999999-broken\.sql.* failed and was rolled back: function no_such_function\(\) does not exist$/,
+  );
+  const owner = postgres(urls.owner, { max: 1 });
+  const [row] =
+    await owner`select to_regclass('app.half_done') as half, max(filename) as last from graphile_migrate.migrations`;
+  await owner.end();
+  assert.deepEqual({ ...row }, { half: null, last: version });
+});
+
+test("migrate and start refuse a database that is newer than the build", async () => {
+  const owner = postgres(urls.owner, { max: 1 });
+  await owner`insert into graphile_migrate.migrations (hash, filename) values ('sha1:later', '999999.sql')`;
+  await owner.end();
+  const migrated = await migrate({ DATABASE_URL: urls.owner });
+  assert.equal(migrated.code, 1);
+  assert.match(
+    migrated.stderr,
+    /^The database is newer than this build, which does not know 999999\.sql: deploy the newer build$/,
+  );
+  const secret = { SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests" };
+  const started = await outcome(
+    tenancy(["start"], { SERVICE_DATABASE_URL: urls.service, SERVICE_PORT: "0", ...secret }),
+  );
+  assert.equal(started.code, 1);
+  assert.match(
+    started.stderr,
+    /^The database's schema is at 999999\.sql, newer than this build's \d+\.sql: start the newer build$/,
+  );
+});
+
+test("start refuses a database that nobody has migrated, and names the command", async () => {
+  await database.sql`drop database ${database.sql(`${database.name}_new`)} with (force)`;
+  await database.sql`create database ${database.sql(`${database.name}_new`)} owner tms_owner`;
+  const env = {
+    SERVICE_DATABASE_URL: urls.service,
+    SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests",
+  };
+  const { code, stderr } = await outcome(tenancy(["start"], env));
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^The database's schema is missing and this build needs \d+\.sql: run npm run migrate$/,
+  );
+});
+
+test("migrate names the variable at fault when it cannot log in", async () => {
+  const wrong = Object.assign(new URL(database.urls.owner), { password: "wrong" }).href;
+  const cases: [Record<string, string>, RegExp][] = [
+    [
+      { DATABASE_URL: "postgres://tms_owner:x@127.0.0.1:1/tms" },
+      /^The database at 127\.0\.0\.1:1 \(DATABASE_URL\) cannot be reached: /,
+    ],
+    [{ DATABASE_URL: wrong }, /refuses tms_owner's login \(DATABASE_URL\): password authentication failed/],
+    [{ DATABASE_URL: database.urls.service }, /^DATABASE_URL must log in as tms_owner, not as tms_service/],
+    [
+      { ROOT_DATABASE_URL: urls.root },
+      /^DATABASE_URL, tms_owner's login, is missing, and ROOT_DATABASE_URL is set$/,
+    ],
+  ];
+  for (const [env, sentence] of cases) {
+    const { code, stdout, stderr } = await migrate(env);
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+    assert.match(stderr, sentence);
+    assert.equal(stderr.split("\n").length, 1);
+  }
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { generateKeyPairSync } from "node:crypto";
+import { readFileSync, rmSync, statSync } from "node:fs";
+import path from "node:path";
+import { after, test } from "node:test";
+import { jwtVerify } from "jose";
+import { makeFolder, outcome, tenancy } from "./command.ts";
+
+const folder = makeFolder();
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+const SECRET = "a secret of at least thirty-two bytes for these tests";
+const claimsOf = async (token: string, secret = SECRET) =>
+  (await jwtVerify(token, new TextEncoder().encode(secret))).payload as Record<string, unknown>;
+
+test("token prints one signed token and nothing else, with the claims it was asked for", async () => {
+  const args =
+    "token --sub alice --email a@acme.example --operator --tenant acme --claim n=1 --claim list=[2] --claim https://a.b/c=x=y";
+  const { code, stdout, stderr } = await outcome(
+    tenancy([...args.split(" "), "--expires", "15m"], { SERVICE_JWT_SECRET: SECRET }),
+  );
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  assert.match(stdout, /^[\w-]+\.[\w-]+\.[\w-]+$/);
+  const { exp, ...claims } = await claimsOf(stdout);
+  assert.ok(Math.abs((exp as number) - Date.now() / 1000 - 900) < 60);
+  assert.deepEqual(claims, {
+    sub: "alice",
+    email: "a@acme.example",
+    tenant: "acme",
+    roles: ["tenant-operator"],
+    n: 1,
+    list: [2],
+    "https://a.b/c": "x=y",
+  });
+});
+
+test("token follows the configuration, so that the service accepts what it prints", async () => {
+  const env = {
+    SERVICE_JWT_SECRET: SECRET,
+    SERVICE_JWT_ISSUER: "https://issuer.example",
+    SERVICE_JWT_AUDIENCE: "tenants,other",
+    SERVICE_JWT_ALGORITHMS: "HS384",
+    SERVICE_JWT_TENANT_CLAIM: "company",
+    SERVICE_OPERATOR_CLAIM: "scope",
+    SERVICE_OPERATOR_ROLE: "ops",
+  };
+  const { stdout } = await outcome(
+    tenancy(["token", "--sub", "42", "--operator", "--tenant", "acme", "--claim", "scope=read"], env),
+  );
+  const { exp: _, ...claims } = await claimsOf(stdout);
+  assert.deepEqual(claims, {
+    sub: "42",
+    iss: "https://issuer.example",
+    aud: "tenants",
+    company: "acme",
+    scope: ["read", "ops"],
+  });
+  assert.equal(JSON.parse(Buffer.from(stdout.split(".")[0]!, "base64url").toString()).alg, "HS384");
+});
+
+test("token without a configured secret signs with the data folder's, and makes that once", async () => {
+  const dataDir = path.join(folder, "data");
+  const ask = () => outcome(tenancy(["token", "--sub", "alice"], { SERVICE_DATA_DIR: dataDir }));
+  const [first, second] = [await ask(), await ask()];
+  const file = path.join(dataDir, "secrets.json");
+  const { jwt } = JSON.parse(readFileSync(file, "utf8")) as { jwt: string };
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  for (const { stdout } of [first, second]) assert.equal((await claimsOf(stdout, jwt)).sub, "alice");
+});
+
+test("token says in one sentence why it cannot", async () => {
+  const pem = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" }).toString();
+  const cases: [string[], Record<string, string>, RegExp][] = [
+    [
+      ["--sub", "a"],
+      { SERVICE_JWT_PUBLIC_KEY: pem },
+      /^This service verifies tokens with a public key.*sign them$/,
+    ],
+    [
+      ["--sub", "a", "--expires", "soon"],
+      { SERVICE_JWT_SECRET: SECRET },
+      /^--expires takes a time like .* not "soon"$/,
+    ],
+    [
+      ["--sub", "a", "--claim", "novalue"],
+      { SERVICE_JWT_SECRET: SECRET },
+      /^--claim takes name=value, not "novalue"$/,
+    ],
+    [[], {}, /^Missing required argument: sub$/],
+    [["--sub", "a", "--frob"], {}, /^Unknown argument: frob$/],
+    [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],
+  ];
+  for (const [args, env, sentence] of cases) {
+    const { code, stdout, stderr } = await outcome(tenancy(["token", ...args], env));
+    assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+    assert.match(stderr, sentence);
+  }
+});
