@@ -115,8 +115,9 @@ export const demo: CommandModule = {
   command: "demo",
   describe: "Run the service with two tenants of sample data, and print how to try it",
   handler: async () => {
-    const running = await runOnSomePort(demoConfig());
-    stopOnSignal(running.stop);
+    const started = runOnSomePort(demoConfig());
+    stopOnSignal(started);
+    const running = await started;
     const { address, config } = running;
     try {
       const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>

@@ -103,20 +103,18 @@ async function checkSchema(databaseUrl: string) {
   }
 }
 
-/** Stops at the first SIGINT, SIGTERM or SIGHUP; a second one ends at once (and Postgres then stops by itself). */
-export function stopOnSignal(stop: () => Promise<void>): void {
+/** Stops at the first SIGINT, SIGTERM or SIGHUP, also while it starts; a second one ends at once, and Postgres follows. */
+export function stopOnSignal(running: Promise<Running>): void {
   let stopping = false;
+  const fail = (error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exit(1);
+  };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       if (stopping) process.exit(1);
       stopping = true;
-      stop().then(
-        () => process.exit(0),
-        error => {
-          console.error(error instanceof Error ? error.message : error);
-          process.exit(1);
-        },
-      );
+      running.then(service => service.stop()).then(() => process.exit(0), fail);
     });
   }
 }
@@ -133,11 +131,11 @@ export const start: CommandModule = {
   handler: async () => {
     const { config, warnings } = loadConfig(process.env);
     for (const warning of warnings) logLine(config, 40)(warning);
-    // Until the service stands, a signal simply ends the process; its Postgres follows.
-    const running = await runService(config, logLine(config, 30), fault => {
+    const running = runService(config, logLine(config, 30), fault => {
       console.error(fault);
       process.exit(1);
     });
-    stopOnSignal(running.stop);
+    stopOnSignal(running);
+    await running;
   },
 };

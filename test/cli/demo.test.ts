@@ -1,0 +1,86 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
+import { createServer } from "node:net";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { type Command, makeFolder, tenancy } from "./command.ts";
+
+const folder = makeFolder();
+let demo: Command;
+
+async function startDemo(port: string): Promise<string> {
+  demo = tenancy(["demo"], { SERVICE_DATA_DIR: path.join(folder, "demo"), SERVICE_PORT: port });
+  await demo.prints(/^SQL$/m);
+  return demo.stdout;
+}
+
+async function stopDemo() {
+  demo.child.kill("SIGINT");
+  assert.equal(await demo.ended, 0);
+}
+
+before(() => startDemo("0"));
+after(async () => {
+  await stopDemo();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const hasCurl = spawnSync("curl", ["--version"]).status === 0;
+
+test("the demo's curl lines work as printed", { skip: !hasCurl && "curl is not installed" }, () => {
+  const lines = /^OPERATOR=[\s\S]*?(?=^# The database itself)/m.exec(demo.stdout)![0];
+  const { stdout, stderr } = spawnSync("sh", ["-c", lines], { encoding: "utf8" });
+  assert.equal(stderr, "");
+  const answers = stdout
+    .trim()
+    .split("\n")
+    .map(line => JSON.parse(line) as Record<string, unknown>);
+  const [created, listed, read, updated, deleted, registered, acme, refused, globex] = answers;
+  assert.equal(answers.length, 9);
+  assert.equal(created!.slug, "initech");
+  assert.equal(listed!.total_count, 4);
+  assert.equal(read!.name, "Initech");
+  assert.equal(updated!.name, "Initrode");
+  assert.equal(deleted!.message, "Tenant 'Initrode' (initech) deleted successfully");
+  assert.equal(registered!.tenant_slug, "hooli");
+  assert.equal((acme!.tenant as { slug: string }).slug, "acme");
+  assert.equal(refused!.error, "Access denied");
+  assert.equal((globex!.tenant as { slug: string }).slug, "globex");
+});
+
+test("the demo's SQL lines show a DBA one tenant's boards, and none without a tenant", async () => {
+  const url = /^DATABASE='(.+)'$/m.exec(demo.stdout)![1]!;
+  const lines = /<<'SQL'\n([\s\S]*?)^SQL$/m.exec(demo.stdout)![1]!;
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const results = (await client.query(lines)) as unknown as pg.QueryResult[];
+  await client.end();
+  const shown = results.filter(result => result.command === "SELECT").map(result => result.rowCount);
+  assert.deepEqual(shown, [1, 0]);
+});
+
+test("the demo prints no secret of others, no log line, and nothing on standard error", () => {
+  assert.equal(demo.stderr, "");
+  assert.doesNotMatch(demo.stdout, /"level":/);
+});
+
+test("a second demo finds its tenants, and takes another port when its own is taken", async () => {
+  await stopDemo();
+  const other = createServer();
+  await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  const printed = await startDemo(String(port));
+  other.close();
+  assert.match(
+    printed,
+    new RegExp(`^Port ${port} is taken by another program, so the demo listens on another one\\.$`, "m"),
+  );
+  const token = /^ALICE=(.+)$/m.exec(printed)![1]!;
+  const api = /^API=(.+)$/m.exec(printed)![1]!;
+  const answer = await fetch(`${api}/tenants/current`, {
+    headers: { authorization: `Bearer ${token}`, "x-tenant": "acme" },
+  });
+  assert.equal(answer.status, 200);
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import postgres from "postgres";
+import { type Embedded, startEmbedded } from "../../src/embedded.ts";
+import { applyRoles, migrate } from "../../src/migrate.ts";
+import { makeFolder } from "./command.ts";
+
+// Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.
+let server: Embedded;
+let sql: postgres.Sql;
+
+before(async () => {
+  server = await startEmbedded({ dataDir: makeFolder(), settings: { fsync: "off" } });
+  sql = postgres(server.urls.root, { max: 1, onnotice: () => {} });
+});
+after(async () => {
+  await sql.end();
+  await server.remove();
+});
+
+/** Everything that roles.sql decides. */
+const state = async () => {
+  const roles = await sql`
+    select rolname, rolcanlogin, rolinherit, rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls,
+      shobj_description(oid, 'pg_authid') as comment
+    from pg_roles where rolname like 'tms%' order by rolname`;
+  const members = await sql`
+    select roleid::regrole::text as granted, member::regrole::text as member,
+      bool_or(admin_option) as admin, bool_or(inherit_option) as inherit, bool_or(set_option) as set
+    from pg_auth_members where member::regrole::text like 'tms%' group by 1, 2 order by 1, 2`;
+  const settings = await sql`
+    select setrole::regrole::text as role, setconfig from pg_db_role_setting where setrole::regrole::text like 'tms%' order by 1`;
+  return JSON.stringify({ roles, members, settings }, null, 1);
+};
+
+test("roles.sql makes five roles with no power of their own; only the owner may become three of them", async () => {
+  const roles = await sql`
+    select rolname, rolcanlogin from pg_roles
+    where rolname like 'tms%' and not (rolinherit or rolsuper or rolcreatedb or rolcreaterole or rolreplication or rolbypassrls)
+    order by rolname`;
+  assert.deepEqual(
+    roles.map(role => [role.rolname, role.rolcanlogin]),
+    [
+      ["tms_app", false],
+      ["tms_auditor", false],
+      ["tms_owner", true],
+      ["tms_registrar", false],
+      ["tms_service", true],
+    ],
+  );
+  const { members } = JSON.parse(await state()) as { members: unknown[] };
+  assert.deepEqual(
+    members,
+    ["tms_app", "tms_auditor", "tms_registrar"].map(granted => ({
+      granted,
+      member: "tms_owner",
+      admin: false,
+      inherit: false,
+      set: true,
+    })),
+  );
+});
+
+test("roles.sql run again changes nothing, and puts back what has drifted", async () => {
+  const wanted = await state();
+  await applyRoles(server.urls.root);
+  assert.equal(await state(), wanted);
+  await sql`alter role tms_service superuser bypassrls inherit createdb replication`;
+  await sql`alter role tms_app login createrole`;
+  await sql`grant tms_app, pg_read_all_data to tms_service`;
+  await sql`grant tms_app to tms_owner with inherit true`;
+  await sql`alter role tms_service set row_security = off`;
+  await sql`alter role tms_service in database tms set app.maintenance = 'on'`;
+  assert.notEqual(await state(), wanted);
+  await applyRoles(server.urls.root);
+  assert.equal(await state(), wanted);
+});
+
+test("an administrator who is no superuser can do it all: roles, database, migrations", async () => {
+  for (const name of ["tms", "tms_shadow"]) await sql`drop database ${sql(name)} with (force)`;
+  await sql`drop role tms_owner, tms_service, tms_app, tms_registrar, tms_auditor`;
+  await sql`create role dba login createrole createdb password 'a password of the administrator'`;
+  const rootUrl = Object.assign(new URL(server.urls.root), {
+    username: "dba",
+    password: "a password of the administrator",
+  }).href;
+  const options = { ownerUrl: server.urls.owner, serviceUrl: server.urls.service, rootUrl };
+  const { applied } = await migrate(options);
+  assert.ok(applied.length > 0);
+  assert.deepEqual((await migrate(options)).applied, []);
+  const [left] =
+    await sql`select count(*)::int as n from pg_auth_members where member = 'dba'::regrole and roleid = 'tms_owner'::regrole and inherit_option`;
+  assert.equal(left!.n, 0);
+  const service = postgres(server.urls.service, { max: 1 });
+  assert.deepEqual([...(await service`select * from api.get_login_faults() as fault`)], []);
+  await service.end();
+});

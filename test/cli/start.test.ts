@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import path from "node:path";
+import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres from "postgres";
+import { type Command, makeFolder, outcome, tenancy } from "./command.ts";
+
+// One data folder through the life of a service: made, refused to a second one, killed, started again, stopped.
+const folder = makeFolder();
+const dataDir = path.join(folder, "data");
+const cluster = path.join(dataDir, "postgres");
+const env = { SERVICE_DATA_DIR: dataDir, SERVICE_PORT: "0" };
+let running: Command | undefined;
+
+after(async () => {
+  running?.child.kill("SIGKILL");
+  await running?.ended;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const listening = async (command: Command) => (await command.prints(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!;
+const postmaster = () => Number(readFileSync(path.join(cluster, "postmaster.pid"), "utf8").split("\n")[0]);
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
+async function hasEnded(pid: number): Promise<boolean> {
+  for (let tries = 0; tries < 200 && isAlive(pid); tries++) await sleep(50);
+  return !isAlive(pid);
+}
+
+test("the first start makes server, roles, schema and secrets, and serves", async () => {
+  running = tenancy(["start"], env);
+  const address = await listening(running);
+  assert.equal((await fetch(`${address}/health`)).status, 200);
+  assert.match(running.stdout, /"msg":"Applied 000001-/);
+  assert.equal(statSync(path.join(dataDir, "secrets.json")).mode & 0o777, 0o600);
+  const { superuser } = JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as {
+    superuser: string;
+  };
+  const port = readFileSync(path.join(cluster, "postmaster.pid"), "utf8").split("\n")[3]!;
+  const sql = postgres(`postgres://postgres:${superuser}@127.0.0.1:${port}/postgres`, { max: 1 });
+  const [server] = await sql`
+    select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
+      (select count(*)::int from pg_hba_file_rules where auth_method <> 'scram-sha-256') as open`;
+  await sql.end();
+  assert.deepEqual({ ...server }, { addresses: "127.0.0.1", sockets: "", open: 0 });
+});
+
+test("a second start on the same data folder says which process has it", async () => {
+  const { code, stderr } = await outcome(tenancy(["start"], env));
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    `The data folder ${dataDir} is in use by process ${running!.child.pid}; stop that one first, or set SERVICE_DATA_DIR`,
+  );
+});
+
+test("migrate beside a running service uses the service's Postgres", async () => {
+  const { code, stdout } = await outcome(tenancy(["migrate"], env));
+  assert.equal(code, 0);
+  assert.match(stdout, /^The schema is up to date at /);
+  assert.ok(isAlive(postmaster()));
+});
+
+test("Postgres ends with a service that is killed, and the next start takes the data as it is", async () => {
+  const server = postmaster();
+  const { jwt } = JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as { jwt: string };
+  running!.child.kill("SIGKILL");
+  await running!.ended;
+  running = tenancy(["start"], env);
+  await listening(running);
+  assert.ok(await hasEnded(server));
+  assert.match(running.stdout, /"msg":"The schema is up to date at /);
+  assert.equal(
+    (JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as { jwt: string }).jwt,
+    jwt,
+  );
+});
+
+test("a Postgres that dies takes the service with it, and the words say where to look", async () => {
+  process.kill(postmaster(), "SIGQUIT");
+  const { code, stderr } = await outcome(running!);
+  assert.equal(code, 1);
+  assert.match(stderr, /The embedded Postgres stopped by itself; .*postgres\.log says why$/);
+});
+
+test("SIGTERM stops the service, then Postgres, and leaves nothing behind", async () => {
+  running = tenancy(["start"], env);
+  await listening(running);
+  const server = postmaster();
+  running.child.kill("SIGTERM");
+  assert.equal((await outcome(running)).code, 0);
+  assert.ok(!isAlive(server));
+  assert.ok(!existsSync(path.join(cluster, "postmaster.pid")));
+  assert.ok(!existsSync(path.join(dataDir, "lock")));
+});
+
+test("a port that is taken is one sentence, and Postgres does not stay", async () => {
+  const other = createServer();
+  await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
+  const { port } = other.address() as { port: number };
+  const { code, stderr } = await outcome(tenancy(["start"], { ...env, SERVICE_PORT: String(port) }));
+  other.close();
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    `127.0.0.1 port ${port} is taken by another program; set SERVICE_PORT to another port`,
+  );
+  assert.ok(!existsSync(path.join(cluster, "postmaster.pid")));
+});
+
+test("a data folder of another Postgres, without its passwords, or not to be written is one sentence", async () => {
+  const fault = async (more: Record<string, string> = {}) => {
+    const { code, stderr } = await outcome(tenancy(["start"], { ...env, ...more }));
+    assert.equal(code, 1);
+    return stderr;
+  };
+  const versionFile = path.join(cluster, "PG_VERSION");
+  const version = readFileSync(versionFile, "utf8");
+  writeFileSync(versionFile, "99\n");
+  assert.match(
+    await fault(),
+    /^.* was written by Postgres 99 and this is Postgres \d+; update the project, or set SERVICE_DATA_DIR$/,
+  );
+  writeFileSync(versionFile, version);
+  const file = path.join(folder, "file");
+  writeFileSync(file, "");
+  assert.match(
+    await fault({ SERVICE_DATA_DIR: file }),
+    /^The data folder .* cannot be written \(EEXIST.*; set SERVICE_DATA_DIR to another$/,
+  );
+  rmSync(path.join(dataDir, "secrets.json"));
+  assert.match(
+    await fault(),
+    /^.* holds a database, but .*secrets\.json with its passwords is gone: put it back, or remove /,
+  );
+});
+
+test("every fault of the environment is said at once, by name", async () => {
+  const { code, stdout, stderr } = await outcome(
+    tenancy(["start"], { SERVICE_PORT: "no", SERVICE_MULTI_TENANT_MODE: "maybe" }),
+  );
+  assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
+  assert.match(stderr, /SERVICE_PORT: .*/);
+  assert.match(stderr, /SERVICE_MULTI_TENANT_MODE: .*/);
+});
