@@ -26,9 +26,9 @@ export interface Embedded {
   urls: DatabaseUrls;
   jwtSecret: string;
   /** Resolves when Postgres has ended; safe to call twice. */
-  stop(): Promise<void>;
+  stop: () => Promise<void>;
   /** Stops it and deletes all its files, wherever they are. */
-  remove(): Promise<void>;
+  remove: () => Promise<void>;
 }
 
 export interface EmbeddedOptions {

@@ -6,7 +6,7 @@ import { applyRoles, type MigrateOptions, migrate as migrateDatabase } from "../
 const say = (line: string) => console.log(line);
 
 /** Where to migrate: what the environment names, else the embedded Postgres. */
-async function target(): Promise<MigrateOptions & { stop(): Promise<void> }> {
+async function target(): Promise<MigrateOptions & { stop: () => Promise<void> }> {
   const {
     DATABASE_URL: ownerUrl,
     ROOT_DATABASE_URL: rootUrl,
