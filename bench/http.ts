@@ -1,0 +1,181 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
+import autocannon, { type Request } from "autocannon";
+import { SignJWT } from "jose";
+import { type BenchDatabase, type BenchServer, seed } from "./database.ts";
+import { type Figure, median } from "./report.ts";
+
+const SECRET = "a benchmark secret of more than thirty-two bytes";
+const TENANTS = 10_000;
+const CONNECTIONS = 32;
+
+interface Variant {
+  name: "service" | "rows" | "json";
+  child: ChildProcess;
+  address: string;
+}
+
+interface Case {
+  name: string;
+  /** The floor that makes JSON in SQL has no case of its own for writes. */
+  variants: Variant["name"][];
+  /** Requests that differ from each other; a list is sent round and round, a function makes each. */
+  requests: Request[] | ((request: Request) => Request);
+}
+
+/** HTTP through the service and through the floor, 32 connections, variants in turn: A B C A B C. */
+export async function httpBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
+  const database = await server.database("bench_http");
+  await seed(database.sql, quick ? 1_000 : TENANTS, 20);
+  const variants = await startVariants(database);
+  try {
+    const figures: Figure[] = [];
+    for (const one of await cases(quick ? 1_000 : TENANTS)) {
+      const taking = variants.filter(({ name }) => one.variants.includes(name));
+      figures.push(...(await measure(server, one, taking, quick ? 2 : 7, quick ? 1 : 3)));
+    }
+    return figures;
+  } finally {
+    for (const { child } of variants) child.kill();
+    await database.drop();
+  }
+}
+
+async function startVariants({ urls }: BenchDatabase): Promise<Variant[]> {
+  const start = (name: Variant["name"], file: string, args: string[], env = {}) =>
+    new Promise<Variant>((resolve, reject) => {
+      const child = fork(new URL(file, import.meta.url), args, {
+        execArgv: ["--import", "tsx"],
+        env: { ...process.env, NODE_ENV: "production", ...env },
+      });
+      child.once("message", message => resolve({ name, child, address: (message as { address: string }).address }));
+      child.once("exit", code => reject(new Error(`${file} ended with ${code}`)));
+    });
+  return [
+    await start("service", "./service.ts", [], {
+      SERVICE_DATABASE_URL: urls.service,
+      SERVICE_JWT_SECRET: SECRET,
+      SERVICE_MULTI_TENANT_MODE: "true",
+      SERVICE_PORT: "0",
+      SERVICE_LOG_LEVEL: "warn",
+    }),
+    await start("rows", "./floor.ts", ["rows", urls.root, SECRET]),
+    await start("json", "./floor.ts", ["json", urls.root, SECRET]),
+  ];
+}
+
+async function cases(tenants: number): Promise<Case[]> {
+  const key = new TextEncoder().encode(SECRET);
+  const sign = (claims: Record<string, unknown>) =>
+    new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).setExpirationTime("2h").sign(key);
+  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+  const ids = Array.from({ length: 1_000 }, (_, i) => 1 + Math.floor((i * tenants) / 1_000));
+  const members = await Promise.all(
+    ids.map(n => sign({ sub: `user-${n}`, tenant: `t-${n}`, tenant_id: uuidOf(n) })),
+  );
+  // Limits count by identity: enough operators that none reaches its own.
+  const operators = await Promise.all(
+    Array.from({ length: 5_000 }, (_, i) => sign({ sub: `operator-${i}`, tenant: "t-1", tenant_id: uuidOf(1), roles: "tenant-operator" })),
+  );
+  const founders = await Promise.all(
+    Array.from({ length: 20_000 }, (_, i) => sign({ sub: `founder-${i}`, tenant: "nobody-yet", tenant_id: uuidOf(1) })),
+  );
+  const reading: Variant["name"][] = ["service", "rows", "json"];
+  const get = (path: string) => members.map((token): Request => ({ method: "GET", path, headers: bearer(token) }));
+  let turn = 0;
+  const post = (path: string, tokens: string[], body: (slug: string) => object) => (request: Request) => {
+    const slug = `n-${randomUUID()}`;
+    return {
+      ...request,
+      method: "POST" as const,
+      path,
+      headers: { ...bearer(tokens[turn++ % tokens.length]!), "content-type": "application/json" },
+      body: JSON.stringify(body(slug)),
+    };
+  };
+  return [
+    { name: "read the current tenant", variants: reading, requests: get("/api/tenants/current") },
+    { name: "list 20 boards", variants: reading, requests: get("/api/boards?limit=20") },
+    {
+      name: "read one tenant as operator",
+      variants: reading,
+      requests: operators.map((token, i): Request => ({
+        method: "GET",
+        path: `/api/setup/tenant/${uuidOf(ids[i % ids.length]!)}`,
+        headers: bearer(token),
+      })),
+    },
+    {
+      name: "create a tenant",
+      variants: ["service", "rows"],
+      requests: post("/api/setup/tenant", operators, slug => ({ name: slug, slug })),
+    },
+    {
+      name: "register",
+      variants: ["service", "rows"],
+      requests: post("/api/tenants/register", founders, slug => ({
+        organization_name: slug,
+        organization_slug: slug,
+        admin_email: "ann@corp.example",
+      })),
+    },
+  ];
+}
+
+async function measure(server: BenchServer, one: Case, variants: Variant[], rounds: number, seconds: number): Promise<Figure[]> {
+  const samples = new Map(variants.map(({ name }) => [name, { rate: [] as number[], cpu: [] as number[], latency: [] as number[] }]));
+  for (let round = -1; round < rounds; round++) {
+    for (const variant of variants) {
+      const before = { server: await serverCpu(variant), database: server.cpu() };
+      const result = await fire(variant, one, round < 0 ? 1 : seconds);
+      const database = server.cpu();
+      const spent = (await serverCpu(variant)) - before.server + ((database ?? 0) - (before.database ?? 0));
+      if (round < 0) continue; // warms plans, caches and the compiler
+      const sample = samples.get(variant.name)!;
+      sample.rate.push(result.requests.total / result.duration);
+      sample.latency.push(result.latency.p50);
+      if (database !== null) sample.cpu.push(spent / result.requests.total);
+    }
+  }
+  return variants.map(({ name }) => {
+    const { rate, cpu, latency } = samples.get(name)!;
+    return {
+      group: "http",
+      case: one.name,
+      variant: name === "service" ? "service" : `floor: ${name}`,
+      requestsPerSecond: Math.round(median(rate)),
+      cpuMicrosPerRequest: cpu.length ? Math.round(median(cpu)) : null,
+      p50Ms: median(latency),
+    };
+  });
+}
+
+async function fire(variant: Variant, one: Case, seconds: number) {
+  const requests = typeof one.requests === "function" ? [{ setupRequest: one.requests }] : shuffled(one.requests);
+  const result = await autocannon({ url: variant.address, connections: CONNECTIONS, duration: seconds, requests });
+  if (result.non2xx > 0 || result.errors > 0) {
+    throw new Error(`${one.name}, ${variant.name}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`);
+  }
+  return result;
+}
+
+/** Every connection walks the same list: let them not walk in step. */
+function shuffled<T>(list: T[]): T[] {
+  return list.map(value => ({ value, at: Math.random() })).sort((a, b) => a.at - b.at).map(({ value }) => value);
+}
+
+function serverCpu({ child }: Variant): Promise<number> {
+  return new Promise(resolve => {
+    child.once("message", message => {
+      const { cpu } = message as { cpu: NodeJS.CpuUsage };
+      resolve(cpu.user + cpu.system);
+    });
+    child.send("cpu");
+  });
+}
+
+/** The id that the seed gave tenant n. */
+function uuidOf(n: number): string {
+  const hex = createHash("md5").update(`t${n}`).digest("hex");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+}
