@@ -6,6 +6,7 @@ import database from "./database.ts";
 import { frameworkError, sendError } from "./errors.ts";
 import { httpOptions } from "./http.ts";
 import methods from "./methods.ts";
+import openapi from "./openapi.ts";
 import rateLimit from "./rate-limit.ts";
 import boards from "./routes/boards.ts";
 import graphql from "./routes/graphql.ts";
@@ -29,6 +30,7 @@ export async function buildApp(config: Config, options: AppOptions = {}): Promis
   await app.register(methods);
   await app.register(body);
   await app.register(validation);
+  await app.register(openapi);
   await app.register(database, { config });
   await app.register(startup, { config });
   await app.register(health);

@@ -1,24 +1,22 @@
 import type { FastifyInstance } from "fastify";
 import { callAsCaller, sendRow } from "../database.ts";
+import * as operations from "../operations.ts";
 import { normalizeNames, sendPage } from "../representation.ts";
-import { AddMember, ListPage, Member, MemberList, RemovedMember } from "../schemas/tenants.ts";
+import type { AddMember, ListPage } from "../schemas/tenants.ts";
 
 /** Who belongs to the tenant of the request. */
 export default async function members(app: FastifyInstance): Promise<void> {
-  app.get<{ Querystring: ListPage }>(
-    "",
-    { schema: { querystring: ListPage, response: { 200: MemberList } } },
-    async (request, reply) =>
-      sendPage(
-        request,
-        reply,
-        await callAsCaller(request, "list_members", request.query.limit, request.query.cursor),
-      ),
+  app.get<{ Querystring: ListPage }>("", { schema: operations.listMembers }, async (request, reply) =>
+    sendPage(
+      request,
+      reply,
+      await callAsCaller(request, "list_members", request.query.limit, request.query.cursor),
+    ),
   );
 
   app.post<{ Body: AddMember }>(
     "",
-    { preValidation: normalizeNames, schema: { body: AddMember, response: { 201: Member } } },
+    { preValidation: normalizeNames, schema: operations.addMember },
     async (request, reply) => {
       const { auth_provider, auth_subject, email, display_name, role } = request.body;
       const row = await callAsCaller(
@@ -37,7 +35,7 @@ export default async function members(app: FastifyInstance): Promise<void> {
 
   app.delete<{ Params: { user_id: string } }>(
     "/:user_id",
-    { schema: { response: { 200: RemovedMember } } },
+    { schema: operations.removeMember },
     async (request, reply) =>
       sendRow(
         reply,

@@ -3,17 +3,9 @@ import { configurationAdvice } from "../advice.ts";
 import { invalid } from "../body.ts";
 import type { Config } from "../config.ts";
 import { callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
+import * as operations from "../operations.ts";
 import { normalizeNames, sendPage } from "../representation.ts";
-import {
-  CreatedTenant,
-  CreateTenant,
-  DeletedTenant,
-  ListTenants,
-  SetupStatus,
-  Tenant,
-  TenantList,
-  UpdateTenant,
-} from "../schemas/setup.ts";
+import type { CreateTenant, ListTenants, UpdateTenant } from "../schemas/setup.ts";
 import { SCHEMA_VERSION } from "../startup.ts";
 
 type One = { Params: { tenant_id: string } };
@@ -24,7 +16,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.get(
     "/status",
-    { config: { limit: "setup_read" }, schema: { response: { 200: SetupStatus } } },
+    { config: { limit: "setup_read" }, schema: operations.getSetupStatus },
     async (request, reply) =>
       sendRow(reply, await callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice)),
   );
@@ -34,7 +26,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     {
       config: { limit: "setup_create" },
       preValidation: normalizeNames,
-      schema: { body: CreateTenant, response: { 200: CreatedTenant, 201: CreatedTenant } },
+      schema: operations.createTenant,
     },
     async (request, reply) => {
       const { name, slug, settings, include_sample_data } = request.body;
@@ -58,7 +50,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.get<{ Querystring: ListTenants }>(
     "/tenants",
-    { config: { limit: "setup_read" }, schema: { querystring: ListTenants, response: { 200: TenantList } } },
+    { config: { limit: "setup_read" }, schema: operations.listTenants },
     async (request, reply) => {
       const { limit, cursor, status, search } = request.query;
       return sendPage(
@@ -71,7 +63,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.get<One>(
     "/tenant/:tenant_id",
-    { config: { limit: "setup_read" }, schema: { response: { 200: Tenant } } },
+    { config: { limit: "setup_read" }, schema: operations.getTenant },
     async (request, reply) => {
       const row = await callAsCaller(request, "get_tenant", tenantId(request));
       const known = request.headers["if-none-match"];
@@ -84,7 +76,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.put<One & { Body: UpdateTenant }>(
     "/tenant/:tenant_id",
-    { preValidation: normalizeNames, schema: { body: UpdateTenant, response: { 200: Tenant } } },
+    { preValidation: normalizeNames, schema: operations.updateTenant },
     async (request, reply) => {
       const { name, slug, settings } = request.body;
       const given = request.headers["if-match"];
@@ -99,20 +91,18 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.delete<One>(
     "/tenant/:tenant_id",
-    { config: { limit: "setup_delete" }, schema: { response: { 200: DeletedTenant } } },
+    { config: { limit: "setup_delete" }, schema: operations.deleteTenant },
     async (request, reply) =>
       sendRow(reply, await callAsCallerPatiently(request, "delete_tenant", tenantId(request))),
   );
 
   for (const move of ["approve", "suspend", "resume"] as const) {
-    app.post<One>(`/tenant/:tenant_id/${move}`, { schema: { response: { 200: Tenant } } }, (request, reply) =>
+    app.post<One>(`/tenant/:tenant_id/${move}`, { schema: operations.moves[move] }, (request, reply) =>
       moveTenant(request, reply, `${move}_tenant`),
     );
   }
-  app.post<One>(
-    "/tenant/:tenant_id/reject",
-    { schema: { response: { 200: DeletedTenant } } },
-    (request, reply) => moveTenant(request, reply, "reject_tenant"),
+  app.post<One>("/tenant/:tenant_id/reject", { schema: operations.rejectTenant }, (request, reply) =>
+    moveTenant(request, reply, "reject_tenant"),
   );
 }
 

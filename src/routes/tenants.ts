@@ -3,14 +3,9 @@ import type { FastifyInstance } from "fastify";
 import type { Config } from "../config.ts";
 import { callAsCaller, sendRow } from "../database.ts";
 import { asciiDomain } from "../domain.ts";
+import * as operations from "../operations.ts";
 import { normalizeNames } from "../representation.ts";
-import {
-  CurrentTenant,
-  MyTenants,
-  Register,
-  RegisteredTenant,
-  RegistrationStatus,
-} from "../schemas/tenants.ts";
+import type { Register } from "../schemas/tenants.ts";
 import { slugify } from "../tenant.ts";
 import { locationOf } from "./setup.ts";
 
@@ -18,20 +13,17 @@ import { locationOf } from "./setup.ts";
 export default async function tenants(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const { requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
 
-  app.get(
-    "/registration/status",
-    { schema: { response: { 200: RegistrationStatus } } },
-    async (request, reply) =>
-      sendRow(
-        reply,
-        await callAsCaller(
-          request,
-          "get_registration_status",
-          requiresApproval,
-          maxTenantsPerUser,
-          allowedDomains,
-        ),
+  app.get("/registration/status", { schema: operations.getRegistrationStatus }, async (request, reply) =>
+    sendRow(
+      reply,
+      await callAsCaller(
+        request,
+        "get_registration_status",
+        requiresApproval,
+        maxTenantsPerUser,
+        allowedDomains,
       ),
+    ),
   );
 
   app.post<{ Body: Register }>(
@@ -39,7 +31,7 @@ export default async function tenants(app: FastifyInstance, { config }: { config
     {
       config: { limit: "register" },
       preValidation: normalizeNames,
-      schema: { body: Register, response: { 201: RegisteredTenant, 202: RegisteredTenant } },
+      schema: operations.registerTenant,
     },
     async (request, reply) => {
       const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } =
@@ -71,11 +63,11 @@ export default async function tenants(app: FastifyInstance, { config }: { config
     },
   );
 
-  app.get("/current", { schema: { response: { 200: CurrentTenant } } }, async (request, reply) =>
+  app.get("/current", { schema: operations.getCurrentTenant }, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, "get_current_tenant")),
   );
 
-  app.get("/mine", { schema: { response: { 200: MyTenants } } }, async (request, reply) =>
+  app.get("/mine", { schema: operations.listMyTenants }, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, "list_my_tenants")),
   );
 }

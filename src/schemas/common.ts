@@ -6,10 +6,15 @@ export const Slug = Type.String({
   maxLength: 255,
   examples: ["acme"],
 });
-/** Stored NFC; not only white space. */
-export const Name = Type.String({ minLength: 1, maxLength: 255, pattern: "\\S", examples: ["Acme Corp"] });
+/** Stored NFC; not only white space (U+0085 is, though not to JavaScript). */
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: 255,
+  pattern: "[^\\s\\u0085]",
+  examples: ["Acme Corp"],
+});
 export const JsonObject = Type.Object({}, { additionalProperties: true });
-export const Uuid = Type.String({ format: "uuid" });
+export const Uuid = Type.String({ format: "uuid", examples: ["5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10"] });
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
 export const Nullable = <T extends object>(schema: T) =>
   Type.Unsafe<unknown>({ anyOf: [schema, { type: "null" }] });
@@ -19,12 +24,12 @@ export const ErrorBody = Type.Object(
   {
     error: Type.String(),
     detail: Type.String(),
-    request_id: Type.String(),
+    request_id: Type.Optional(Type.String()),
     errors: Type.Optional(Type.Array(Type.Object({ field: Type.String(), message: Type.String() }))),
     multi_tenant_mode: Type.Optional(Type.Boolean()),
     provided_tenant: Type.Optional(Type.String()),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: "Error" },
 );
 
 export const Page = {

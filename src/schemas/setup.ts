@@ -3,25 +3,31 @@ import { JsonObject, Name, Nullable, Page, Slug, Timestamp, Uuid } from "./commo
 
 export const TenantStatus = Type.Enum(["pending", "active", "suspended"]);
 
-export const Tenant = Type.Object({
-  tenant_id: Uuid,
-  name: Name,
-  slug: Slug,
-  status: TenantStatus,
-  settings: JsonObject,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-});
+export const Tenant = Type.Object(
+  {
+    tenant_id: Uuid,
+    name: Name,
+    slug: Slug,
+    status: TenantStatus,
+    settings: JsonObject,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+  },
+  { title: "Tenant" },
+);
 
-export const SetupStatus = Type.Object({
-  setup_needed: Type.Boolean(),
-  has_default_tenant: Type.Boolean(),
-  default_tenant_id: Nullable(Uuid),
-  default_tenant_slug: Nullable(Slug),
-  multi_tenant_mode: Type.Boolean(),
-  auth_provider: Type.String(),
-  recommendations: Type.Array(Type.String()),
-});
+export const SetupStatus = Type.Object(
+  {
+    setup_needed: Type.Boolean(),
+    has_default_tenant: Type.Boolean(),
+    default_tenant_id: Nullable(Uuid),
+    default_tenant_slug: Nullable(Slug),
+    multi_tenant_mode: Type.Boolean(),
+    auth_provider: Type.String(),
+    recommendations: Type.Array(Type.String()),
+  },
+  { title: "SetupStatus" },
+);
 
 export const CreateTenant = Type.Object(
   {
@@ -30,21 +36,24 @@ export const CreateTenant = Type.Object(
     settings: Type.Optional(JsonObject),
     include_sample_data: Type.Boolean({ default: false }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, title: "CreateTenant" },
 );
 export type CreateTenant = Static<typeof CreateTenant>;
 
-export const CreatedTenant = Type.Object({
-  tenant_id: Uuid,
-  name: Name,
-  slug: Slug,
-  message: Type.String(),
-  existing: Type.Boolean(),
-});
+export const CreatedTenant = Type.Object(
+  {
+    tenant_id: Uuid,
+    name: Name,
+    slug: Slug,
+    message: Type.String(),
+    existing: Type.Boolean(),
+  },
+  { title: "CreatedTenant" },
+);
 
 export const UpdateTenant = Type.Object(
   { name: Type.Optional(Name), slug: Type.Optional(Slug), settings: Type.Optional(JsonObject) },
-  { additionalProperties: false },
+  { additionalProperties: false, title: "UpdateTenant" },
 );
 export type UpdateTenant = Static<typeof UpdateTenant>;
 
@@ -65,6 +74,12 @@ export const ListTenants = Type.Object(
 );
 export type ListTenants = Static<typeof ListTenants>;
 
-export const TenantList = Type.Object({ tenants: Type.Array(Tenant), total_count: Type.Integer() });
+export const TenantList = Type.Object(
+  { tenants: Type.Array(Tenant), total_count: Type.Integer() },
+  { title: "TenantList" },
+);
 
-export const DeletedTenant = Type.Object({ message: Type.String(), tenant_id: Uuid, warning: Type.String() });
+export const DeletedTenant = Type.Object(
+  { message: Type.String(), tenant_id: Uuid, warning: Type.String() },
+  { title: "DeletedTenant" },
+);

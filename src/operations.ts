@@ -1,0 +1,201 @@
+import type { FastifySchema } from "fastify";
+import type { TSchema } from "typebox";
+import type { Problem } from "./problems.ts";
+import {
+  CreatedTenant,
+  CreateTenant,
+  DeletedTenant,
+  ListTenants,
+  SetupStatus,
+  Tenant,
+  TenantList,
+  UpdateTenant,
+} from "./schemas/setup.ts";
+import {
+  AddMember,
+  BoardList,
+  CurrentTenant,
+  ListPage,
+  Member,
+  MemberList,
+  MyTenants,
+  Register,
+  RegisteredTenant,
+  RegistrationStatus,
+  RemovedMember,
+} from "./schemas/tenants.ts";
+
+export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match";
+export type ResponseHeader = "ETag" | "Link" | "Location";
+
+/** What /openapi.json tells of an operation beyond what validates; src/openapi.ts adds what all operations share. */
+interface Told {
+  operationId: string;
+  summary: string;
+  description?: string;
+  tags: [string];
+  accepts?: RequestHeader[];
+  sends?: ResponseHeader[];
+  /** Beyond those that the method, the body and the place of the route imply. */
+  problems?: Problem[];
+  produces?: string[];
+  security?: [];
+}
+
+declare module "fastify" {
+  interface FastifySchema extends Partial<Pick<Told, "accepts" | "sends" | "problems">> {}
+}
+
+type Validated = { body?: TSchema; querystring?: TSchema; response: Record<number, TSchema | object> };
+
+const tagged =
+  (tag: string, ...problems: Problem[]) =>
+  (
+    operationId: string,
+    summary: string,
+    { response, ...rest }: Omit<Told, "operationId" | "summary" | "tags"> & Validated,
+  ) =>
+    ({
+      ...rest,
+      operationId,
+      summary,
+      tags: [tag],
+      response,
+      problems: [...problems, ...(rest.problems ?? [])],
+    }) satisfies FastifySchema & Told;
+
+const setup = tagged("Setup", "not_an_operator");
+const registration = tagged("Registration");
+const membership = tagged("Tenants");
+const work = tagged("Boards");
+const service = tagged("Service");
+
+const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHeader[] };
+const unknownTenant: Problem[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
+
+// Setup: for operators.
+
+export const getSetupStatus = setup("getSetupStatus", "Is the deployment set up, and what should be better", {
+  description: "Reads only. `recommendations` come from real checks of the database and the configuration.",
+  response: { 200: SetupStatus },
+});
+
+export const createTenant = setup("createTenant", "Create a tenant", {
+  description:
+    "With an `Idempotency-Key`, a repeat with the same body answers the first result with `existing: true` and 200.",
+  body: CreateTenant,
+  response: { 200: CreatedTenant, 201: CreatedTenant },
+  accepts: ["Idempotency-Key"],
+  sends: ["Location"],
+  problems: ["tenants_slug_key", "idempotency_key_reused"],
+});
+
+export const listTenants = setup("listTenants", "List tenants, newest first", {
+  description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
+  querystring: ListTenants,
+  response: { 200: TenantList },
+  sends: ["Link"],
+  problems: ["bad_limit", "bad_cursor"],
+});
+
+export const getTenant = setup("getTenant", "Read a tenant", {
+  ...sendsTenant,
+  accepts: ["If-None-Match"],
+  problems: unknownTenant,
+});
+
+export const updateTenant = setup("updateTenant", "Change a tenant", {
+  description: "Each given field is replaced as a whole; an empty object changes nothing.",
+  body: UpdateTenant,
+  ...sendsTenant,
+  accepts: ["If-Match"],
+  problems: [...unknownTenant, "tenants_slug_key", "stale_etag"],
+});
+
+export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
+  description: "Irreversible. Every row of the tenant goes with it, in one transaction.",
+  response: { 200: DeletedTenant },
+  problems: [...unknownTenant, "default_tenant_delete"],
+});
+
+const move = (operationId: string, summary: string, ...problems: Problem[]) =>
+  setup(operationId, summary, {
+    response: { 200: Tenant },
+    problems: [...unknownTenant, "wrong_status", ...problems],
+  });
+
+export const moves = {
+  approve: move("approveTenant", "Approve a pending registration"),
+  suspend: move("suspendTenant", "Suspend an active tenant", "default_tenant_suspend"),
+  resume: move("resumeTenant", "Resume a suspended tenant"),
+};
+
+export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
+  response: { 200: DeletedTenant },
+  problems: [...unknownTenant, "wrong_status"],
+});
+
+// Registration: for everybody with a token.
+
+export const getRegistrationStatus = registration("getRegistrationStatus", "May tenants be registered here", {
+  response: { 200: RegistrationStatus },
+});
+
+export const registerTenant = registration("registerTenant", "Register an organization as a new tenant", {
+  description:
+    "The caller becomes its owner. 201 when the tenant is active, 202 when it waits for an operator's approval. " +
+    "The slug that the request names with its token or `X-Tenant` may be one that no tenant has yet.",
+  body: Register,
+  response: { 201: RegisteredTenant, 202: RegisteredTenant },
+  sends: ["Location"],
+  problems: ["registration_disabled", "domain_not_allowed", "tenant_limit", "tenants_slug_key"],
+});
+
+// Tenants, members, boards: for members.
+
+export const getCurrentTenant = membership(
+  "getCurrentTenant",
+  "The tenant of this request, and my membership",
+  {
+    response: { 200: CurrentTenant },
+  },
+);
+
+export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
+  response: { 200: MyTenants },
+});
+
+export const listMembers = membership("listMembers", "List the members of the tenant", {
+  querystring: ListPage,
+  response: { 200: MemberList },
+  sends: ["Link"],
+  problems: ["bad_limit", "bad_cursor"],
+});
+
+export const addMember = membership("addMember", "Add a member, before the first sign-in", {
+  description: "For owners and admins of the tenant; only an owner makes another owner.",
+  body: AddMember,
+  response: { 201: Member },
+  sends: ["Location"],
+  problems: ["not_an_admin", "users_tenant_identity_key"],
+});
+
+export const removeMember = membership("removeMember", "Remove a member, or leave", {
+  description: "For owners and admins of the tenant, and for the member. Takes effect with the next request.",
+  response: { 200: RemovedMember },
+  problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner"],
+});
+
+export const listBoards = work("listBoards", "List the boards of the tenant", {
+  querystring: ListPage,
+  response: { 200: BoardList },
+  sends: ["Link"],
+  problems: ["bad_limit", "bad_cursor"],
+});
+
+// The service itself: no token, no tenant.
+
+export const getHealth = service("getHealth", "Is the process up", {
+  response: { 200: { type: "object", required: ["status"], properties: { status: { const: "ok" } } } },
+  security: [],
+});

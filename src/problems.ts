@@ -1,0 +1,81 @@
+/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. Named as logs name the reason. */
+export type Example = readonly [
+  status: number,
+  error: string,
+  detail: string,
+  extra?: Record<string, unknown>,
+];
+
+const ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
+const rejected = (field: string, message: string): Example => [
+  422,
+  "Validation failed",
+  `${field} ${message}`,
+  { errors: [{ field, message }] },
+];
+
+export const PROBLEMS = {
+  malformed: [400, "Bad Request", "The body is not valid JSON"],
+  malformed_address: [400, "Bad Request", "The request could not be understood"],
+  tenant_missing: [
+    400,
+    "Missing X-Tenant header",
+    "The X-Tenant header is required in multi-tenant mode for this endpoint",
+    { multi_tenant_mode: true },
+  ],
+  tenant_header_malformed: [
+    400,
+    "Invalid X-Tenant header format",
+    "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them",
+    { provided_tenant: "Acme Corp" },
+  ],
+  default_tenant_delete: [
+    400,
+    "Default tenant",
+    "The default tenant cannot be deleted in single-tenant mode",
+  ],
+  no_credentials: [401, "Unauthorized", "A bearer token is required"],
+  expired: [401, "Unauthorized", "The token has expired"],
+  not_a_member: [403, "Access denied", "User does not belong to tenant"],
+  not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
+  not_an_admin: [403, "Access denied", "The tenant role admin is required"],
+  registration_disabled: [
+    403,
+    "Registration disabled",
+    "Tenant registration is only available in multi-tenant mode",
+  ],
+  domain_not_allowed: [403, "Domain not allowed", "Email domain 'acme.com' is not allowed for registration"],
+  tenant_limit: [403, "Tenant limit reached", "A user may own at most 3 tenant(s)"],
+  tenant_not_found: [404, "Tenant not found", `Tenant with ID ${ID} not found`],
+  member_not_found: [404, "Member not found", `Member with ID ${ID} not found`],
+  tenants_slug_key: [409, "Conflict", "A tenant with slug 'acme' already exists"],
+  users_tenant_identity_key: [409, "Conflict", "This identity is already a member of the tenant"],
+  wrong_status: [409, "Conflict", "The tenant is active, not pending"],
+  default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
+  last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],
+  stale_etag: [412, "Precondition failed", "The tenant has changed since it was read"],
+  too_large: [413, "Payload too large", "The body is larger than this service takes"],
+  uri_too_long: [414, "URI too long", "A part of the address is longer than this service takes"],
+  media_type: [415, "Unsupported media type", "Send the body as application/json"],
+  field_missing: rejected("name", "is required"),
+  field_unknown: rejected("colour", "is not a known field"),
+  number_lost: rejected("body", "contains the number 12345678901234567890, which cannot be kept exactly"),
+  bad_limit: rejected("limit", "must be <= 1000"),
+  bad_cursor: rejected("cursor", "was not made by this service"),
+  idempotency_key_reused: [
+    422,
+    "Validation failed",
+    "The Idempotency-Key was already used with another request",
+    { errors: [{ field: "Idempotency-Key", message: "was already used with another request" }] },
+  ],
+  rate_limited: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
+  internal: [
+    500,
+    "Internal error",
+    "Something went wrong on our side; the request id finds it in the log",
+    { request_id: ID },
+  ],
+  unavailable: [503, "Service unavailable", "The database cannot be reached", { request_id: ID }],
+} as const satisfies Record<string, Example>;
+
+export type Problem = keyof typeof PROBLEMS;
