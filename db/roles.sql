@@ -11,6 +11,7 @@ declare
   v_member record;
 begin
   perform pg_catalog.pg_advisory_xact_lock(8624367001);  -- two pipelines at once: one works, the other waits
+  perform pg_catalog.set_config('client_min_messages', 'warning', true);
 
   for v_wanted in
     select *
