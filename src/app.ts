@@ -7,6 +7,7 @@ import { frameworkError, sendError } from "./errors.ts";
 import { httpOptions } from "./http.ts";
 import methods from "./methods.ts";
 import openapi from "./openapi.ts";
+import protocol from "./protocol.ts";
 import rateLimit from "./rate-limit.ts";
 import boards from "./routes/boards.ts";
 import graphql from "./routes/graphql.ts";
@@ -27,6 +28,7 @@ export async function buildApp(config: Config, options: AppOptions = {}): Promis
   const app = Fastify({ ...httpOptions(config, options), frameworkErrors: frameworkError });
   app.setErrorHandler(sendError);
 
+  await app.register(protocol);
   await app.register(methods);
   await app.register(body);
   await app.register(validation);

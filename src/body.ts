@@ -34,7 +34,7 @@ export default fp(async (app: FastifyInstance) => {
       } catch {
         throw new Problem(400, "Bad Request", "The body is not valid JSON");
       }
-      const fault = findFault(body, "") ?? findLossyNumber(text);
+      const fault = findFault(body, "") ?? findInText(text, body);
       if (fault) throw invalid([fault]);
       return body;
     },
@@ -48,7 +48,7 @@ function findFault(value: unknown, path: string, depth = 0): FieldError | undefi
     return Number.isFinite(value) ? undefined : { field, message: "is a number out of range" };
   if (typeof value !== "object" || value === null) return undefined;
   if (depth === MAX_DEPTH)
-    return { field: path.split(".")[0]!, message: `is nested deeper than ${MAX_DEPTH} levels` };
+    return { field: path.split(".")[0] || "body", message: `is nested deeper than ${MAX_DEPTH} levels` };
   for (const [key, inner] of Object.entries(value)) {
     const found = textFault(key, field) ?? findFault(inner, path ? `${path}.${key}` : key, depth + 1);
     if (found) return found;
@@ -62,20 +62,27 @@ export function textFault(text: string, field: string): FieldError | undefined {
   return undefined;
 }
 
-const LITERALS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const LITERALS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
-/** JSON.parse rounds; a number that does not come back as it was sent would be stored changed. */
-function findLossyNumber(text: string): FieldError | undefined {
-  if (!/\d[\d.]{15}|\d[eE]/.test(text)) return undefined;
-  for (const [literal] of text.matchAll(LITERALS)) {
-    if (literal[0] !== '"' && canonical(literal) !== canonical(String(Number(literal)))) {
+/** JSON.parse rounds numbers and keeps the last of equal keys: either way something else would be stored than was sent. */
+function findInText(text: string, body: unknown): FieldError | undefined {
+  let keys = 0;
+  for (const [literal, isKey] of text.matchAll(LITERALS)) {
+    if (isKey) keys += 1;
+    else if (literal[0] !== '"' && canonical(literal) !== canonical(String(Number(literal)))) {
       return {
         field: "body",
         message: `contains the number ${literal.slice(0, 40)}, which cannot be kept exactly`,
       };
     }
   }
-  return undefined;
+  return keys === countKeys(body) ? undefined : { field: "body", message: "contains a field twice" };
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value);
+  return inner.reduce<number>((sum, one) => sum + countKeys(one), Array.isArray(value) ? 0 : inner.length);
 }
 
 /** Sign, digits without leading and trailing zeros, and the power of ten: equal for equal decimals. */

@@ -30,6 +30,9 @@ export default fp(
       application_name: "tms",
       max: config.databasePoolSize,
       connectionTimeoutMillis: 3_000,
+      // Later than every time-out of the server's own: only a network that swallows packets gets here.
+      query_timeout: 45_000,
+      keepAlive: true,
       idleTimeoutMillis: 30_000,
       maxLifetimeSeconds: 1_800,
       types,
@@ -67,7 +70,8 @@ export async function callFunction(app: FastifyInstance, name: string, ...values
 async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   return app.pg.transact(async client => {
     await client.query("set local statement_timeout = 0");
-    const { rows } = await client.query<Row>(statement(name, values.length), values);
+    const query = { text: statement(name, values.length), values, query_timeout: 2 ** 31 - 1 };
+    const { rows } = await client.query<Row>(query);
     return rows[0]!;
   });
 }
@@ -98,12 +102,17 @@ function asCaller(call: typeof callFunction) {
   };
 }
 
+const resolved = new WeakSet<FastifyRequest>();
+
 /** Calls an `api` function as the caller of a request, in the tenant of the request. */
 export const callAsCaller = asCaller(callFunction);
 export const callAsCallerPatiently = asCaller(callPatiently);
 
+/** Once a request: GraphQL calls several functions for one. */
 function logResolved(request: FastifyRequest): void {
   const { slug, source } = request.tenant;
+  if (resolved.has(request)) return;
+  resolved.add(request);
   request.log = request.log.child({ tenant_slug: slug ?? request.server.defaultTenantSlug });
   request.log.info({ tenant_source: source }, "tenant resolved");
 }

@@ -1,5 +1,8 @@
+import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
+import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import pg from "pg";
 
 /** A refusal the client is meant to read: the HTTP status, the spec's `error` title, and a `detail` sentence. */
 export class Problem extends Error {
@@ -29,6 +32,8 @@ const BY_CONSTRAINT: Record<string, Titled> = {
 export const BY_SQLSTATE: Record<string, Titled> = {
   "40": [503, "Service unavailable", "The database asked for another try; send the request again"],
   "55P03": [503, "Service unavailable", "The row is busy; send the request again"],
+  "25006": [503, "Service unavailable", "The database takes no writes right now; send the request again"],
+  "25P03": [503, "Service unavailable", "The database cannot answer right now"],
   "57": [503, "Service unavailable", "The database cannot answer right now"],
   "53": [503, "Service unavailable", "The database cannot answer right now"],
   "08": [503, "Service unavailable", "The database cannot be reached"],
@@ -53,6 +58,7 @@ export const BY_STATUS: Record<number, Titled> = {
   413: [413, "Payload too large", "The body is larger than this service takes"],
   414: [414, "URI too long", "A part of the address is longer than this service takes"],
   415: [415, "Unsupported media type", "Send the body as application/json"],
+  417: [417, "Expectation failed", "Send the request without an Expect header"],
   431: [431, "Request header fields too large", "The headers are larger than this service takes"],
   503: [503, "Service unavailable", "The service is overloaded or stopping; send the request again"],
 };
@@ -92,6 +98,8 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
 export function toProblem(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (typeof error !== "object" || error === null) return undefined;
+  // First what Postgres itself says: its messages repeat what clients sent, and EPIPE looks like an SQLSTATE.
+  if (error instanceof pg.DatabaseError) return fromDatabase(error as DatabaseError);
   const {
     code,
     message = "",
@@ -100,7 +108,6 @@ export function toProblem(error: unknown): Problem | undefined {
   if (UNREACHABLE.test(typeof code === "string" ? code : "") || UNREACHABLE.test(message)) {
     return problem(BY_SQLSTATE["08"]!);
   }
-  if (typeof code === "string" && /^[0-9A-Z]{5}$/.test(code)) return fromDatabase(error as DatabaseError);
   if (statusCode !== undefined && statusCode !== 500) {
     const known = BY_STATUS[statusCode];
     if (known) return problem(known);
@@ -146,21 +153,20 @@ export function frameworkError(error: unknown, request: FastifyRequest, reply: F
   sendError(error, request, reply);
 }
 
-const STATUS_TEXT: Record<number, string> = {
-  400: "Bad Request",
-  408: "Request Timeout",
-  431: "Request Header Fields Too Large",
-};
 const BY_PARSER: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
 /** What is not even HTTP: there is no request yet, so the answer is written to the socket. */
 export function malformedRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-  const status = BY_PARSER[error.code ?? ""] ?? 400;
+  answerSocket(socket, BY_PARSER[error.code ?? ""] ?? 400);
+}
+
+/** Writes an error of `BY_STATUS` to a connection and ends it. */
+export function answerSocket(socket: Duplex, status: number): void {
   const [, title, detail] = BY_STATUS[status]!;
   const body = JSON.stringify({ error: title, detail });
   socket.end(
-    `HTTP/1.1 ${status} ${STATUS_TEXT[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\ncontent-type: application/json; charset=utf-8\r\n` +
       `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
   );
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, HTTPMethods } from "fastify";
 import fp from "fastify-plugin";
 import { Problem, sendError } from "./errors.ts";
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
 
 /** 404 for what is not here, and 405 with `Allow` for what is here under another method. Registered before the routes. */
 export default fp(async (app: FastifyInstance) => {

@@ -56,7 +56,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
       return sendPage(
         request,
         reply,
-        await callAsCaller(request, "list_tenants", limit, cursor, status, search),
+        await callAsCaller(request, "list_tenants", limit, cursor, status, search?.normalize("NFC")),
       );
     },
   );
