@@ -111,21 +111,30 @@ function problemResponse(status: number, names: Problem[]): Json {
   };
 }
 
-function problemResponses(route: Route, components: Json): Json {
+function problemResponses(route: Route, own: Record<string, Json>, components: Json): Record<string, Json> {
   const byStatus = new Map<number, Problem[]>();
   for (const name of problemsOf(route)) {
     const [status] = PROBLEMS[name];
     byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
   }
-  return Object.fromEntries(
-    [...byStatus].map(([status, names]) => {
-      const shared = SHARED[status];
-      if (!shared) return [status, problemResponse(status, names)];
-      components[shared] ??= problemResponse(status, names);
-      return [status, referTo("responses", shared)];
-    }),
-  );
+  const answer = ([status, names]: [number, Problem[]]) => {
+    const response = problemResponse(status, names);
+    const [shared, mine] = [SHARED[status], own[status]];
+    if (mine) return [status, either(mine, response)];
+    if (!shared) return [status, response];
+    components[shared] ??= response;
+    return [status, referTo("responses", shared)];
+  };
+  return Object.fromEntries([...byStatus].map(answer));
 }
+
+/** A status that the operation also answers with in a way of its own, as GraphQL does with 400. */
+function either(mine: Json, problem: Json): Json {
+  const [a, b] = [problem, mine].map(({ content }) => (content as Content)["application/json"]!);
+  const schema = { anyOf: [a!.schema, b!.schema] };
+  return { ...problem, content: { "application/json": { ...a, schema } } };
+}
+type Content = Record<string, { schema: Json; examples?: Json }>;
 
 function complete(operation: Operation, route: Route, shared: Json): void {
   const { accepts = [], sends = [] } = route.schema;
@@ -149,7 +158,7 @@ function complete(operation: Operation, route: Route, shared: Json): void {
   if (accepts.includes("If-None-Match")) {
     operation.responses["304"] = { description: "Not changed", headers: refsTo("headers", ["ETag"]) };
   }
-  Object.assign(operation.responses, problemResponses(route, shared));
+  Object.assign(operation.responses, problemResponses(route, operation.responses, shared));
 }
 
 /** Moves every schema with a title to the components, and says what the validator's own formats mean to others. */

@@ -1,6 +1,7 @@
 import type { FastifySchema } from "fastify";
 import type { TSchema } from "typebox";
 import type { Problem } from "./problems.ts";
+import { GraphqlAnswer, GraphqlQuery, GraphqlQueryString, GraphqlRefusal } from "./schemas/graphql.ts";
 import {
   CreatedTenant,
   CreateTenant,
@@ -11,6 +12,7 @@ import {
   TenantList,
   UpdateTenant,
 } from "./schemas/setup.ts";
+import { Readiness } from "./schemas/service.ts";
 import {
   AddMember,
   BoardList,
@@ -193,9 +195,33 @@ export const listBoards = work("listBoards", "List the boards of the tenant", {
   problems: ["bad_limit", "bad_cursor"],
 });
 
+// GraphQL.
+
+const graphql = (operationId: string, summary: string, takes: Pick<Validated, "body" | "querystring">) =>
+  tagged("GraphQL")(operationId, summary, {
+    description: "Queries only: `tenant`, `membership` and `boards` of the tenant of the request.",
+    ...takes,
+    response: { 200: GraphqlAnswer, 400: GraphqlRefusal },
+  });
+
+export const queryGraphql = graphql("queryGraphql", "Query the tenant of the request", {
+  body: GraphqlQuery,
+});
+export const queryGraphqlByGet = graphql("queryGraphqlByGet", "The same, as an address", {
+  querystring: GraphqlQueryString,
+});
+
 // The service itself: no token, no tenant.
 
 export const getHealth = service("getHealth", "Is the process up", {
   response: { 200: { type: "object", required: ["status"], properties: { status: { const: "ok" } } } },
+  security: [],
+});
+
+export const getReady = service("getReady", "Can the service do its work", {
+  description:
+    "The database answers, its schema is the one of this release, and it keeps tenants apart. 503 says what does not hold; " +
+    "`last_audit` is told and changes nothing.",
+  response: { 200: Readiness, 503: Readiness },
   security: [],
 });

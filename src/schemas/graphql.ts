@@ -1,0 +1,43 @@
+import { Type } from "typebox";
+import { JsonObject, Nullable } from "./common.ts";
+
+const query = Type.String({ examples: ["{ tenant { name slug } membership { role } }"] });
+const operationName = Type.Optional(Nullable(Type.String()));
+
+export const GraphqlQuery = Type.Object(
+  {
+    query,
+    operationName,
+    variables: Type.Optional(Nullable(JsonObject)),
+    extensions: Type.Optional(JsonObject),
+  },
+  {
+    title: "GraphqlQuery",
+    examples: [
+      { query: "query ($limit: Int!) { boards(limit: $limit) { title } }", variables: { limit: 10 } },
+    ],
+  },
+);
+
+export const GraphqlQueryString = Type.Object({
+  query,
+  operationName: Type.Optional(Type.String()),
+  variables: Type.Optional(Type.String({ description: "A JSON object, as text" })),
+});
+
+const errors = Type.Array(
+  Type.Object({
+    message: Type.String(),
+    locations: Type.Optional(Type.Array(Type.Object({ line: Type.Integer(), column: Type.Integer() }))),
+    path: Type.Optional(Type.Array(Type.Unsafe<string | number>({ type: ["string", "integer"] }))),
+    extensions: Type.Optional(JsonObject),
+  }),
+);
+
+export const GraphqlAnswer = Type.Object(
+  { data: Nullable(JsonObject), errors: Type.Optional(errors) },
+  { title: "GraphqlAnswer" },
+);
+
+/** A query that cannot be run at all. */
+export const GraphqlRefusal = Type.Object({ data: Type.Null(), errors }, { title: "GraphqlRefusal" });
