@@ -23,7 +23,8 @@ async function stopDemo() {
 
 before(() => startDemo("0"));
 after(async () => {
-  await stopDemo();
+  demo.child.kill("SIGINT");
+  await demo.ended;
   rmSync(folder, { recursive: true, force: true });
 });
 
