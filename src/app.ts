@@ -10,6 +10,7 @@ import openapi from "./openapi.ts";
 import protocol from "./protocol.ts";
 import rateLimit from "./rate-limit.ts";
 import boards from "./routes/boards.ts";
+import docs from "./routes/docs.ts";
 import graphql from "./routes/graphql.ts";
 import health from "./routes/health.ts";
 import members from "./routes/members.ts";
@@ -36,6 +37,7 @@ export async function buildApp(config: Config, options: AppOptions = {}): Promis
   await app.register(database, { config });
   await app.register(startup, { config });
   await app.register(health);
+  await app.register(docs);
 
   // Everything below needs a token, is counted, and needs a tenant: in this order.
   await app.register(async api => {

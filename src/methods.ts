@@ -19,7 +19,8 @@ export default fp(async (app: FastifyInstance) => {
     for (const [url, methods] of [...byUrl]) {
       const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
       const allow = METHODS.filter(method => methods.has(method)).join(", ");
-      if (missing.length === 0 || url.includes("*")) continue;
+      // The framework makes twins with a trailing slash by itself, and tells only a part of their methods.
+      if (missing.length === 0 || url.includes("*") || url.endsWith("/")) continue;
       app.route({
         url,
         method: missing,
