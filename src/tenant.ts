@@ -77,6 +77,12 @@ function named(value: unknown): string | undefined {
   return [slug, id, name].find(filled);
 }
 
+/** Empty when the claim does not count or leaves nothing. */
+function slugOf(value: unknown): string {
+  const text = named(value);
+  return text === undefined ? "" : slugify(text);
+}
+
 /** The label that an organization registered its domain under: `ann@mail.acme.co.uk` gives `acme`. */
 function fromEmail({ email, email_verified: verified }: Claims): string {
   // Some providers send their booleans as strings.
@@ -93,7 +99,7 @@ function fromEmail({ email, email_verified: verified }: Claims): string {
 
 function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | undefined {
   if (tenantClaim !== null && tenantClaim !== "tenant") {
-    const slug = slugify(named(claimValue(claims, tenantClaim)) ?? "");
+    const slug = slugOf(claimValue(claims, tenantClaim));
     if (slug) return { slug, source: "configured_claim" };
   }
   const tenant = named(claims.tenant);
@@ -104,7 +110,7 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
     return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
   }
   for (const [name, source] of CLAIMS) {
-    const slug = slugify(named(claims[name]) ?? "");
+    const slug = slugOf(claims[name]);
     if (slug) return { slug, source };
   }
   const slug = fromEmail(claims);
