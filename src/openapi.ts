@@ -197,12 +197,17 @@ export default fp(
       openapi: {
         openapi: "3.1.0",
         info: { title: "Tenant management", version: VERSION, description: DESCRIPTION },
-        servers: [{ url: "/" }],
         tags: TAGS,
         security: [{ token: [], tenant: [] }, { token: [] }],
         components: {
           securitySchemes: {
-            token: { type: "http", scheme: "bearer", bearerFormat: "JWT" },
+            token: {
+              type: "http",
+              scheme: "bearer",
+              bearerFormat: "JWT",
+              description:
+                "The token alone, without `Bearer`. `npm run token` signs one, `npm run demo` prints some.",
+            },
             tenant: {
               type: "apiKey",
               in: "header",

@@ -13,9 +13,14 @@ export const Name = Type.String({
   pattern: "[^\\s\\u0085]",
   examples: ["Acme Corp"],
 });
-export const JsonObject = Type.Object({}, { additionalProperties: true });
+export const JsonObject = Type.Object(
+  {},
+  { additionalProperties: true, examples: [{ plan: "team", seats: 25 }] },
+);
 export const Uuid = Type.String({ format: "uuid", examples: ["5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10"] });
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
+export const Email = Type.String({ format: "email-address", maxLength: 320, examples: ["ada@acme.com"] });
+export const Text = (example: string) => Type.String({ examples: [example] });
 export const Nullable = <T extends object>(schema: T) =>
   Type.Unsafe<unknown>({ anyOf: [schema, { type: "null" }] });
 

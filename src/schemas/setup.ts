@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { JsonObject, Name, Nullable, Page, Slug, Timestamp, Uuid } from "./common.ts";
+import { JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
 
 export const TenantStatus = Type.Enum(["pending", "active", "suspended"]);
 
@@ -23,8 +23,8 @@ export const SetupStatus = Type.Object(
     default_tenant_id: Nullable(Uuid),
     default_tenant_slug: Nullable(Slug),
     multi_tenant_mode: Type.Boolean(),
-    auth_provider: Type.String(),
-    recommendations: Type.Array(Type.String()),
+    auth_provider: Text("jwt"),
+    recommendations: Type.Array(Text("Tokens of any issuer are accepted: set SERVICE_JWT_ISSUER")),
   },
   { title: "SetupStatus" },
 );
@@ -36,7 +36,11 @@ export const CreateTenant = Type.Object(
     settings: Type.Optional(JsonObject),
     include_sample_data: Type.Boolean({ default: false }),
   },
-  { additionalProperties: false, title: "CreateTenant" },
+  {
+    additionalProperties: false,
+    title: "CreateTenant",
+    examples: [{ name: "Initech", slug: "initech", settings: { plan: "team" }, include_sample_data: true }],
+  },
 );
 export type CreateTenant = Static<typeof CreateTenant>;
 
@@ -45,7 +49,7 @@ export const CreatedTenant = Type.Object(
     tenant_id: Uuid,
     name: Name,
     slug: Slug,
-    message: Type.String(),
+    message: Text("Tenant 'Acme Corp' (acme) created successfully"),
     existing: Type.Boolean(),
   },
   { title: "CreatedTenant" },
@@ -53,7 +57,11 @@ export const CreatedTenant = Type.Object(
 
 export const UpdateTenant = Type.Object(
   { name: Type.Optional(Name), slug: Type.Optional(Slug), settings: Type.Optional(JsonObject) },
-  { additionalProperties: false, title: "UpdateTenant" },
+  {
+    additionalProperties: false,
+    title: "UpdateTenant",
+    examples: [{ name: "Initrode", settings: { plan: "enterprise" } }],
+  },
 );
 export type UpdateTenant = Static<typeof UpdateTenant>;
 
@@ -80,6 +88,10 @@ export const TenantList = Type.Object(
 );
 
 export const DeletedTenant = Type.Object(
-  { message: Type.String(), tenant_id: Uuid, warning: Type.String() },
+  {
+    message: Text("Tenant 'Acme Corp' (acme) deleted successfully"),
+    tenant_id: Uuid,
+    warning: Text("All related data has been permanently deleted"),
+  },
   { title: "DeletedTenant" },
 );

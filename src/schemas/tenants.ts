@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { JsonObject, Name, Nullable, Page, Slug, Timestamp, Uuid } from "./common.ts";
+import { Email, JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
 import { Tenant, TenantStatus } from "./setup.ts";
 
 export const RegistrationStatus = Type.Object(
@@ -7,7 +7,7 @@ export const RegistrationStatus = Type.Object(
     enabled: Type.Boolean(),
     requires_approval: Type.Boolean(),
     max_tenants_per_user: Nullable(Type.Integer()),
-    allowed_domains: Nullable(Type.Array(Type.String())),
+    allowed_domains: Nullable(Type.Array(Text("acme.com"))),
   },
   { title: "RegistrationStatus" },
 );
@@ -16,14 +16,28 @@ export const Register = Type.Object(
   {
     organization_name: Name,
     organization_slug: Type.Optional(Slug),
-    admin_email: Type.String({ format: "email-address", maxLength: 320, examples: ["ada@acme.com"] }),
+    admin_email: Email,
     admin_name: Type.Optional(Type.String({ maxLength: 255 })),
     use_case: Type.Optional(Type.String({ maxLength: 500 })),
     organization_size: Type.Optional(Type.Enum(["small", "medium", "large", "enterprise"])),
     metadata: Type.Optional(JsonObject),
     include_sample_data: Type.Boolean({ default: true }),
   },
-  { additionalProperties: false, title: "Register" },
+  {
+    additionalProperties: false,
+    title: "Register",
+    examples: [
+      {
+        organization_name: "Hooli",
+        organization_slug: "hooli",
+        admin_email: "carol@hooli.example",
+        admin_name: "Carol",
+        use_case: "Boards for the design team",
+        organization_size: "medium",
+        metadata: { source: "newsletter" },
+      },
+    ],
+  },
 );
 export type Register = Static<typeof Register>;
 
@@ -33,12 +47,12 @@ export const RegisteredTenant = Type.Object(
     organization_name: Name,
     tenant_slug: Slug,
     status: Type.Enum(["pending", "active"]),
-    admin_instructions: Type.String(),
-    dashboard_url: Type.String(),
+    admin_instructions: Text("Send the header X-Tenant: acme on all API requests."),
+    dashboard_url: Text("https://app.example.com/?tenant=acme"),
     api_access: Type.Object({
-      tenant_header: Type.String(),
-      graphql_endpoint: Type.String(),
-      api_base_url: Type.String(),
+      tenant_header: Text("X-Tenant: acme"),
+      graphql_endpoint: Text("/graphql"),
+      api_base_url: Text("/api"),
       authentication_required: Type.Boolean(),
     }),
   },
@@ -51,10 +65,10 @@ export const Member = Type.Object(
   {
     user_id: Uuid,
     role: MemberRole,
-    auth_provider: Type.String(),
-    auth_subject: Type.String(),
-    email: Nullable(Type.String()),
-    display_name: Nullable(Type.String()),
+    auth_provider: Text("jwt"),
+    auth_subject: Text("ada"),
+    email: Nullable(Text("ada@acme.com")),
+    display_name: Nullable(Text("Ada")),
     joined_at: Timestamp,
   },
   { title: "Member" },
@@ -98,16 +112,20 @@ export const AddMember = Type.Object(
         description: "The `iss` of that token; the caller's own by default",
       }),
     ),
-    email: Type.Optional(Type.String({ format: "email-address", maxLength: 320 })),
+    email: Type.Optional(Email),
     display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
     role: Type.Enum(["owner", "admin", "member"], { default: "member" }),
   },
-  { additionalProperties: false, title: "AddMember" },
+  {
+    additionalProperties: false,
+    title: "AddMember",
+    examples: [{ auth_subject: "dora", email: "dora@acme.com", display_name: "Dora", role: "admin" }],
+  },
 );
 export type AddMember = Static<typeof AddMember>;
 
 export const RemovedMember = Type.Object(
-  { message: Type.String(), user_id: Uuid },
+  { message: Text("Member removed"), user_id: Uuid },
   { title: "RemovedMember" },
 );
 
@@ -116,8 +134,8 @@ export const BoardList = Type.Object(
     boards: Type.Array(
       Type.Object({
         board_id: Uuid,
-        title: Type.String(),
-        description: Nullable(Type.String()),
+        title: Text("Getting started"),
+        description: Nullable(Text("A board with three generations")),
         owner_id: Uuid,
         created_at: Timestamp,
         updated_at: Timestamp,
