@@ -1,0 +1,212 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
+import { as, rolledBack, type Transaction } from "./support.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+const message = (tx: Transaction, statement: string) =>
+  tx
+    .savepoint(sp => sp.unsafe(statement))
+    .then(
+      () => "none",
+      error => `${error.code} ${error.message}`,
+    );
+
+const refusals: [rule: string, definition: string, refusal: RegExp][] = [
+  ["a tenant_id", "(id uuid primary key)", /has no column tenant_id/],
+  ["of type uuid", "(tenant_id text not null, id int, primary key (tenant_id, id))", /not of type uuid/],
+  ["that is not null", "(tenant_id uuid unique, id int primary key)", /tenant_id may be null/],
+  ["a primary key", "(tenant_id uuid not null)", /no primary key/],
+  [
+    "that begins with tenant_id",
+    "(tenant_id uuid not null, id uuid primary key)",
+    /unique index .* does not begin with tenant_id/,
+  ],
+  [
+    "and so must every unique constraint",
+    "(tenant_id uuid not null, id int, email text unique, primary key (tenant_id, id))",
+    /unique index .*email.* does not begin with tenant_id/,
+  ],
+  [
+    "also one that ends with it",
+    "(tenant_id uuid not null, id int, email text, primary key (tenant_id, id), unique (email, tenant_id))",
+    /does not begin with tenant_id/,
+  ],
+  [
+    "and exclusion constraints",
+    "(tenant_id uuid not null, id int, span int4range, primary key (tenant_id, id), exclude using gist (span with &&))",
+    /does not begin with tenant_id/,
+  ],
+  [
+    "foreign keys carry the tenant",
+    "(tenant_id uuid not null, id int, parent_tenant uuid, owner_id uuid, primary key (tenant_id, id), foreign key (parent_tenant, owner_id) references app.users)",
+    /does not pair tenant_id with tenant_id/,
+  ],
+  [
+    "and never null it",
+    "(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id), foreign key (tenant_id, owner_id) references app.users on delete set null)",
+    /would set tenant_id to null/,
+  ],
+];
+
+for (const [rule, definition, refusal] of refusals) {
+  test(`app.isolate() refuses a table that breaks a rule: ${rule}`, () =>
+    rolledBack(database.sql, async tx => {
+      await tx.unsafe(`create table app.notes ${definition}`);
+      assert.match(await message(tx, "select app.isolate('app.notes')"), refusal);
+      const [{ forced }] =
+        await tx`select relforcerowsecurity as forced from pg_class where oid = 'app.notes'::regclass`;
+      assert.equal(forced, false);
+    }));
+}
+
+test("app.isolate() refuses what is not a table", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe("create view app.peek as select * from app.boards");
+    assert.match(
+      await message(tx, "select app.isolate('app.peek')"),
+      /55000 app.peek cannot be isolated: it is not a table/,
+    );
+  }));
+
+test("on delete set null is fine for the other columns of a key", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.notes (tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id),
+      foreign key (tenant_id, owner_id) references app.users on delete set null (owner_id))`);
+    await tx.unsafe("select app.isolate('app.notes')");
+  }));
+
+const shape = (tx: Transaction) => tx`
+  select relrowsecurity, relforcerowsecurity,
+    array(select a::text from unnest(relacl) a order by 1) as acl,
+    (select json_agg(json_build_array(polname, polcmd, polpermissive, polroles::regrole[]::text, pg_get_expr(polqual, polrelid),
+      pg_get_expr(polwithcheck, polrelid)) order by polname) from pg_policy where polrelid = c.oid) as policies,
+    (select json_agg(pg_get_constraintdef(oid) order by conname) from pg_constraint where conrelid = c.oid) as constraints
+  from pg_class c where oid = 'app.notes'::regclass`;
+
+test("app.isolate() is safe to run again, and a second run changes nothing", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe("create table app.notes (tenant_id uuid not null, id int, primary key (tenant_id, id))");
+    await tx.unsafe("select app.isolate('app.notes')");
+    const [first] = await shape(tx);
+    await tx.unsafe("select app.isolate('app.notes')");
+    assert.deepEqual((await shape(tx))[0], first);
+    assert.equal(first!.policies.length, 4);
+  }));
+
+test("app.isolate() run again on app.users leaves the registrar what it needs", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe("select app.isolate('app.users')");
+    await as(tx, "tms_registrar", sp => sp`select from app.users`);
+  }));
+
+test("app.isolate() repairs what drifted: policies, force, rights that row level security does not govern", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`drop policy tenant_only on app.boards; alter table app.boards no force row level security;
+      grant all on app.boards to tms_app; grant select on app.boards to tms_service`);
+    await tx.unsafe("select app.isolate('app.boards')");
+    const [row] = await tx`
+      select relforcerowsecurity as forced, has_table_privilege('tms_app', oid, 'truncate') as truncate,
+        has_table_privilege('tms_service', oid, 'select') as service,
+        exists (select from pg_policy where polrelid = c.oid and polname = 'tenant_only' and not polpermissive) as policy
+      from pg_class c where oid = 'app.boards'::regclass`;
+    assert.deepEqual({ ...row }, { forced: true, truncate: false, service: false, policy: true });
+  }));
+
+test("the tenant's deletion reaches an isolated table, even one with another key to app.tenants", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.notes (tenant_id uuid not null, id int, about uuid references app.tenants on delete cascade,
+      primary key (tenant_id, id))`);
+    await tx.unsafe("select app.isolate('app.notes')");
+    const id = await seedTenant(tx, { slug: "acme" });
+    await tx`insert into app.notes (tenant_id, id) values (${id}, 1)`;
+    await tx`delete from app.tenants where id = ${id}`;
+    assert.equal((await tx`select from app.notes`).count, 0);
+  }));
+
+test("partitions of every level are closed to their own name, and the table itself works", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.notes (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (tenant_id);
+      create table app.notes_0 partition of app.notes for values with (modulus 1, remainder 0) partition by range (id);
+      create table app.notes_0_0 partition of app.notes_0 default;
+      grant select on app.notes_0_0 to tms_app;
+      select app.isolate('app.notes')`);
+    const acme = await seedTenant(tx, { slug: "acme" });
+    const beta = await seedTenant(tx, { slug: "beta" });
+    await tx`insert into app.notes values (${acme}, 1), (${beta}, 2)`;
+    await as(tx, "tms_app", async sp => {
+      await sp`select app.set_tenant(${acme})`;
+      assert.deepEqual([...(await sp`select id from app.notes`)], [{ id: 1 }]);
+      for (const partition of ["app.notes_0", "app.notes_0_0"])
+        assert.match(await message(sp, `table ${partition}`), /^42501/);
+    });
+    const open = await tx`
+      select relname from pg_class where relname like 'notes%' and relkind in ('r', 'p')
+        and not (relrowsecurity and relforcerowsecurity)`;
+    assert.deepEqual([...open], []);
+  }));
+
+test("a table from a single-tenant past is adopted: its rows belong to the default tenant, twice is once", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "default", isDefault: true });
+    const beta = await seedTenant(tx, { slug: "beta" });
+    await tx.unsafe(
+      "create table app.notes (id int primary key, body text); insert into app.notes values (1, 'old'), (2, 'older')",
+    );
+    assert.match(await message(tx, "select app.isolate('app.notes')"), /no column tenant_id/);
+    await tx.unsafe("select app.isolate('app.notes', true)");
+    const [first] = await shape(tx);
+    await tx.unsafe("select app.isolate('app.notes', true)");
+    assert.deepEqual((await shape(tx))[0], first);
+    assert.ok(first!.constraints.includes("PRIMARY KEY (tenant_id, id)"));
+    await as(tx, "tms_app", async sp => {
+      await sp`select app.set_tenant(${id})`;
+      assert.equal((await sp`select from app.notes`).count, 2);
+      await sp`select app.set_tenant(${beta})`;
+      assert.equal((await sp`select from app.notes`).count, 0);
+      await sp`insert into app.notes values (1, 'the same id in another tenant', ${beta})`;
+    });
+    // The default of the fill is gone: a row that names no tenant is refused, not given to the default tenant.
+    assert.match(await message(tx, "insert into app.notes (id) values (9)"), /^23502/);
+  }));
+
+test("a table that others refer to by its old key is not adopted, and says so", () =>
+  rolledBack(database.sql, async tx => {
+    await seedTenant(tx, { slug: "default", isDefault: true });
+    await tx.unsafe(
+      "create table app.notes (id int primary key); create table app.lines (note int references app.notes)",
+    );
+    assert.match(await message(tx, "select app.isolate('app.notes', true)"), /^2BP01/);
+  }));
+
+test("without a default tenant nothing can be adopted", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe("create table app.notes (id int primary key)");
+    assert.match(await message(tx, "select app.isolate('app.notes', true)"), /^55000 .*no default tenant/);
+  }));
+
+test("every table of our own breaks no rule and carries the tenant's policies", async () => {
+  const rows = await database.sql`
+    select c.oid::regclass::text as name, f.fault from pg_class c left join lateral app.isolation_faults(c.oid) f on true
+    where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and c.oid <> 'app.tenants'::regclass`;
+  assert.ok(rows.length >= 7);
+  assert.deepEqual(
+    rows.filter(row => row.fault !== null),
+    [],
+  );
+});
+
+test("an owner of the tables sees rows only after it says that this is maintenance", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "acme" });
+    await seedUser(tx, id, { subject: "ann" });
+    await tx.unsafe("set local role tms_owner");
+    assert.equal((await tx`select from app.users`).count, 0);
+    await tx.unsafe("set local app.maintenance = on");
+    assert.equal((await tx`select from app.users`).count, 1);
+  }));

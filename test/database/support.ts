@@ -1,0 +1,69 @@
+/** What the tests of SQL functions share: roles in a transaction that is rolled back, and calls as the service makes them. */
+import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { withRole } from "../harness.ts";
+
+export type Transaction = postgres.TransactionSql;
+
+/** A transaction of the superuser that is rolled back, with rows of its own. */
+export const rolledBack = (sql: postgres.Sql, fn: (tx: Transaction) => Promise<void>) =>
+  withRole(sql, "none", null, fn);
+
+/** Runs as a role, in a savepoint: what fails there is undone, role and tenant included. */
+export async function as<T>(tx: Transaction, role: string, fn: (sp: Transaction) => Promise<T>): Promise<T> {
+  return (await tx.savepoint(async sp => {
+    await sp.unsafe(`set local role ${role}`);
+    const value = await fn(sp);
+    await sp.unsafe("set local role none");
+    return value;
+  })) as T;
+}
+
+export interface Caller {
+  /** null: single-tenant mode. */
+  slug: string | null;
+  subject?: string;
+  operator?: boolean;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: rows of every function
+type Answer = any;
+
+const callerArguments = ({ slug, subject = "ann", operator = false }: Caller) => [
+  slug,
+  "jwt",
+  subject,
+  `${subject}@example.com`,
+  null,
+  operator ? null : "tenant-operator",
+];
+
+/** The one row of an `api` function, called by the service's role for a caller: `body` is its first column. */
+export const call = (
+  tx: Transaction,
+  name: string,
+  caller: Caller | null,
+  ...values: unknown[]
+): Promise<Answer> =>
+  as(tx, "tms_service", async sp => {
+    const all = caller ? [...callerArguments(caller), ...values] : values;
+    const places = all.map((_, i) => `$${i + 1}`).join(", ");
+    const [row] = await sp.unsafe(`select * from api.${name}(${places}) as f (body)`, all as never[]);
+    return row;
+  });
+
+/** Fails unless the promise is refused with this status, error and detail. */
+export async function refused(promise: Promise<unknown>, status: number, error: string, detail: string) {
+  const outcome = await promise.then(
+    value => ({ code: "nothing was raised", hint: JSON.stringify(value), message: "" }),
+    ({ code, hint, message }) => ({ code, hint, message }),
+  );
+  assert.deepEqual(outcome, { code: `TM${status}`, hint: error, message: detail });
+}
+
+/** The SQLSTATE that a statement ends with; "none" when it does not fail. */
+export const sqlstate = (promise: Promise<unknown>): Promise<string> =>
+  promise.then(
+    () => "none",
+    error => error.code as string,
+  );
