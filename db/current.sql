@@ -14,7 +14,10 @@ grant usage on schema api to tms_auditor;
 --! include context/cursor.sql
 --! include context/tenant_page.sql
 --! include api/members/list_members.sql
+--! include context/enter_tenant.sql
+--! include context/board_json.sql
 --! include api/boards/list_boards.sql
+--! include api/tenants/get_current_tenant.sql
 
 --! include context/isolate.sql
 --! include context/replay.sql

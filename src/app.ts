@@ -5,10 +5,13 @@ import type { Config } from "./config.ts";
 import database from "./database.ts";
 import { frameworkError, sendError } from "./errors.ts";
 import { httpOptions } from "./http.ts";
+import inFlight from "./in-flight.ts";
 import methods from "./methods.ts";
+import metrics from "./metrics.ts";
 import openapi from "./openapi.ts";
 import protocol from "./protocol.ts";
 import rateLimit from "./rate-limit.ts";
+import readiness from "./readiness.ts";
 import boards from "./routes/boards.ts";
 import docs from "./routes/docs.ts";
 import graphql from "./routes/graphql.ts";
@@ -30,12 +33,15 @@ export async function buildApp(config: Config, options: AppOptions = {}): Promis
   app.setErrorHandler(sendError);
 
   await app.register(protocol);
+  await app.register(inFlight, { config });
   await app.register(methods);
   await app.register(body);
   await app.register(validation);
   await app.register(openapi);
   await app.register(database, { config });
   await app.register(startup, { config });
+  await app.register(readiness);
+  await app.register(metrics, { config });
   await app.register(health);
   await app.register(docs);
 

@@ -37,6 +37,8 @@ export interface Config {
   /** Without a trailing slash. */
   frontendBaseUrl: string | null;
   logLevel: string;
+  maxInFlight: number;
+  metricsTenantLabel: boolean;
   shutdownTimeoutMs: number;
 }
 
@@ -142,6 +144,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     },
     frontendBaseUrl: read("SERVICE_FRONTEND_BASE_URL"),
     logLevel: read("SERVICE_LOG_LEVEL") ?? (read("SERVICE_DEBUG") ? "debug" : "info"),
+    maxInFlight: read("SERVICE_MAX_REQUESTS_IN_FLIGHT")!,
+    metricsTenantLabel: read("SERVICE_METRICS_TENANT_LABEL")!,
     shutdownTimeoutMs: read("SERVICE_SHUTDOWN_TIMEOUT")! * 1000,
   };
   const unknown = Object.keys(env).filter(name => name.startsWith("SERVICE_") && !(name in TABLE));

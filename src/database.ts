@@ -22,29 +22,42 @@ const types = {
       : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
 };
 
+/** After a failure the replica is left alone for so long, and the primary answers for it. */
+const REPLICA_REST_MS = 5_000;
+
 /** The one door to the database. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
-    await app.register(postgres, {
-      connectionString: config.databaseUrl!,
+    const options = {
       application_name: "tms",
       max: config.databasePoolSize,
-      connectionTimeoutMillis: 3_000,
       // Later than every time-out of the server's own: only a network that swallows packets gets here.
       query_timeout: 45_000,
       keepAlive: true,
       idleTimeoutMillis: 30_000,
       maxLifetimeSeconds: 1_800,
       types,
-    });
+    };
+    const primary = { ...options, connectionString: config.databaseUrl!, connectionTimeoutMillis: 3_000 };
+    await app.register(postgres, primary);
+    const pools: Pools = { primary: app.pg.pool };
+    if (config.databaseReadUrl !== null) {
+      const replica = { connectionString: config.databaseReadUrl, connectionTimeoutMillis: 1_000 };
+      await app.register(postgres, { ...options, ...replica, name: "replica" });
+      pools.replica = app.pg.replica!.pool;
+    }
     // Without a listener on the pool and one on each client, a connection that dies ends the process.
     const lost = (err: Error) => app.log.warn({ err }, "database connection lost");
-    app.pg.pool.on("error", lost);
-    app.pg.pool.on("connect", client => client.on("error", lost));
-    app.decorate("prepareStatements", config.prepareStatements);
+    for (const pool of Object.values(pools)) {
+      pool.on("error", lost);
+      pool.on("connect", client => client.on("error", lost));
+    }
+    app.decorate("database", { pools, prepared: config.prepareStatements, replicaRestsUntil: 0 });
   },
   { name: "database" },
 );
+
+type Pools = { primary: pg.Pool; replica?: pg.Pool };
 
 const statements = new Map<string, string>();
 function statement(name: string, parameters: number): string {
@@ -59,11 +72,61 @@ function statement(name: string, parameters: number): string {
   return text;
 }
 
+/** What a pooler answers that hands one server connection to many clients and keeps no statements for them. */
+const STATEMENT_LOST = ["26000", "42P05"];
+
+/** `pool.query` throws a connection away at every error, and each refusal is one: only those that end it may. */
+async function queryOn(pool: pg.Pool, query: pg.QueryConfig): Promise<Row> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    const { rows } = await client.query<Row>(query);
+    return rows[0]!;
+  } catch (error) {
+    if ((error as pg.DatabaseError).severity !== "ERROR") broken = error as Error;
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+async function callOn({ database, log }: FastifyInstance, pool: pg.Pool, name: string, values: unknown[]) {
+  const text = statement(name, values.length);
+  try {
+    return await queryOn(pool, database.prepared ? { name, text, values } : { text, values });
+  } catch (error) {
+    // Nothing was executed: the statement is looked up before it is run.
+    if (!database.prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
+    database.prepared = false;
+    log.warn(
+      "a pooler loses prepared statements: going on without them; set SERVICE_DATABASE_PREPARED=false",
+    );
+    return queryOn(pool, { text, values });
+  }
+}
+
 /** Calls an `api` function in a transaction of its own: one statement, one round trip. */
 export async function callFunction(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
-  const text = statement(name, values.length);
-  const { rows } = await app.pg.query<Row>(app.prepareStatements ? { name, text, values } : { text, values });
-  return rows[0]!;
+  return callOn(app, app.database.pools.primary, name, values);
+}
+
+/** What only reads and asks for no membership: a replica that is behind may answer it, but never lets a removed member in. */
+const OPERATOR_READS = ["list_tenants", "get_tenant", "get_setup_status"];
+
+/** Asks the replica. Whatever goes wrong there, also a row that has not arrived yet, the primary has the last word. */
+async function callReplica(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
+  const { database, log } = app;
+  if (Date.now() >= database.replicaRestsUntil) {
+    try {
+      return await callOn(app, database.pools.replica!, name, values);
+    } catch (err) {
+      if ((toProblem(err)?.status ?? 500) >= 500) {
+        database.replicaRestsUntil = Date.now() + REPLICA_REST_MS;
+        log.warn({ err }, "the read replica fails; the primary answers");
+      }
+    }
+  }
+  return callFunction(app, name, ...values);
 }
 
 /** Calls a function without the server's statement timeout: for work that is as long as a tenant is large. */
@@ -78,17 +141,18 @@ async function callPatiently(app: FastifyInstance, name: string, ...values: unkn
 
 function asCaller(call: typeof callFunction) {
   return async (request: FastifyRequest, name: string, ...values: unknown[]): Promise<Row> => {
-    const { identity, tenant } = request;
+    const { identity, tenant, server } = request;
+    const mayLag = identity.operator && server.database.pools.replica && OPERATOR_READS.includes(name);
     try {
-      const row = await call(
-        request.server,
+      const row = await (mayLag ? callReplica : call)(
+        server,
         name,
         tenant.slug,
         identity.provider,
         identity.subject,
         identity.email,
         identity.name,
-        identity.operator ? null : request.server.operatorRole,
+        identity.operator ? null : server.operatorRole,
         ...values,
       );
       logResolved(request);
@@ -102,8 +166,6 @@ function asCaller(call: typeof callFunction) {
   };
 }
 
-const resolved = new WeakSet<FastifyRequest>();
-
 /** Calls an `api` function as the caller of a request, in the tenant of the request. */
 export const callAsCaller = asCaller(callFunction);
 export const callAsCallerPatiently = asCaller(callPatiently);
@@ -111,8 +173,8 @@ export const callAsCallerPatiently = asCaller(callPatiently);
 /** Once a request: GraphQL calls several functions for one. */
 function logResolved(request: FastifyRequest): void {
   const { slug, source } = request.tenant;
-  if (resolved.has(request)) return;
-  resolved.add(request);
+  if (request.resolved) return;
+  request.resolved = true;
   request.log = request.log.child({ tenant_slug: slug ?? request.server.defaultTenantSlug });
   request.log.info({ tenant_source: source }, "tenant resolved");
 }
@@ -155,7 +217,7 @@ export async function checkDatabase(app: FastifyInstance, schemaVersion: string 
 
 declare module "fastify" {
   interface FastifyInstance {
-    prepareStatements: boolean;
+    database: { pools: Pools; prepared: boolean; replicaRestsUntil: number };
     operatorRole: string;
     defaultTenantSlug: string;
   }

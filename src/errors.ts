@@ -124,13 +124,15 @@ export function toProblem(error: unknown): Problem | undefined {
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const found = toProblem(error);
   if (!found) request.log.error({ err: error }, "unexpected fault");
-  else if (found.status >= 500) request.log.warn({ err: error }, "a dependency is unavailable");
+  else if (found.status >= 500 && !EXPECTED.includes(found.reason ?? ""))
+    request.log.warn({ err: error }, "a dependency is unavailable");
   else
     request.log.debug(
       { reason: found.reason, status: found.status, detail: found.message },
       "request refused",
     );
-  const { status, error: title, message, extra, headers } = found ?? INTERNAL;
+  request.refusal = found ?? INTERNAL;
+  const { status, error: title, message, extra, headers } = request.refusal;
   const body = { error: title, detail: message, ...extra, ...(status >= 500 && { request_id: request.id }) };
   if (status === 503) reply.header("retry-after", "1");
   return reply
@@ -141,6 +143,9 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .header("x-content-type-options", "nosniff")
     .send(JSON.stringify(body));
 }
+
+/** 503 that the service answers on purpose, and many of them at once. */
+const EXPECTED = ["stopping", "overloaded", "not_ready"];
 
 const INTERNAL = new Problem(
   500,

@@ -1,26 +1,25 @@
 import { randomUUID } from "node:crypto";
-import type { FastifyServerOptions } from "fastify";
+import type { Server } from "node:http";
+import type { FastifyHttpOptions } from "fastify";
 import type { AppOptions } from "./app.ts";
 import type { Config } from "./config.ts";
 import { malformedRequest } from "./errors.ts";
+import { loggerOptions } from "./log.ts";
 
-/** How the service listens and logs: limits of one request, its id, what never reaches a log. */
-export function httpOptions(config: Config, { logStream }: AppOptions): FastifyServerOptions {
+/** How the service listens: limits of one request, its id. */
+export function httpOptions(config: Config, { logStream }: AppOptions): FastifyHttpOptions<Server> {
   return {
-    logger: {
-      level: config.logLevel,
-      redact: ["req.headers.authorization", "req.headers.cookie"],
-      ...(logStream && { stream: logStream }),
-    },
+    ...loggerOptions(config, logStream),
     genReqId: ({ headers }) => {
       const given = headers["x-request-id"];
       return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID();
     },
     clientErrorHandler: malformedRequest,
+    http: { requireHostHeader: false }, // protocol.ts answers, in the service's own words
     bodyLimit: 128 * 1024,
     routerOptions: { maxParamLength: 8_192 },
     requestTimeout: 30_000,
     keepAliveTimeout: 5_000,
-    return503OnClosing: true,
+    return503OnClosing: false, // in-flight.ts answers, in the service's own words
   };
 }

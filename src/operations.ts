@@ -2,6 +2,7 @@ import type { FastifySchema } from "fastify";
 import type { TSchema } from "typebox";
 import type { Problem } from "./problems.ts";
 import { GraphqlAnswer, GraphqlQuery, GraphqlQueryString, GraphqlRefusal } from "./schemas/graphql.ts";
+import { Readiness } from "./schemas/service.ts";
 import {
   CreatedTenant,
   CreateTenant,
@@ -12,7 +13,6 @@ import {
   TenantList,
   UpdateTenant,
 } from "./schemas/setup.ts";
-import { Readiness } from "./schemas/service.ts";
 import {
   AddMember,
   BoardList,
@@ -222,6 +222,12 @@ export const getReady = service("getReady", "Can the service do its work", {
   description:
     "The database answers, its schema is the one of this release, and it keeps tenants apart. 503 says what does not hold; " +
     "`last_audit` is told and changes nothing.",
-  response: { 200: Readiness, 503: Readiness },
+  response: { 200: Readiness },
+  security: [],
+});
+
+export const getMetrics = service("getMetrics", "Figures for Prometheus", {
+  description: "docs/operations.md lists them.",
+  response: { 200: { content: { "text/plain": { schema: { type: "string" } } } } },
   security: [],
 });

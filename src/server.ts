@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyInstance } from "fastify";
 import { buildApp } from "./app.ts";
 import type { Config } from "./config.ts";
 
 export interface Server {
   address: string;
+  /** Resolves when the open requests are answered, at the latest after the shutdown timeout. */
   close(): Promise<void>;
 }
 
@@ -11,9 +14,19 @@ export async function startServer(config: Config): Promise<Server> {
   const app = await buildApp(config);
   try {
     const address = await app.listen({ host: config.host, port: config.port });
-    return { address, close: () => app.close() };
+    return { address, close: () => closeWithin(app, config.shutdownTimeoutMs) };
   } catch (error) {
     await app.close();
     throw error;
   }
+}
+
+async function closeWithin(app: FastifyInstance, timeoutMs: number): Promise<void> {
+  app.log.info("stopping");
+  const done = new AbortController();
+  const late = sleep(timeoutMs, true, { signal: done.signal }).catch(() => false);
+  const wasLate = await Promise.race([app.close(), late]).finally(() => done.abort());
+  if (!wasLate) return;
+  app.log.warn({ unanswered: app.inFlight.size }, "stopped before every request was answered");
+  app.server.closeAllConnections();
 }

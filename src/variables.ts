@@ -240,6 +240,16 @@ export const TABLE = {
     unset: "`info`",
     meaning: "trace, debug, info, warn, error, fatal or silent",
   },
+  SERVICE_MAX_REQUESTS_IN_FLIGHT: {
+    kind: "count",
+    default: "1000",
+    meaning: "Requests that one instance works on at once; more are refused with 503",
+  },
+  SERVICE_METRICS_TENANT_LABEL: {
+    kind: "flag",
+    default: "false",
+    meaning: "Adds a `tenant` label to the metrics of resolved tenants: one series for each tenant",
+  },
   SERVICE_SHUTDOWN_TIMEOUT: {
     kind: "seconds",
     default: "10",

@@ -1,0 +1,62 @@
+import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import type { Config } from "./config.ts";
+import { Problem } from "./errors.ts";
+
+/** So long a stopping service still answers, so that a client on a kept connection reads 503 instead of losing it. */
+const NOTICE_MS = 500;
+
+const refusal = (reason: string, detail: string) =>
+  Object.assign(new Problem(503, "Service unavailable", detail), { reason });
+const STOPPING = refusal("stopping", "The service is stopping; send the request again");
+const OVERLOADED = refusal("overloaded", "The service is at its limit; send the request again");
+
+/**
+ * The requests in flight. Beyond `maxInFlight` of them new ones are refused with 503 rather than queued; while the service
+ * stops all new ones are, and the open ones end, each with its connection.
+ */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    const open = new Set<ServerResponse>();
+    function closed(this: ServerResponse): void {
+      open.delete(this);
+    }
+    let stopping = false;
+    app.decorate("inFlight", open);
+
+    app.addHook("onRequest", (request, reply, done) => {
+      if (stopping) return done(STOPPING);
+      if (open.size >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
+      open.add(reply.raw);
+      // Also when the client leaves before the answer: `onResponse` would miss that.
+      reply.raw.once("close", closed);
+      done();
+    });
+
+    app.addHook("preClose", async () => {
+      stopping = true;
+      for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
+      const until = Date.now() + NOTICE_MS;
+      while (Date.now() < until && (await connections(app)) > 0) await sleep(20);
+      // Node closes idle connections once, when it stops to listen; those of the last answers become idle after that.
+      const reaper = setInterval(() => app.server.closeIdleConnections(), 50);
+      app.server.once("close", () => clearInterval(reaper));
+    });
+  },
+  { name: "in-flight" },
+);
+
+const connections = ({ server }: FastifyInstance) =>
+  new Promise<number>(resolve => server.getConnections((_error, count) => resolve(count ?? 0)));
+
+declare module "fastify" {
+  interface FastifyInstance {
+    inFlight: ReadonlySet<ServerResponse>;
+  }
+  interface FastifyContextConfig {
+    /** For machines that watch the service: answered under load too. */
+    probe?: boolean;
+  }
+}

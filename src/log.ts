@@ -1,0 +1,72 @@
+import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
+import type { AppOptions } from "./app.ts";
+import type { Config } from "./config.ts";
+
+/** One line for a finished request, on the logger that knows its tenant; the start of one is for debugging. */
+class OneLine extends LogController {
+  constructor() {
+    super({ requestIdLogLabel: "request_id" });
+  }
+  override incomingRequest(request: FastifyRequest): void {
+    request.log.debug({ method: request.method, url: request.url }, "incoming request");
+  }
+  override requestCompleted(
+    error: Error | null | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    const { method, url, ip } = request;
+    const line = { method, url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 1e3) / 1e3, ip };
+    if (error) request.log.error({ ...line, err: error }, "request errored");
+    else request.log.info(line, "request completed");
+  }
+}
+
+/** Structured lines, each with the request's id and, where a trace came along, its `trace_id`. */
+export function loggerOptions(config: Config, stream: AppOptions["logStream"]): FastifyServerOptions {
+  return {
+    logger: {
+      level: config.logLevel,
+      hooks: { streamWrite: redactor(config) },
+      ...(stream && { stream }),
+    },
+    logController: new OneLine(),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const trace = traceId(headers.traceparent);
+      return logger.child(trace === undefined ? bindings : { ...bindings, trace_id: trace }, options);
+    },
+  };
+}
+
+/** The trace of a W3C `traceparent` header; undefined for what is none. */
+export function traceId(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== "string") return undefined;
+  const [, version, trace, parent] =
+    /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(?:-.*)?$/.exec(header) ?? [];
+  return version === "ff" || !trace || /^0+$/.test(trace) || /^0+$/.test(parent!) ? undefined : trace;
+}
+
+const quoted = (text: string) => JSON.stringify(text).slice(1, -1);
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** What must not stand in a log wherever it comes from: the service's secrets, tokens, and query values named like one. */
+export function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string) => string {
+  const passwords = [databaseUrl, databaseReadUrl].flatMap(url => {
+    const written = url === null ? "" : new URL(url).password;
+    return [written, decodeURIComponent(written)];
+  });
+  // A shorter one is a word of ordinary lines too, and no secret.
+  const secrets = [jwt.secret ?? "", ...passwords].filter(text => text.length >= 8).map(quoted);
+  const marks = ["eyJ", "earer", "?", "&", ...secrets];
+  const pattern = new RegExp(
+    [
+      ...secrets.map(escaped),
+      String.raw`eyJ[\w-]{6,}\.[\w-]+(?:\.[\w-]*){0,3}`,
+      String.raw`(?<=[Bb]earer(?: |%20|\+))[^\s"\\]+`,
+      String.raw`(?<=[?&][^=&"\s]{0,64}(?:token|jwt|secret|passw|auth|api_?key)[^=&"\s]{0,64}=)[^&"\s]+`,
+    ].join("|"),
+    "gi",
+  );
+  // Most lines hold no mark; looking for one is far cheaper than the pattern.
+  return line => (marks.some(mark => line.includes(mark)) ? line.replace(pattern, "[redacted]") : line);
+}

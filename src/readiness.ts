@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import { callFunction } from "./database.ts";
+import { SCHEMA_VERSION } from "./startup.ts";
+
+/** What the database says of itself, by what was asked: sentences, one a fault. Without secrets: anybody may read them. */
+export interface Readiness {
+  database: string[];
+  migrations: string[];
+  isolation: string[];
+  /** Unknown while the database cannot be asked. */
+  known: Known | null;
+}
+interface Known {
+  tenants: Record<"pending" | "active" | "suspended", number>;
+  /** The last isolation audit that ran to its end. */
+  audit: { finished_at: string; age_seconds: number; errors: number; warnings: number } | null;
+}
+
+/** All who ask within this time share one answer, so that nobody can wear the database out by asking. */
+const SHARED_MS = 1_000;
+const PATIENCE_MS = 2_000;
+
+/** Adds `app.readiness()`. It never rejects. */
+export default fp(
+  async (app: FastifyInstance) => {
+    let asked = 0;
+    let answer: Promise<Readiness> | undefined;
+    app.decorate("readiness", () => {
+      const now = Date.now();
+      if (!answer || now - asked > SHARED_MS) {
+        asked = now;
+        answer = ask(app);
+      }
+      return answer;
+    });
+  },
+  { name: "readiness", dependencies: ["database"] },
+);
+
+async function ask(app: FastifyInstance): Promise<Readiness> {
+  const done = new AbortController();
+  const late = sleep(PATIENCE_MS, null, { signal: done.signal }).catch(() => null);
+  try {
+    const row = await Promise.race([callFunction(app, "get_readiness", SCHEMA_VERSION), late]);
+    if (!row) return unreachable(`no answer within ${PATIENCE_MS / 1000} s`);
+    const { migrations, isolation, ...known } = JSON.parse(row.body) as Omit<Readiness, "known"> & Known;
+    return { database: [], migrations, isolation, known };
+  } catch (error) {
+    app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
+    const { code = "" } = error as { code?: string };
+    return ["3F000", "42883"].includes(code)
+      ? { database: [], migrations: ["the schema of this release is missing"], isolation: [], known: null }
+      : unreachable("it cannot be reached");
+  } finally {
+    done.abort();
+  }
+}
+
+const unreachable = (fault: string): Readiness => ({
+  database: [fault],
+  migrations: [],
+  isolation: [],
+  known: null,
+});
+
+declare module "fastify" {
+  interface FastifyInstance {
+    readiness(): Promise<Readiness>;
+  }
+}

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createDatabase, createService, type Database, type Service } from "../harness.ts";
+
+let database: Database;
+let service: Service;
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+});
+after(async () => {
+  await service.close();
+  await database.drop();
+});
+
+/** Asks anew: answers are shared for a second. */
+async function ready() {
+  await new Promise(resolve => setTimeout(resolve, 1_010));
+  return service.request({ url: "/ready" });
+}
+
+test("health says that the process is up, to anybody, and asks nobody", async () => {
+  const { status, body } = await service.request({ url: "/health" });
+  assert.deepEqual([status, body], [200, { status: "ok" }]);
+});
+
+test("ready says that the database answers, is migrated and keeps tenants apart", async () => {
+  const { status, body, headers } = await service.request({ url: "/ready" });
+  assert.equal(status, 200);
+  assert.equal(headers["cache-control"], "no-store");
+  assert.deepEqual(body.checks, { database: "ok", migrations: "ok", isolation: "ok" });
+  assert.equal(body.status, "ready");
+});
+
+test("ready is asked of the database once a second, however many ask", async () => {
+  const answers = await Promise.all(Array.from({ length: 50 }, () => service.app.readiness()));
+  assert.equal(new Set(answers).size, 1);
+});
+
+/** What the service's login hears about isolation after a breach, which is then undone. */
+async function faultsAfter(breach: string): Promise<string[]> {
+  let faults: string[] = [];
+  await database.sql
+    .begin(async sql => {
+      await sql.unsafe(breach);
+      await sql`set local session authorization tms_service`;
+      const [row] = await sql<{ found: { isolation: string[] } }[]>`select api.get_readiness(null) as found`;
+      faults = row!.found.isolation;
+      throw new Error("undo");
+    })
+    .catch((error: Error) => assert.equal(error.message, "undo"));
+  return faults;
+}
+
+const ONE_MEMBER = `
+  insert into app.tenants (id, slug, name) values ('00000000-0000-4000-8000-000000000001', 'seen', 'Seen');
+  insert into app.users (tenant_id, auth_provider, auth_subject) values ('00000000-0000-4000-8000-000000000001', 'jwt', 'a')`;
+
+const BREACHES: [name: string, breach: string, says: string[]][] = [
+  ["no breach", "select", []],
+  [
+    "row level security switched off",
+    "alter table app.boards disable row level security",
+    ["app.boards: row level security is not enabled and forced"],
+  ],
+  [
+    "the owner let past row level security",
+    "alter table app.users no force row level security",
+    ["app.users: row level security is not enabled and forced"],
+  ],
+  [
+    "the tenant's policy dropped from a table without rows",
+    "drop policy tenant_only on app.media",
+    ["app.media: the policy that keeps its rows to one tenant is missing"],
+  ],
+  [
+    "the tenant's policy made to mean nothing",
+    "alter policy tenant_only on app.media using (tenant_id is not null)",
+    ["app.media: the policy that keeps its rows to one tenant is missing"],
+  ],
+  [
+    "a policy that reads right to the catalog check and leaks",
+    `${ONE_MEMBER};
+     drop policy tenant_only on app.users;
+     create policy tenant_only on app.users as restrictive for all to tms_app
+     using (tenant_id = app.tenant_id() is not false) with check (tenant_id = app.tenant_id() is not false)`,
+    ["app.users: rows are visible outside their tenant"],
+  ],
+  [
+    "a new table of tenants' rows that nobody isolated",
+    "create table app.invoices (tenant_id uuid, id int)",
+    [
+      "app.invoices: row level security is not enabled and forced",
+      "app.invoices: the policy that keeps its rows to one tenant is missing",
+    ],
+  ],
+  [
+    "a role let past every policy",
+    "alter role tms_registrar bypassrls",
+    ["the role tms_registrar can bypass row level security"],
+  ],
+  [
+    "a right on a table given to the service's login",
+    "grant select on app.boards to tms_service",
+    ["the service's login: it owns or has a right on the table app.boards"],
+  ],
+];
+
+for (const [name, breach, says] of BREACHES) {
+  test(`the proof finds ${name}`, async () => {
+    const faults = await faultsAfter(breach);
+    for (const one of says) assert.ok(faults.includes(one), `${one} is missing in ${faults.join("; ")}`);
+    if (says.length === 0) assert.deepEqual(faults, []);
+  });
+}
+
+test("ready is 503 while a table is unprotected, and 200 again after", async () => {
+  await database.sql`alter table app.boards disable row level security`;
+  const { status, body, headers } = await ready();
+  await database.sql`alter table app.boards enable row level security`;
+  assert.equal(status, 503);
+  assert.equal(headers["retry-after"], "1");
+  assert.equal(body.status, "not ready");
+  assert.match(body.checks.isolation, /^app\.boards: row level security is not enabled/);
+  assert.equal(body.checks.database, "ok");
+  assert.equal((await ready()).status, 200);
+});
+
+test("ready is 503 on another release's schema", async () => {
+  await database.sql`insert into graphile_migrate.migrations (hash, filename, date) values ('sha1:0', '999999.sql', now())`;
+  const { status, body } = await ready();
+  await database.sql`delete from graphile_migrate.migrations where filename = '999999.sql'`;
+  assert.equal(status, 503);
+  assert.match(body.checks.migrations, /the schema is at 999999\.sql, this release needs/);
+});
+
+test("ready is 503 without secrets while the database is away; health and metrics still answer", async () => {
+  const { sql } = database;
+  await sql`alter database ${sql(database.name)} connection limit 0`;
+  try {
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${database.name}`;
+    const { status, body } = await ready();
+    assert.equal(status, 503);
+    assert.deepEqual(body.checks, { database: "it cannot be reached", migrations: "ok", isolation: "ok" });
+    assert.equal((await service.request({ url: "/health" })).status, 200);
+    const metrics = await service.request({ url: "/metrics" });
+    assert.match(metrics.body, /^tms_ready\{check="database"\} 0$/m);
+    assert.doesNotMatch(metrics.body, /^tms_tenants\{/m);
+  } finally {
+    await sql`alter database ${sql(database.name)} connection limit -1`;
+  }
+  assert.equal((await ready()).status, 200);
+});

@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { traceId } from "../../src/log.ts";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  TEST_SECRET,
+  token,
+} from "../harness.ts";
+
+let database: Database;
+let service: Service;
+let alice: string;
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+  alice = await token({ sub: "alice" });
+});
+after(async () => {
+  await service.close();
+  await database.drop();
+});
+beforeEach(() => {
+  service.logs.length = 0;
+});
+
+test("every line of a request carries its id, and after the resolution the tenant's slug", async () => {
+  await service.request({
+    url: "/api/tenants/current",
+    token: alice,
+    tenant: "acme",
+    headers: { "x-request-id": "id-1" },
+  });
+  assert.deepEqual(
+    service.logs.map(({ msg, request_id, tenant_slug, level }) => [msg, request_id, tenant_slug, level]),
+    [
+      ["incoming request", "id-1", undefined, 20],
+      ["tenant resolved", "id-1", "acme", 30],
+      ["request completed", "id-1", "acme", 30],
+    ],
+  );
+  const { method, url, status, ms } = service.logs[2]!;
+  assert.deepEqual([method, url, status, typeof ms], ["GET", "/api/tenants/current", 200, "number"]);
+});
+
+test("a request of nobody's tenant leaves no slug in the log", async () => {
+  await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  assert.ok(service.logs.length >= 2);
+  for (const line of service.logs) assert.equal(line.tenant_slug, undefined);
+});
+
+test("traceparent is honoured in every line; what is none is passed over", async () => {
+  const trace = "0af7651916cd43dd8448eb211c80319c";
+  const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
+  await service.request({ url: "/api/tenants/current", token: alice, tenant: "acme", headers });
+  assert.deepEqual([...new Set(service.logs.map(line => line.trace_id))], [trace]);
+  for (const wrong of [
+    undefined,
+    "",
+    "00-0-0-0",
+    `00-${"0".repeat(32)}-b7ad6b7169203331-01`,
+    `00-${trace}-${"0".repeat(16)}-01`,
+    `ff-${trace}-b7ad6b7169203331-01`,
+    `00-${trace.toUpperCase()}-b7ad6b7169203331-01`,
+  ])
+    assert.equal(traceId(wrong), undefined, wrong);
+  assert.equal(traceId(`01-${trace}-b7ad6b7169203331-01-more`), trace);
+});
+
+test("no token and no secret reaches the log, wherever it was put", async () => {
+  const password = decodeURIComponent(new URL(database.urls.service).password);
+  const places = [
+    { url: `/api/boards?access_token=${alice}`, token: alice, tenant: "acme" },
+    { url: "/api/boards?api_key=hunter2-hunter2&limit=1", token: alice, tenant: "acme" },
+    { url: `/${alice}` },
+    { url: `/api/boards?q=${encodeURIComponent(`Bearer ${alice}`)}` },
+    { url: "/api/boards", headers: { "x-tenant": `Bearer ${alice}` }, token: alice },
+    { url: "/api/boards", token: alice, tenant: alice },
+    { url: `/${password}` },
+    { url: `/x?secret=${encodeURIComponent(TEST_SECRET)}` },
+  ];
+  for (const place of places) await service.request(place);
+  service.app.log.error(
+    { err: new Error(`connecting to ${database.urls.service} with ${TEST_SECRET} and Bearer ${alice}`) },
+    "a library says too much",
+  );
+  const text = JSON.stringify(service.logs);
+  const [, payload, signature] = alice.split(".");
+  for (const secret of [payload!, signature!, password, TEST_SECRET, "hunter2"])
+    assert.ok(!text.includes(secret), `${secret} stands in ${text}`);
+  assert.ok(text.includes("[redacted]"));
+  assert.ok(text.includes("limit=1"), "what is no secret stays");
+});

@@ -1,0 +1,150 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+
+let database: Database;
+let service: Service;
+let alice: string;
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+  alice = await token({ sub: "alice" });
+});
+after(async () => {
+  await service.close();
+  await database.drop();
+});
+
+async function scrape(from = service): Promise<string> {
+  return (await from.request({ url: "/metrics" })).body as string;
+}
+
+/** The value of one series; undefined when there is none. */
+function value(text: string, series: string): number | undefined {
+  const line = text.split("\n").find(line => line.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+test("a request is counted once, by method, route and status, and timed", async () => {
+  await service.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
+  const text = await scrape();
+  const labels = '{method="GET",route="/api/tenants/current",status="200"}';
+  assert.equal(value(text, `tms_http_request_duration_seconds_count${labels}`), 1);
+  const seconds = value(text, `tms_http_request_duration_seconds_sum${labels}`)!;
+  assert.ok(seconds > 0 && seconds < 10, String(seconds));
+});
+
+test("routes are labelled by their pattern, unknown addresses by none of theirs", async () => {
+  await service.request({ url: "/api/setup/tenant/not-a-uuid", token: alice, tenant: "acme" });
+  await service.request({ url: `/${"x".repeat(30)}` });
+  const text = await scrape();
+  assert.match(text, /_count\{method="GET",route="\/api\/setup\/tenant\/:tenant_id",status="403"\} 1/);
+  assert.match(text, /_count\{method="GET",route="none",status="404"\} 1/);
+  assert.doesNotMatch(text, /xxx|not-a-uuid/);
+});
+
+test("resolutions are counted by source and outcome, refusals by reason", async () => {
+  const claimed = await token({ sub: "alice", org: "acme" });
+  await service.request({ url: "/api/tenants/current", token: claimed });
+  await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  await service.request({ url: "/api/tenants/current", token: alice });
+  await service.request({ url: "/api/tenants/current", token: alice, tenant: "NO" });
+  await service.request({ url: "/api/tenants/current", token: "a.b.c" });
+  const text = await scrape();
+  const resolved = (source: string, outcome: string) =>
+    value(text, `tms_tenant_resolutions_total{source="${source}",outcome="${outcome}"}`);
+  assert.equal(resolved("organization", "resolved"), 1);
+  assert.equal(resolved("header", "not_a_member"), 1);
+  assert.equal(resolved("none", "tenant_missing"), 1);
+  assert.equal(resolved("none", "tenant_header_malformed"), 1);
+  const refused = (status: number, reason: string) =>
+    value(text, `tms_refusals_total{status="${status}",reason="${reason}"}`);
+  assert.equal(refused(400, "tenant_missing"), 1);
+  assert.equal(refused(403, "not_a_member"), 1);
+  assert.equal(refused(403, "not_an_operator"), 1);
+  assert.equal(refused(401, "malformed"), 1);
+  assert.equal(refused(404, "not_found"), 1);
+});
+
+test("GraphQL counts one resolution a request, though it calls several functions", async () => {
+  const before =
+    value(await scrape(), 'tms_tenant_resolutions_total{source="header",outcome="resolved"}') ?? 0;
+  const body = { query: "{ tenant { slug } boards { title } }" };
+  const { status } = await service.request({
+    method: "POST",
+    url: "/graphql",
+    token: alice,
+    tenant: "acme",
+    body,
+  });
+  assert.equal(status, 200);
+  const after = value(await scrape(), 'tms_tenant_resolutions_total{source="header",outcome="resolved"}');
+  assert.equal(after, before + 1);
+});
+
+test("refusals over a rate limit are counted by bucket", async () => {
+  const operator = await token({ sub: "op", roles: ["tenant-operator"], tenant: "acme" });
+  for (let i = 0; i < 6; i++)
+    await service.request({
+      method: "DELETE",
+      url: "/api/setup/tenant/00000000-0000-4000-8000-000000000000",
+      token: operator,
+    });
+  assert.equal(value(await scrape(), 'tms_rate_limit_refusals_total{bucket="setup_delete"}'), 1);
+});
+
+test("a refusal keeps its database connection", async () => {
+  const pids = async () =>
+    (
+      await database.sql`
+        select pid from pg_stat_activity where usename = 'tms_service' and datname = ${database.name} order by pid`
+    ).map(row => row.pid as number);
+  await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  const before = await pids();
+  for (let i = 0; i < 5; i++)
+    await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  assert.deepEqual(await pids(), before);
+  const text = await scrape();
+  assert.equal(value(text, 'tms_database_connections{pool="primary",state="idle"}'), before.length);
+  assert.equal(value(text, 'tms_database_connections_max{pool="primary"}'), 10);
+  assert.equal(value(text, 'tms_database_waiting{pool="primary"}'), 0);
+});
+
+test("tenants are counted by status; no slug is a label", async () => {
+  await seedTenant(database.sql, { slug: "initech", status: "pending" });
+  await new Promise(resolve => setTimeout(resolve, 1_010));
+  const text = await scrape();
+  assert.equal(value(text, 'tms_tenants{status="pending"}'), 1);
+  assert.equal(value(text, "tms_http_requests_in_flight"), 1);
+  assert.doesNotMatch(text, /acme|initech|globex/);
+});
+
+test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one that was only named is not", async () => {
+  const labelled = await createService(database, { SERVICE_METRICS_TENANT_LABEL: "true" });
+  try {
+    await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
+    await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "made-up" });
+    const text = await scrape(labelled);
+    assert.match(text, /tms_tenant_resolutions_total\{source="header",outcome="resolved",tenant="acme"\} 1/);
+    assert.doesNotMatch(text, /made-up/);
+  } finally {
+    await labelled.close();
+  }
+});
+
+test("every metric has a help line and the text is what Prometheus reads", async () => {
+  const { headers, body } = await service.request({ url: "/metrics" });
+  assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4/);
+  const names = new Set((body as string).match(/^tms_[a-z_]+?(?=(?:_bucket|_sum|_count)?[{ ])/gm));
+  assert.ok(names.size >= 12, [...names].join(" "));
+  for (const name of names) assert.match(body, new RegExp(`^# HELP ${name} \\S`, "m"));
+});
