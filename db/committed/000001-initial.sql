@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:1b0ec891684864011892233c3a66397b37a1ba28
+--! Hash: sha1:e4df892ce6410c70253eeadafe2032afc4addc9f
 --! Message: initial
 
 -- The database is closed but for the roles that are named here; roles come from db/roles.sql.
@@ -124,6 +124,9 @@ declare
   v_part text[];
 begin
   if p_cursor is null then
+    -- What sorts before every row: one shape of query serves the first page and the others, and the index serves both.
+    at := 'infinity';
+    id := '00000000-0000-0000-0000-000000000000';
     return;
   end if;
   begin
@@ -140,7 +143,7 @@ begin
   end if;
 end
 $$;
-comment on function app.read_cursor(text) is 'The sort key in a cursor, nulls for a null cursor; raises TM422 for anything that app.cursor_of did not make.';
+comment on function app.read_cursor(text) is 'The sort key in a cursor, the one before every row for a null cursor; raises TM422 for anything that app.cursor_of did not make.';
 revoke all on function app.read_cursor(text) from public;
 grant execute on function app.read_cursor(text) to tms_app, tms_registrar;
 --! EndIncluded context/cursor.sql
@@ -331,19 +334,28 @@ begin
   if not exists (
     select from pg_constraint
     where conrelid = p_table and confrelid = 'app.tenants'::regclass and contype = 'f' and confdeltype = 'c'
+      and conkey = array(select attnum from pg_attribute where attrelid = p_table and attname = 'tenant_id')
   ) then
     execute format('alter table %s add foreign key (tenant_id) references app.tenants (id) on delete cascade', p_table);
   end if;
 
   perform app.write_policies(p_table, 'tenant_id');
-  execute format('revoke all on table %s from public', p_table);
+  -- All first: TRUNCATE, REFERENCES and TRIGGER are not under row level security.
+  execute format('revoke all on table %s from public, tms_app, tms_service', p_table);
   execute format('grant select, insert, update, delete on table %s to tms_app', p_table);
   execute format('grant select on table %s to tms_auditor', p_table);
 
   -- A partition that is queried by its own name does not look at its parent's policies.
-  for v_partition in select inhrelid::regclass from pg_inherits where inhparent = p_table loop
+  for v_partition in
+    with recursive below as (
+      select inhrelid from pg_inherits where inhparent = p_table
+      union all
+      select i.inhrelid from pg_inherits i join below b on i.inhparent = b.inhrelid
+    )
+    select inhrelid::regclass from below
+  loop
     perform app.write_policies(v_partition, 'tenant_id');
-    execute format('revoke all on table %s from public, tms_app', v_partition);
+    execute format('revoke all on table %s from public, tms_app, tms_service', v_partition);
     execute format('grant select on table %s to tms_auditor', v_partition);
   end loop;
 end
@@ -637,6 +649,23 @@ comment on function app.member_json(app.users) is 'A member of a tenant as every
 revoke all on function app.member_json(app.users) from public;
 grant execute on function app.member_json(app.users) to tms_app;
 --! EndIncluded context/member_json.sql
+--! Included context/board_json.sql
+-- JSON by concat(): it looks up how a type is written once a query, where json_agg() does so for every column of every
+-- row: two thirds of the time for a list. Only where DateStyle is ISO, which the caller's SET clause sees to.
+create or replace function app.board_json(p_board app.boards)
+returns text
+language sql
+stable
+return concat(
+  '{"board_id":"', p_board.id, '","title":', to_json(p_board.title),
+  ',"description":', coalesce(to_json(p_board.description), 'null'), ',"owner_id":"', p_board.owner_id,
+  '","created_at":"', (p_board.created_at at time zone 'UTC')::date, 'T', (p_board.created_at at time zone 'UTC')::time,
+  'Z","updated_at":"', (p_board.updated_at at time zone 'UTC')::date, 'T', (p_board.updated_at at time zone 'UTC')::time, 'Z"}'
+);
+comment on function app.board_json(app.boards) is 'A board as every answer shows it, as JSON text. Needs DateStyle ISO.';
+revoke all on function app.board_json(app.boards) from public;
+grant execute on function app.board_json(app.boards) to tms_app;
+--! EndIncluded context/board_json.sql
 --! Included context/etag.sql
 create or replace function app.etag(p_body json)
 returns text
@@ -706,7 +735,8 @@ begin
   if tenant_id is null then
     perform app.refuse(403, 'Access denied', 'User does not belong to tenant', 'not_a_member');
   end if;
-  perform app.set_tenant(tenant_id);
+  -- app.set_tenant(), without the call: every request passes here.
+  execute format('set local app.tenant_id = %L', tenant_id);
   -- What a DBA sees in pg_stat_activity and in the server's log, for as long as the transaction lasts.
   perform set_config('application_name', left('tms ' || coalesce(p_tenant_slug, '(default)'), 63), true);
 end
@@ -890,8 +920,7 @@ as $$
 begin
   -- Dynamic for the plan's sake: a predicate that may be absent keeps the planner off the index that serves it.
   return query execute
-    'select * from app.tenants where true'
-    || case when p_after_at is null then '' else ' and created_at <= $1 and (created_at < $1 or id > $2)' end
+    'select * from app.tenants where created_at <= $1 and (created_at < $1 or id > $2)'
     || case when p_status is null then '' else ' and status = $3' end
     || case when p_pattern is null then '' else ' and (name ilike $4 or slug ilike $4)' end
     || ' order by created_at desc, id limit $5'
@@ -899,7 +928,7 @@ begin
 end
 $$;
 comment on function app.tenant_page(int, timestamptz, uuid, text, text) is
-  'p_limit tenants, newest first, after (p_after_at, p_after_id), with a status, name or slug like a pattern; nulls ask nothing.';
+  'p_limit tenants, newest first, after (p_after_at, p_after_id), with a status, name or slug like a pattern; null for either asks nothing.';
 revoke all on function app.tenant_page(int, timestamptz, uuid, text, text) from public;
 reset role;
 --! EndIncluded context/tenant_page.sql
@@ -992,18 +1021,21 @@ declare
   v_hash constant bytea := sha256(convert_to(p_request::text, 'UTF8'));
   v_first control.idempotency_keys;
 begin
-  -- A parallel repeat waits here for the first to end; when that one fails its claim is gone and this one goes ahead.
-  insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash)
-  values (p_auth_provider, p_auth_subject, p_key, v_hash)
-  on conflict do nothing;
-  if found then
-    -- Each new key sweeps a few old ones: nothing to schedule, nothing that piles up.
-    delete from control.idempotency_keys where ctid in (
-      select ctid from control.idempotency_keys where created_at < now() - interval '24 hours' limit 10 for update skip locked);
-    return null;
-  end if;
-  select * into strict v_first from control.idempotency_keys
-  where auth_provider = p_auth_provider and auth_subject = p_auth_subject and key = p_key;
+  loop
+    -- A parallel repeat waits here for the first to end; when that one fails its claim is gone and this one goes ahead.
+    insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash)
+    values (p_auth_provider, p_auth_subject, p_key, v_hash)
+    on conflict do nothing;
+    if found then
+      -- Each new key sweeps a few old ones: nothing to schedule, nothing that piles up.
+      delete from control.idempotency_keys where ctid in (
+        select ctid from control.idempotency_keys where created_at < now() - interval '24 hours' limit 10 for update skip locked);
+      return null;
+    end if;
+    select * into v_first from control.idempotency_keys
+    where auth_provider = p_auth_provider and auth_subject = p_auth_subject and key = p_key;
+    exit when found;  -- else it was swept, or went with its tenant, in between
+  end loop;
   if v_first.request_hash <> v_hash then
     perform app.refuse(422, 'Validation failed', 'The Idempotency-Key was already used with another request', 'idempotency_key_reused',
       '{"errors": [{"field": "Idempotency-Key", "message": "was already used with another request"}]}');
@@ -1073,6 +1105,8 @@ as $$
   union all
   select 'it has BYPASSRLS' from pg_roles where rolname = session_user and rolbypassrls
   union all
+  select 'it may replicate, and so read every row' from pg_roles where rolname = session_user and rolreplication
+  union all
   select 'it may create roles' from pg_roles where rolname = session_user and rolcreaterole
   union all
   select format('it is a member of the role %s', g.rolname)
@@ -1081,7 +1115,8 @@ as $$
   union all
   select format('it owns or has a right on the table %s.%s', n.nspname, c.relname)
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where n.nspname in ('app', 'control', 'audit') and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+  where (n.nspname in ('app', 'control', 'audit') or exists (select from pg_policy where polrelid = c.oid and polname = 'tenant_only'))
+    and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
     and case when c.relkind = 'S' then has_sequence_privilege(session_user, c.oid, 'usage, select, update')
         else has_any_column_privilege(session_user, c.oid, 'select, insert, update, references')
           or has_table_privilege(session_user, c.oid, 'delete, truncate, trigger') end
@@ -1342,16 +1377,17 @@ begin
     perform app.refuse(412, 'Precondition failed', 'The tenant has changed since it was read', 'stale_etag');
   end if;
 
-  if p_slug <> v_tenant.slug and exists (select from app.tenants where slug = p_slug) then
-    perform app.refuse(409, 'Conflict', format('A tenant with slug ''%s'' already exists', p_slug), 'tenants_slug_key');
-  end if;
   -- An empty object changes nothing, not even updated_at. Each given field is replaced as a whole.
   if coalesce(p_name, p_slug, p_settings::text) is not null then
-    update app.tenants
-    set name = coalesce(p_name, name), slug = coalesce(p_slug, slug), settings = coalesce(p_settings, settings),
-        updated_at = greatest(clock_timestamp(), updated_at + interval '1 microsecond')
-    where id = v_tenant.id
-    returning * into v_tenant;
+    begin
+      update app.tenants
+      set name = coalesce(p_name, name), slug = coalesce(p_slug, slug), settings = coalesce(p_settings, settings),
+          updated_at = greatest(clock_timestamp(), updated_at + interval '1 microsecond')
+      where id = v_tenant.id
+      returning * into v_tenant;
+    exception when unique_violation then
+      perform app.refuse(409, 'Conflict', format('A tenant with slug ''%s'' already exists', p_slug), 'tenants_slug_key');
+    end;
   end if;
   body := app.tenant_json(v_tenant);
   etag := app.etag(body);
@@ -1595,9 +1631,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_caller record;
+  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
 begin
-  select * into v_caller from app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
   return (
     select json_build_object('tenant', app.tenant_json(t), 'membership', app.member_json(u))
     from app.tenants t
@@ -1666,7 +1701,7 @@ begin
     select m, row_number() over (order by m.created_at desc, m.id) as n
     from app.users m
     where m.tenant_id = v_caller.tenant_id and m.removed_at is null
-      and (v_after.at is null or (m.created_at <= v_after.at and (m.created_at < v_after.at or m.id > v_after.id)))
+      and m.created_at <= v_after.at and (m.created_at < v_after.at or m.id > v_after.id)
     order by m.created_at desc, m.id
     limit p_limit + 1) p;
 end
@@ -1763,30 +1798,35 @@ set local role tms_app;
 create or replace function api.list_boards(
   p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
   p_limit int, p_cursor text,
-  out body json, out next_cursor text
+  out body text, out next_cursor text
 )
 language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set datestyle = 'ISO'
 as $$
 declare
-  v_caller record;
+  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
   v_after record := app.read_cursor(p_cursor);
+  v_boards text[];
+  v_ids uuid[];
+  v_times timestamptz[];
 begin
-  select * into v_caller from app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
-  select json_build_object('boards', coalesce(json_agg(json_build_object(
-           'board_id', b.id, 'title', b.title, 'description', b.description, 'owner_id', b.owner_id,
-           'created_at', app.iso_time(b.created_at), 'updated_at', app.iso_time(b.updated_at)) order by b.n) filter (where b.n <= p_limit), '[]')),
-         case when count(*) > p_limit then max(app.cursor_of(b.created_at, b.id)) filter (where b.n = p_limit) end
-  into body, next_cursor
+  -- One row more than the page tells whether there is a next one.
+  select array_agg(app.board_json(b)), array_agg(b.id), array_agg(b.created_at)
+  into v_boards, v_ids, v_times
   from (
-    select *, row_number() over (order by created_at desc, id) as n
-    from app.boards
-    where tenant_id = v_caller.tenant_id
-      and (v_after.at is null or (created_at <= v_after.at and (created_at < v_after.at or id > v_after.id)))
-    order by created_at desc, id
+    select * from app.boards t
+    where t.tenant_id = v_caller.tenant_id
+      and t.created_at <= v_after.at and (t.created_at < v_after.at or t.id > v_after.id)
+    order by t.created_at desc, t.id
     limit p_limit + 1) b;
+  if cardinality(v_boards) > p_limit then
+    next_cursor := app.cursor_of(v_times[p_limit], v_ids[p_limit]);
+    v_boards := v_boards[:p_limit];
+  end if;
+  body := concat('{"boards":[', array_to_string(v_boards, ','), ']}');
 end
 $$;
 comment on function api.list_boards(text, text, text, text, text, text, int, text) is
