@@ -261,7 +261,7 @@ async function graphileMigrate(
     const at = /Error occurred at line (\d+), column \d+ of "(.+?)"/.exec(output);
     const running =
       /.*Running migration '(.+?)'/s.exec(output)?.[1] ?? (command === "current" ? "current.sql" : undefined);
-    const message = /^(?:\w*[eE]rror|Error): *(.+)$/m.exec(output)?.[1] ?? output.trim().split("\n").pop();
+    const message = /^\s*\w*[eE]rror: *(.+)$/m.exec(output)?.[1] ?? output.trim().split("\n").pop();
     const place = running ? `${running}${at ? ` (line ${at[1]} as compiled)` : ""}` : "The migrations";
     throw new StartupError(`${place} failed and was rolled back: ${message}`);
   }
