@@ -35,7 +35,7 @@ const number = (description: string) => text(description, { type: "integer" });
 
 const RESPONSE_HEADERS = {
   "X-Request-Id": text("Finds the request in the log; one that the request carried is kept"),
-  "X-RateLimit-Limit": number("Requests allowed in the window"),
+  "X-RateLimit-Limit": number("Requests allowed in the window; where the operation has a limit"),
   "X-RateLimit-Remaining": number("Requests left in the window"),
   "X-RateLimit-Reset": number("When the window ends: Unix time in seconds"),
   "Retry-After": number("Seconds to wait before the next try"),
@@ -92,7 +92,7 @@ function problemsOf({ method, config, schema }: Route): Problem[] {
   return [...names, ...(schema.problems ?? []), ...always];
 }
 
-function problemResponse(status: number, names: Problem[]): Json {
+function problemResponse(status: number, names: Problem[], limited: boolean): Json {
   const examples = names.map(name => {
     const [, error, detail, extra] = PROBLEMS[name] as Example;
     return [name, { summary: detail, value: { error, detail, ...extra } }] as const;
@@ -102,8 +102,8 @@ function problemResponse(status: number, names: Problem[]): Json {
     headers: refsTo("headers", [
       "X-Request-Id",
       ...(status === 401 ? ["WWW-Authenticate"] : []),
-      ...(status === 429 ? [...LIMITED, "Retry-After"] : []),
-      ...(status === 503 ? ["Retry-After"] : []),
+      ...(status === 429 || status === 503 ? ["Retry-After"] : []),
+      ...(limited && status !== 401 ? LIMITED : []),
     ]),
     content: {
       "application/json": { schema: referTo("schemas", "Error"), examples: Object.fromEntries(examples) },
@@ -118,8 +118,8 @@ function problemResponses(route: Route, own: Record<string, Json>, components: J
     byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
   }
   const answer = ([status, names]: [number, Problem[]]) => {
-    const response = problemResponse(status, names);
     const [shared, mine] = [SHARED[status], own[status]];
+    const response = problemResponse(status, names, Boolean(route.config?.limit ?? shared) && !mine);
     if (mine) return [status, either(mine, response)];
     if (!shared) return [status, response];
     components[shared] ??= response;

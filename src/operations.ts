@@ -2,7 +2,7 @@ import type { FastifySchema } from "fastify";
 import type { TSchema } from "typebox";
 import type { Problem } from "./problems.ts";
 import { GraphqlAnswer, GraphqlQuery, GraphqlQueryString, GraphqlRefusal } from "./schemas/graphql.ts";
-import { Readiness } from "./schemas/service.ts";
+import { NotReady, Readiness } from "./schemas/service.ts";
 import {
   CreatedTenant,
   CreateTenant,
@@ -222,7 +222,7 @@ export const getReady = service("getReady", "Can the service do its work", {
   description:
     "The database answers, its schema is the one of this release, and it keeps tenants apart. 503 says what does not hold; " +
     "`last_audit` is told and changes nothing.",
-  response: { 200: Readiness },
+  response: { 200: Readiness, 503: NotReady },
   security: [],
 });
 

@@ -99,6 +99,8 @@ export interface TestRequest {
   headers?: Record<string, string | string[]>;
   /** Sent as JSON, unless it is a string: then as it is. */
   body?: unknown;
+  /** The answer is one that /openapi.json need not tell of. */
+  undocumented?: boolean;
 }
 
 export interface TestResponse {
@@ -120,9 +122,10 @@ export interface Service {
 /** The service on a test database, not listening. Multi-tenant mode and debug logging are on unless `env` says otherwise. */
 export async function createService(database: Database, env: Record<string, string> = {}): Promise<Service> {
   // Loaded here: most database tests need none of it.
-  const [{ buildApp }, { loadConfig }] = await Promise.all([
+  const [{ buildApp }, { loadConfig }, { assertDocumented }] = await Promise.all([
     import("../src/app.ts"),
     import("../src/config.ts"),
+    import("./document.ts"),
   ]);
   const { config } = loadConfig({
     SERVICE_DATABASE_URL: database.urls.service,
@@ -137,7 +140,7 @@ export async function createService(database: Database, env: Record<string, stri
   return {
     app,
     logs,
-    async request({ method = "GET", url, token, tenant, headers = {}, body }) {
+    async request({ method = "GET", url, token, tenant, headers = {}, body, undocumented = false }) {
       const all: Record<string, string | string[]> = {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(tenant === undefined ? {} : { "x-tenant": tenant }),
@@ -147,7 +150,9 @@ export async function createService(database: Database, env: Record<string, stri
       const payload =
         body === undefined ? {} : { payload: typeof body === "string" ? body : JSON.stringify(body) };
       const answer = await app.inject({ method, url, headers: all, ...payload });
-      return { status: answer.statusCode, headers: answer.headers, body: parsed(answer.body) };
+      const found = { status: answer.statusCode, headers: answer.headers, body: parsed(answer.body) };
+      if (!undocumented) assertDocumented(app, { method, url, ...found });
+      return found;
     },
     close: () => app.close(),
   };

@@ -7,7 +7,7 @@ const CSP =
 
 /** The page's own dark mode leaves the headers of answers unreadable; its bar is for loading other people's documents. */
 const CSS = `
-.swagger-ui .topbar { background: none; border: 0; padding: 0; position: absolute; right: 1rem; top: 1rem; z-index: 1; }
+.swagger-ui .topbar, html.dark-mode .swagger-ui .topbar { background: none; border: 0; padding: 0; position: absolute; right: 1rem; top: 1rem; z-index: 1; }
 .swagger-ui .topbar .topbar-wrapper > :not(.dark-mode-toggle) { display: none; }
 html:not(.dark-mode) .swagger-ui .topbar .dark-mode-toggle button svg { fill: #3b4151; }
 .swagger-ui .info { margin: 2rem 3rem 1rem 0; }

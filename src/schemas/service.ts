@@ -1,20 +1,30 @@
 import { Type } from "typebox";
-import { Nullable, Timestamp } from "./common.ts";
+import { Nullable, Text, Timestamp } from "./common.ts";
 
 const Check = Type.String({ description: "`ok`, or what is wrong", examples: ["ok"] });
 
-export const Readiness = Type.Object(
+const found = {
+  checks: Type.Object({ database: Check, migrations: Check, isolation: Check }),
+  last_audit: Nullable(
+    Type.Object({
+      finished_at: Timestamp,
+      age_seconds: Type.Number(),
+      errors: Type.Integer(),
+      warnings: Type.Integer(),
+    }),
+  ),
+};
+
+export const Readiness = Type.Object({ status: Type.Literal("ready"), ...found }, { title: "Readiness" });
+
+/** An error like any other, with what was checked. */
+export const NotReady = Type.Object(
   {
-    status: Type.Unsafe<string>({ enum: ["ready", "not ready"] }),
-    checks: Type.Object({ database: Check, migrations: Check, isolation: Check }),
-    last_audit: Nullable(
-      Type.Object({
-        finished_at: Timestamp,
-        age_seconds: Type.Number(),
-        errors: Type.Integer(),
-        warnings: Type.Integer(),
-      }),
-    ),
+    error: Text("Service unavailable"),
+    detail: Text("database: it cannot be reached"),
+    request_id: Type.String(),
+    status: Type.Literal("not ready"),
+    ...found,
   },
-  { $id: "Readiness" },
+  { title: "NotReady" },
 );

@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
+import type { Document } from "../../src/openapi.ts";
+import { PROBLEMS } from "../../src/problems.ts";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+
+type Json = Record<string, unknown>;
+interface Operation {
+  operationId: string;
+  summary: string;
+  tags: string[];
+  security?: object[];
+  parameters?: (Json & { in?: string; name?: string })[];
+  requestBody?: { content: { "application/json": { example?: unknown; schema: Json } } };
+  responses: Record<string, Json>;
+}
+
+let database: Database;
+let service: Service;
+let document: Document;
+let operations: (Operation & { method: string; path: string })[];
+const tokens = { operator: "", owner: "", newcomer: "" };
+
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+  document = (await service.request({ url: "/openapi.json" })).body as Document;
+  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...(operation as never as Operation),
+      method,
+      path,
+    })),
+  );
+  const acme = await seedTenant(database.sql, { slug: "acme" });
+  await seedUser(database.sql, acme, { subject: "ada", role: "owner" });
+  tokens.operator = await token({ sub: "operator", roles: ["tenant-operator"], tenant: "default" });
+  tokens.owner = await token({ sub: "ada", tenant: "acme" });
+  tokens.newcomer = await token({ sub: "carol", tenant: "hooli" });
+});
+after(async () => {
+  await service?.close();
+  await database?.drop();
+});
+
+function* nodes(value: unknown, path = "#"): Generator<[Json, string]> {
+  if (typeof value !== "object" || value === null) return;
+  yield [value as Json, path];
+  for (const [key, inner] of Object.entries(value)) yield* nodes(inner, `${path}/${key}`);
+}
+
+const resolve = (ref: string) =>
+  ref
+    .slice(2)
+    .split("/")
+    .reduce<unknown>((at, key) => (at as Json)?.[key], document);
+
+test("the document is OpenAPI 3.1 that needs nothing but itself", () => {
+  assert.equal(document.openapi, "3.1.0");
+  for (const [{ $ref }, path] of nodes(document))
+    if (typeof $ref === "string") assert.ok($ref.startsWith("#/") && resolve($ref), `${path}: ${$ref}`);
+  const ajv = new Ajv2020({ strict: false, formats: { "idn-email": true } });
+  formats.default(ajv);
+  ajv.addSchema({ $id: "document", ...document });
+  for (const name of Object.keys(document.components.schemas!))
+    assert.ok(ajv.getSchema(`document#/components/schemas/${name}`), name);
+});
+
+test("every operation has a name of its own, a summary, a declared tag and declared path parameters", () => {
+  assert.ok(operations.length > 20);
+  assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
+  const tags = (document.tags as { name: string }[]).map(({ name }) => name);
+  for (const { operationId, summary, tags: its, path, parameters = [] } of operations) {
+    assert.match(summary, /^[A-Z].*[^.]$/, operationId);
+    assert.deepEqual(its.filter(tag => tags.includes(tag)).length, 1, operationId);
+    const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+    assert.deepEqual(
+      parameters.filter(one => one.in === "path").map(({ name }) => name),
+      wanted,
+      operationId,
+    );
+  }
+});
+
+test("every response says what it is, and every error comes with the error schema and an example that fits it", () => {
+  const validate = new Ajv2020({ strict: false }).compile(document.components.schemas!.Error as object);
+  for (const { operationId, responses, security } of operations) {
+    const wanted = security ? ["500"] : ["400", "401", "403", "500", "503"];
+    for (const status of wanted) assert.ok(responses[status], `${operationId} lists no ${status}`);
+    for (const [status, given] of Object.entries(responses)) {
+      const response = (given.$ref ? resolve(given.$ref as string) : given) as Json & { content?: Json };
+      assert.ok(response.description, `${operationId} ${status}`);
+      if (Number(status) < 400 || !response.content) continue;
+      const { examples } = response.content["application/json"] as {
+        examples: Record<string, { value: Json }>;
+      };
+      for (const [name, { value }] of Object.entries(examples)) {
+        assert.ok(validate(value), `${name}: ${JSON.stringify(validate.errors)}`);
+        assert.equal(String(PROBLEMS[name as keyof typeof PROBLEMS][0]), status);
+      }
+    }
+  }
+});
+
+test("every problem of the table is one that some operation lists", () => {
+  const listed = new Set([...nodes(document)].flatMap(([{ examples }]) => Object.keys(examples ?? {})));
+  assert.deepEqual(
+    Object.keys(PROBLEMS).filter(name => !listed.has(name)),
+    [],
+  );
+});
+
+test("only the service's own operations go without a token, and the document and the pages do too", async () => {
+  const open = operations.filter(({ security }) => security?.length === 0).map(({ path }) => path);
+  assert.ok(
+    open.includes("/health") && open.every(path => !path.startsWith("/api/") && path !== "/graphql"),
+    open.join(),
+  );
+  for (const url of ["/openapi.json", "/docs", "/docs/json"])
+    assert.equal((await service.request({ url })).status, 200, url);
+});
+
+test("the body that the document shows for an operation is one that the service takes", async () => {
+  const id = await seedTenant(database.sql, { slug: "globex" });
+  const shown = operations.filter(({ requestBody }) => requestBody);
+  assert.deepEqual(shown.map(({ operationId }) => operationId).sort(), [
+    "addMember",
+    "createTenant",
+    "queryGraphql",
+    "registerTenant",
+    "updateTenant",
+  ]);
+  const by: Record<string, string> = {
+    createTenant: tokens.operator,
+    updateTenant: tokens.operator,
+    registerTenant: tokens.newcomer,
+  };
+  for (const { operationId, method, path, requestBody } of shown) {
+    const { example } = requestBody!.content["application/json"];
+    const answer = await service.request({
+      method: method.toUpperCase() as "POST",
+      url: path.replace("{tenant_id}", id),
+      token: by[operationId] ?? tokens.owner,
+      body: example,
+    });
+    assert.ok(answer.status < 300, `${operationId}: ${JSON.stringify(answer.body)}`);
+    assert.equal(answer.body.errors, undefined);
+  }
+});
+
+test("what the service fills in by itself is not asked of the client", () => {
+  const { required } = document.components.schemas!.CreateTenant as { required: string[] };
+  assert.deepEqual(required, ["name", "slug"]);
+  const { parameters } = operations.find(({ operationId }) => operationId === "listTenants")!;
+  assert.ok(parameters!.every(({ required: asked }) => asked === false));
+});
+
+test("a request that GraphQL never sees is refused as everywhere, and a faulty query in GraphQL's own words", async () => {
+  const query = (body: unknown, as = tokens.owner) =>
+    service.request({ method: "POST", url: "/graphql", token: as, body });
+  const unknown = await service.request({
+    method: "POST",
+    url: "/graphql",
+    body: { query: "{ tenant { slug } }" },
+  });
+  assert.deepEqual([unknown.status, unknown.body.error], [401, "Unauthorized"]);
+  assert.ok(unknown.headers["www-authenticate"]);
+  const stranger = await query(
+    { query: "{ tenant { slug } }" },
+    await token({ sub: "mallory", tenant: "acme" }),
+  );
+  assert.deepEqual(
+    [stranger.status, stranger.body],
+    [403, { error: "Access denied", detail: "User does not belong to tenant" }],
+  );
+  const broken = await query("{");
+  assert.deepEqual([broken.status, broken.body.error], [400, "Bad Request"]);
+  const faulty = await query({ query: "{ nobody }" });
+  assert.deepEqual([faulty.status, faulty.body.data], [400, null]);
+  assert.match(faulty.body.errors[0].message, /nobody/);
+  const empty = await query({});
+  assert.match(empty.body.errors[0].message, /query/);
+});
+
+test("the pages take everything from this service, and allow nothing else", async () => {
+  const { body, headers } = await service.request({ url: "/docs" });
+  const sources = [...(body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source!);
+  assert.ok(sources.length > 5);
+  for (const source of sources) {
+    assert.ok(source.startsWith("/docs/static/"), source);
+    assert.equal((await service.request({ url: source })).status, 200, source);
+  }
+  assert.match(String(headers["content-security-policy"]), /default-src 'self'/);
+  assert.doesNotMatch(String(headers["content-security-policy"]), /https?:|upgrade-insecure-requests/);
+});
