@@ -106,7 +106,7 @@ function problemResponse(status: number, names: Problem[], limited: boolean): Js
       ...(limited && status !== 401 ? LIMITED : []),
     ]),
     content: {
-      "application/json": { schema: referTo("schemas", "Error"), examples: Object.fromEntries(examples) },
+      "application/json": { schema: referTo("schemas", "ErrorBody"), examples: Object.fromEntries(examples) },
     },
   };
 }

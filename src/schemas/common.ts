@@ -34,7 +34,7 @@ export const ErrorBody = Type.Object(
     multi_tenant_mode: Type.Optional(Type.Boolean()),
     provided_tenant: Type.Optional(Type.String()),
   },
-  { additionalProperties: false, title: "Error" },
+  { additionalProperties: false, title: "ErrorBody" },
 );
 
 export const Page = {

@@ -1,0 +1,341 @@
+// Generated from /openapi.json by generate.ts; not edited by hand.
+
+export type Readiness = {
+  status: "ready";
+  checks: {
+    /** `ok`, or what is wrong */ database: string;
+    /** `ok`, or what is wrong */ migrations: string;
+    /** `ok`, or what is wrong */ isolation: string;
+  };
+  last_audit: {
+    finished_at: string;
+    age_seconds: number;
+    errors: number;
+    warnings: number;
+  } | null;
+};
+
+export type NotReady = {
+  error: string;
+  detail: string;
+  request_id: string;
+  status: "not ready";
+  checks: {
+    /** `ok`, or what is wrong */ database: string;
+    /** `ok`, or what is wrong */ migrations: string;
+    /** `ok`, or what is wrong */ isolation: string;
+  };
+  last_audit: {
+    finished_at: string;
+    age_seconds: number;
+    errors: number;
+    warnings: number;
+  } | null;
+};
+
+export type SetupStatus = {
+  setup_needed: boolean;
+  has_default_tenant: boolean;
+  default_tenant_id: string | null;
+  default_tenant_slug: string | null;
+  multi_tenant_mode: boolean;
+  auth_provider: string;
+  recommendations: Array<string>;
+};
+
+export type CreateTenant = {
+  name: string;
+  slug: string;
+  settings?: Record<string, unknown>;
+  include_sample_data?: boolean;
+};
+
+export type CreatedTenant = {
+  tenant_id: string;
+  name: string;
+  slug: string;
+  message: string;
+  existing: boolean;
+};
+
+export type Tenant = {
+  tenant_id: string;
+  name: string;
+  slug: string;
+  status: "pending" | "active" | "suspended";
+  settings: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+};
+
+export type TenantList = { tenants: Array<Tenant>; total_count: number; };
+
+export type UpdateTenant = {
+  name?: string;
+  slug?: string;
+  settings?: Record<string, unknown>;
+};
+
+export type DeletedTenant = {
+  message: string;
+  tenant_id: string;
+  warning: string;
+};
+
+export type RegistrationStatus = {
+  enabled: boolean;
+  requires_approval: boolean;
+  max_tenants_per_user: number | null;
+  allowed_domains: Array<string> | null;
+};
+
+export type Register = {
+  organization_name: string;
+  organization_slug?: string;
+  admin_email: string;
+  admin_name?: string;
+  use_case?: string;
+  organization_size?: "small" | "medium" | "large" | "enterprise";
+  metadata?: Record<string, unknown>;
+  include_sample_data?: boolean;
+};
+
+export type RegisteredTenant = {
+  tenant_id: string;
+  organization_name: string;
+  tenant_slug: string;
+  status: "pending" | "active";
+  admin_instructions: string;
+  dashboard_url: string;
+  api_access: {
+    tenant_header: string;
+    graphql_endpoint: string;
+    api_base_url: string;
+    authentication_required: boolean;
+  };
+};
+
+export type Member = {
+  user_id: string;
+  role: "owner" | "admin" | "member";
+  auth_provider: string;
+  auth_subject: string;
+  email: string | null;
+  display_name: string | null;
+  joined_at: string;
+};
+
+export type CurrentTenant = { tenant: Tenant; membership: Member; };
+
+export type MyTenants = { tenants: Array<{
+  tenant_id: string;
+  name: string;
+  slug: string;
+  status: "pending" | "active" | "suspended";
+  role: "owner" | "admin" | "member";
+  joined_at: string;
+}>; total_count: number; };
+
+export type MemberList = { members: Array<Member>; };
+
+export type AddMember = {
+  /** The `sub` of the new member's token */ auth_subject: string;
+  /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
+  email?: string;
+  display_name?: string;
+  role?: "owner" | "admin" | "member";
+};
+
+export type RemovedMember = { message: string; user_id: string; };
+
+export type BoardList = { boards: Array<{
+  board_id: string;
+  title: string;
+  description: string | null;
+  owner_id: string;
+  created_at: string;
+  updated_at: string;
+}>; };
+
+export type GraphqlAnswer = { data: Record<string, unknown> | null; errors?: Array<{
+  message: string;
+  locations?: Array<{ line: number; column: number; }>;
+  path?: Array<string | number>;
+  extensions?: Record<string, unknown>;
+}>; };
+
+export type GraphqlRefusal = { data: null; errors: Array<{
+  message: string;
+  locations?: Array<{ line: number; column: number; }>;
+  path?: Array<string | number>;
+  extensions?: Record<string, unknown>;
+}>; };
+
+export type GraphqlQuery = {
+  query: string;
+  operationName?: string | null;
+  variables?: Record<string, unknown> | null;
+  extensions?: Record<string, unknown>;
+};
+
+export type ErrorBody = {
+  error: string;
+  detail: string;
+  request_id?: string;
+  errors?: Array<{ field: string; message: string; }>;
+  multi_tenant_mode?: boolean;
+  provided_tenant?: string;
+};
+
+export interface Operations {
+  /** Figures for Prometheus */
+  getMetrics: {
+    takes: {  };
+    answers: Record<200, string> & Record<500 | 503, ErrorBody>;
+  };
+  /** Is the process up */
+  getHealth: {
+    takes: {  };
+    answers: Record<200, { status: "ok"; }> & Record<500 | 503, ErrorBody>;
+  };
+  /** Can the service do its work */
+  getReady: {
+    takes: {  };
+    answers: Record<200, Readiness> & Record<500, ErrorBody> & Record<503, ErrorBody | NotReady>;
+  };
+  /** Is the deployment set up, and what should be better */
+  getSetupStatus: {
+    takes: {  };
+    answers: Record<200, SetupStatus> & Record<400 | 401 | 403 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Create a tenant */
+  createTenant: {
+    takes: { headers?: { "Idempotency-Key"?: string; }; body: CreateTenant; };
+    answers: Record<200 | 201, CreatedTenant> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** List tenants, newest first */
+  listTenants: {
+    takes: { query?: {
+  limit?: number;
+  cursor?: string;
+  status?: "pending" | "active" | "suspended";
+  search?: string;
+}; };
+    answers: Record<200, TenantList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Read a tenant */
+  getTenant: {
+    takes: { params: { tenant_id: string; }; headers?: { "If-None-Match"?: string; }; };
+    answers: Record<200, Tenant> & Record<304, undefined> & Record<400 | 401 | 403 | 404 | 414 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Change a tenant */
+  updateTenant: {
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: UpdateTenant; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** Delete a tenant and all of its data */
+  deleteTenant: {
+    takes: { params: { tenant_id: string; }; };
+    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Approve a pending registration */
+  approveTenant: {
+    takes: { params: { tenant_id: string; }; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** Suspend an active tenant */
+  suspendTenant: {
+    takes: { params: { tenant_id: string; }; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** Resume a suspended tenant */
+  resumeTenant: {
+    takes: { params: { tenant_id: string; }; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** Reject a pending registration: deletes the tenant */
+  rejectTenant: {
+    takes: { params: { tenant_id: string; }; };
+    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** May tenants be registered here */
+  getRegistrationStatus: {
+    takes: {  };
+    answers: Record<200, RegistrationStatus> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
+  };
+  /** Register an organization as a new tenant */
+  registerTenant: {
+    takes: { body: Register; };
+    answers: Record<201 | 202, RegisteredTenant> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** The tenant of this request, and my membership */
+  getCurrentTenant: {
+    takes: {  };
+    answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
+  };
+  /** Every tenant that I belong to */
+  listMyTenants: {
+    takes: {  };
+    answers: Record<200, MyTenants> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
+  };
+  /** List the members of the tenant */
+  listMembers: {
+    takes: { query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, MemberList> & Record<400 | 401 | 403 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** Add a member, before the first sign-in */
+  addMember: {
+    takes: { body: AddMember; };
+    answers: Record<201, Member> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** Remove a member, or leave */
+  removeMember: {
+    takes: { params: { user_id: string; }; };
+    answers: Record<200, RemovedMember> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** List the boards of the tenant */
+  listBoards: {
+    takes: { query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, BoardList> & Record<400 | 401 | 403 | 422 | 500 | 503, ErrorBody>;
+  };
+  /** The same, as an address */
+  queryGraphqlByGet: {
+    takes: { query: {
+  query: string;
+  operationName?: string;
+  variables?: string;
+}; };
+    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 500 | 503, ErrorBody>;
+  };
+  /** Query the tenant of the request */
+  queryGraphql: {
+    takes: { body: GraphqlQuery; };
+    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
+}
+
+export const addresses = {
+  getMetrics: ["GET", "/metrics"],
+  getHealth: ["GET", "/health"],
+  getReady: ["GET", "/ready"],
+  getSetupStatus: ["GET", "/api/setup/status"],
+  createTenant: ["POST", "/api/setup/tenant"],
+  listTenants: ["GET", "/api/setup/tenants"],
+  getTenant: ["GET", "/api/setup/tenant/{tenant_id}"],
+  updateTenant: ["PUT", "/api/setup/tenant/{tenant_id}"],
+  deleteTenant: ["DELETE", "/api/setup/tenant/{tenant_id}"],
+  approveTenant: ["POST", "/api/setup/tenant/{tenant_id}/approve"],
+  suspendTenant: ["POST", "/api/setup/tenant/{tenant_id}/suspend"],
+  resumeTenant: ["POST", "/api/setup/tenant/{tenant_id}/resume"],
+  rejectTenant: ["POST", "/api/setup/tenant/{tenant_id}/reject"],
+  getRegistrationStatus: ["GET", "/api/tenants/registration/status"],
+  registerTenant: ["POST", "/api/tenants/register"],
+  getCurrentTenant: ["GET", "/api/tenants/current"],
+  listMyTenants: ["GET", "/api/tenants/mine"],
+  listMembers: ["GET", "/api/tenants/members"],
+  addMember: ["POST", "/api/tenants/members"],
+  removeMember: ["DELETE", "/api/tenants/members/{user_id}"],
+  listBoards: ["GET", "/api/boards"],
+  queryGraphqlByGet: ["GET", "/graphql"],
+  queryGraphql: ["POST", "/graphql"],
+} as const;

@@ -1,0 +1,41 @@
+/**
+ * An operator creates a tenant, reads it, changes it and deletes it; a member looks around.
+ * URL=http://127.0.0.1:3000 OPERATOR=… ALICE=… node --import tsx examples/typescript/tenants.ts
+ */
+import { createClient } from "./client.ts";
+
+const { URL: url = "http://127.0.0.1:3000", OPERATOR = "", ALICE = "" } = process.env;
+
+const operator = createClient({ url, token: OPERATOR });
+const created = await operator("createTenant", {
+  headers: { "Idempotency-Key": "example-vandelay" },
+  body: { name: "Vandelay", slug: "vandelay", settings: { plan: "team" } },
+});
+if (created.status !== 201 && created.status !== 200) throw new Error(created.body.detail);
+const { tenant_id } = created.body;
+console.log(created.body.message);
+
+const read = await operator("getTenant", { params: { tenant_id } });
+if (read.status !== 200) throw new Error(`${read.status}`);
+const changed = await operator("updateTenant", {
+  params: { tenant_id },
+  headers: { "If-Match": read.headers.get("etag")! },
+  body: { name: "Vandelay Industries" },
+});
+if (changed.status !== 200) throw new Error(changed.body.detail);
+console.log(`${changed.body.slug} is now called ${changed.body.name}`);
+
+const deleted = await operator("deleteTenant", { params: { tenant_id } });
+if (deleted.status !== 200) throw new Error(deleted.body.detail);
+console.log(deleted.body.message);
+
+const alice = createClient({ url, token: ALICE, tenant: "acme" });
+const current = await alice("getCurrentTenant");
+if (current.status !== 200) throw new Error(current.body.detail);
+console.log(`Alice is ${current.body.membership.role} of ${current.body.tenant.name}`);
+
+const boards = await alice("listBoards", { query: { limit: 10 } });
+if (boards.status === 200) for (const { title } of boards.body.boards) console.log(`- ${title}`);
+
+const elsewhere = await createClient({ url, token: ALICE, tenant: "globex" })("listBoards");
+console.log(`globex answers ${elsewhere.status}`);

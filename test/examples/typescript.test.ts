@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { after, before, test } from "node:test";
+import { createClient } from "../../examples/typescript/client.ts";
+import { type Document, generate } from "../../examples/typescript/generate.ts";
+import { createDatabase, createService, type Database, type Service, token } from "../harness.ts";
+
+let database: Database;
+let service: Service;
+let url: string;
+
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+  await service.app.listen({ host: "127.0.0.1", port: 0 });
+  url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
+});
+after(async () => {
+  await service?.close();
+  await database?.drop();
+});
+
+test("the generated types are the ones of this document (UPDATE=1 writes them anew)", async () => {
+  const file = new URL("../../examples/typescript/api.ts", import.meta.url);
+  const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document;
+  const wanted = generate(document);
+  if (process.env.UPDATE) writeFileSync(file, wanted);
+  assert.equal(readFileSync(file, "utf8"), wanted);
+});
+
+test("a client of the generated types registers, reads, pages, changes, deletes, and tells refusals apart", async () => {
+  const ada = createClient({ url, token: await token({ sub: "ada", tenant: "acme" }) });
+  const registered = await ada("registerTenant", {
+    body: { organization_name: "Acme", organization_slug: "acme", admin_email: "ada@acme.com" },
+  });
+  assert.equal(registered.status, 201, JSON.stringify(registered.body));
+  assert.equal(registered.body.status, "active");
+  const current = await ada("getCurrentTenant");
+  assert.equal(current.status, 200);
+  assert.deepEqual([current.body.tenant.slug, current.body.membership.role], ["acme", "owner"]);
+
+  const operator = createClient({
+    url,
+    token: await token({ sub: "operator", roles: ["tenant-operator"] }),
+    tenant: "default",
+  });
+  const { tenant_id } = current.body.tenant;
+  const page = await operator("listTenants", { query: { limit: 1, status: "active", search: "acme" } });
+  assert.equal(page.status, 200);
+  assert.deepEqual([page.body.total_count, page.body.tenants[0]?.slug], [1, "acme"]);
+  const read = await operator("getTenant", { params: { tenant_id } });
+  const etag = read.headers.get("etag")!;
+  const changed = await operator("updateTenant", {
+    params: { tenant_id },
+    headers: { "If-Match": etag },
+    body: { settings: { plan: "team" } },
+  });
+  assert.equal(changed.status, 200);
+  assert.deepEqual(changed.body.settings, { plan: "team" });
+  const unchanged = await operator("getTenant", {
+    params: { tenant_id },
+    headers: { "If-None-Match": changed.headers.get("etag")! },
+  });
+  assert.deepEqual([unchanged.status, unchanged.body], [304, undefined]);
+  const stale = await operator("updateTenant", {
+    params: { tenant_id },
+    headers: { "If-Match": etag },
+    body: { name: "Late" },
+  });
+  assert.equal(stale.status, 412);
+  assert.equal(stale.body.error, "Precondition failed");
+  const refused = await ada("deleteTenant", { params: { tenant_id } });
+  assert.equal(refused.status, 403);
+  assert.equal((await operator("deleteTenant", { params: { tenant_id } })).status, 200);
+  assert.equal((await operator("getTenant", { params: { tenant_id } })).status, 404);
+  assert.equal((await operator("getHealth")).status, 200);
+});
