@@ -59,9 +59,9 @@ for (const [rule, definition, refusal] of refusals) {
     rolledBack(database.sql, async tx => {
       await tx.unsafe(`create table app.notes ${definition}`);
       assert.match(await message(tx, "select app.isolate('app.notes')"), refusal);
-      const [{ forced }] =
+      const [row] =
         await tx`select relforcerowsecurity as forced from pg_class where oid = 'app.notes'::regclass`;
-      assert.equal(forced, false);
+      assert.equal(row!.forced, false);
     }));
 }
 

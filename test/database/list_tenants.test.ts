@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createDatabase, type Database } from "../harness.ts";
+import { call, refused, rolledBack, type Transaction } from "./support.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+const operator = { slug: "nowhere", operator: true };
+const list = (
+  tx: Transaction,
+  {
+    limit = 1000,
+    cursor = null as string | null,
+    status = null as string | null,
+    search = null as string | null,
+  } = {},
+) => call(tx, "list_tenants", operator, limit, cursor, status, search);
+const slugs = ({ body }: { body: { tenants: { slug: string }[] } }) =>
+  body.tenants.map(tenant => tenant.slug);
+
+test("pages are newest first, then by id, without a gap or a repeat, also among equal times", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into app.tenants (name, slug, created_at, updated_at)
+      select 'n', 's-' || i, t, t from generate_series(1, 57) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
+    const rows = await tx`select slug from app.tenants order by created_at desc, id`;
+    const expected = rows.map(row => row.slug as string);
+    for (const limit of [1, 7, 10, 57, 58, 1000]) {
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Awaited<ReturnType<typeof list>> = await list(tx, { limit, cursor });
+        assert.equal(page.body.total_count, 57);
+        seen.push(...slugs(page));
+        cursor = page.next_cursor;
+        if (cursor) assert.equal(page.body.tenants.length, limit);
+      } while (cursor);
+      assert.deepEqual(seen, expected);
+    }
+  }));
+
+test("a cursor that this service did not make is refused", () =>
+  rolledBack(database.sql, async tx => {
+    for (const cursor of [
+      "",
+      "x",
+      "AAAA",
+      Buffer.from("1 2").toString("base64url"),
+      Buffer.from("99999999999999999999 x").toString("base64url"),
+      Buffer.from("9223372036854775807 5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10").toString("base64url"),
+      "____",
+      "-".repeat(200),
+    ])
+      await refused(
+        list(tx, { cursor }),
+        422,
+        "Validation failed",
+        "The cursor was not made by this service",
+      );
+  }));
+
+test("search takes the text as it is, in any case, in name and slug; filters are counted exactly", () =>
+  rolledBack(database.sql, async tx => {
+    const names = ["100% Wool", "100 Wool", "snake_case", "snakeXcase", "back\\slash", "MÜLLER", "a%_\\b"];
+    for (const [i, name] of names.entries())
+      await tx`insert into app.tenants (name, slug, status, created_at, updated_at)
+        values (${name}, ${`slug-${i}`}, ${i % 2 ? "pending" : "active"}, '2026-01-01', '2026-01-01')`;
+    const found = async (search: string, status: string | null = null) => {
+      const { body } = await list(tx, { search, status });
+      assert.equal(body.total_count, body.tenants.length);
+      return body.tenants.map((tenant: { name: string }) => tenant.name).sort();
+    };
+    assert.deepEqual(await found("100%"), ["100% Wool"]);
+    assert.deepEqual(await found("%"), ["100% Wool", "a%_\\b"]);
+    assert.deepEqual(await found("_"), ["a%_\\b", "snake_case"]);
+    assert.deepEqual(await found("\\"), ["a%_\\b", "back\\slash"]);
+    assert.deepEqual(await found("%_\\B"), ["a%_\\b"]);
+    assert.deepEqual(await found("wOOL"), ["100 Wool", "100% Wool"]);
+    assert.deepEqual(await found("müller"), ["MÜLLER"]);
+    assert.deepEqual(await found("SLUG-3"), ["snakeXcase"]);
+    assert.deepEqual(await found("wool", "pending"), ["100 Wool"]);
+    assert.deepEqual(await found("nothing"), []);
+    const pending = await list(tx, { status: "pending", limit: 2 });
+    assert.deepEqual(
+      [pending.body.total_count, pending.body.tenants.length, pending.next_cursor !== null],
+      [3, 2, true],
+    );
+  }));

@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
+import { call, refused, rolledBack, type Transaction } from "./support.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+/** Two tenants; in acme there is one of each role, named after it. */
+async function seed(tx: Transaction) {
+  const acme = await seedTenant(tx, { slug: "acme" });
+  const beta = await seedTenant(tx, { slug: "beta" });
+  const ids: Record<string, string> = {};
+  for (const role of ["owner", "admin", "member"])
+    ids[role] = await seedUser(tx, acme, { subject: role, role });
+  ids.stranger = await seedUser(tx, beta, { subject: "stranger", role: "owner" });
+  return { acme, beta, ids };
+}
+const by = (subject: string, slug = "acme") => ({ slug, subject });
+const add = (tx: Transaction, caller: string, subject: string, role: string) =>
+  call(tx, "add_member", by(caller), null, subject, null, null, role);
+const remove = (tx: Transaction, caller: string, id: string) => call(tx, "remove_member", by(caller), id);
+const DENIED = [403, "Access denied", "User does not belong to tenant"] as const;
+
+test("owners add every role, admins all but owners, members nobody", () =>
+  rolledBack(database.sql, async tx => {
+    await seed(tx);
+    for (const role of ["owner", "admin", "member"])
+      assert.equal((await add(tx, "owner", `o-${role}`, role)).body.role, role);
+    for (const role of ["admin", "member"]) await add(tx, "admin", `a-${role}`, role);
+    await refused(add(tx, "admin", "x", "owner"), 403, "Access denied", "The tenant role owner is required");
+    for (const role of ["admin", "member"])
+      await refused(add(tx, "member", "x", role), 403, "Access denied", "The tenant role admin is required");
+    await refused(add(tx, "stranger", "x", "member"), ...DENIED);
+  }));
+
+test("a member is shown with these fields, and is in the tenant from the next call on", () =>
+  rolledBack(database.sql, async tx => {
+    await seed(tx);
+    await refused(call(tx, "get_current_tenant", by("new")), ...DENIED);
+    const { body } = await call(tx, "add_member", by("owner"), null, "new", "new@acme.com", "New", "member");
+    assert.deepEqual(
+      { ...body, user_id: "", joined_at: "" },
+      {
+        user_id: "",
+        role: "member",
+        auth_provider: "jwt",
+        auth_subject: "new",
+        email: "new@acme.com",
+        display_name: "New",
+        joined_at: "",
+      },
+    );
+    const current = await call(tx, "get_current_tenant", by("new"));
+    assert.deepEqual(Object.keys(current.body), ["tenant", "membership"]);
+    assert.deepEqual(current.body.membership, body);
+    await refused(
+      add(tx, "owner", "new", "admin"),
+      409,
+      "Conflict",
+      "This identity is already a member of the tenant",
+    );
+    // The same subject of another issuer is somebody else.
+    await call(tx, "add_member", by("owner"), "https://other", "new", null, null, "member");
+  }));
+
+test("a removed member is out at once, keeps what was made, and comes back as the same user", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.member!}, 'mine')`;
+    assert.deepEqual((await remove(tx, "admin", ids.member!)).body, {
+      message: "Member removed",
+      user_id: ids.member,
+    });
+    for (const name of ["get_current_tenant", "list_my_tenants"]) {
+      const outcome = call(tx, name, by("member"));
+      if (name === "list_my_tenants") assert.deepEqual((await outcome).body, { tenants: [], total_count: 0 });
+      else await refused(outcome, ...DENIED);
+    }
+    assert.equal((await call(tx, "list_boards", by("owner"), 10, null)).body.boards.length, 1);
+    await refused(
+      remove(tx, "admin", ids.member!),
+      404,
+      "Member not found",
+      `Member with ID ${ids.member} not found`,
+    );
+    assert.equal((await add(tx, "owner", "member", "admin")).body.user_id, ids.member);
+    assert.equal((await call(tx, "get_current_tenant", by("member"))).body.membership.role, "admin");
+  }));
+
+test("admins cannot remove owners, members only themselves, and the last owner stays", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    await refused(remove(tx, "admin", ids.owner!), 403, "Access denied", "The tenant role owner is required");
+    await refused(
+      remove(tx, "member", ids.admin!),
+      403,
+      "Access denied",
+      "The tenant role admin is required",
+    );
+    await refused(
+      remove(tx, "owner", ids.owner!),
+      409,
+      "Conflict",
+      "The last owner of a tenant cannot be removed",
+    );
+    await remove(tx, "member", ids.member!);
+    const { body } = await add(tx, "owner", "second", "owner");
+    await remove(tx, "second", ids.owner!);
+    await refused(
+      remove(tx, "second", body.user_id),
+      409,
+      "Conflict",
+      "The last owner of a tenant cannot be removed",
+    );
+  }));
+
+test("another tenant's member is not found, like one that does not exist", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    for (const id of [ids.stranger!, "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10", "x", ""])
+      await refused(remove(tx, "owner", id), 404, "Member not found", `Member with ID ${id} not found`);
+  }));
+
+test("members and boards are listed newest first, in pages, of one's own tenant only", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, beta, ids } = await seed(tx);
+    for (const [tenant, owner] of [
+      [acme, ids.owner!],
+      [beta, ids.stranger!],
+    ] as const)
+      await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+        select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01' from generate_series(1, 11) i`;
+    for (const [name, field, id, expected] of [
+      [
+        "list_boards",
+        "boards",
+        "board_id",
+        await tx`select id from app.boards where tenant_id = ${acme} order by created_at desc, id`,
+      ],
+      [
+        "list_members",
+        "members",
+        "user_id",
+        await tx`select id from app.users where tenant_id = ${acme} order by created_at desc, id`,
+      ],
+    ] as const) {
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const page: Awaited<ReturnType<typeof call>> = await call(tx, name, by("member"), 2, cursor);
+        seen.push(...page.body[field].map((row: Record<string, string>) => row[id]));
+        cursor = page.next_cursor;
+      } while (cursor);
+      assert.deepEqual(
+        seen,
+        expected.map(row => row.id),
+      );
+    }
+  }));
+
+test("one's own tenants are listed with status and role, oldest membership first, whatever tenant is named", () =>
+  rolledBack(database.sql, async tx => {
+    const { beta } = await seed(tx);
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, role, created_at, updated_at)
+      values (${beta}, 'jwt', 'member', 'admin', '2020-01-01', '2020-01-01')`;
+    await tx`update app.tenants set status = 'suspended' where id = ${beta}`;
+    const { body } = await call(tx, "list_my_tenants", { slug: "nowhere", subject: "member" });
+    assert.deepEqual(Object.keys(body.tenants[0]), [
+      "tenant_id",
+      "name",
+      "slug",
+      "status",
+      "role",
+      "joined_at",
+    ]);
+    assert.deepEqual(
+      body.tenants.map((one: Record<string, string>) => `${one.slug} ${one.status} ${one.role}`),
+      ["beta suspended admin", "acme active member"],
+    );
+    assert.equal(body.total_count, 2);
+  }));
+
+test("in single-tenant mode a caller joins the default tenant at the first call, unless removed or the tenant is not there", () =>
+  rolledBack(database.sql, async tx => {
+    const current = () => call(tx, "get_current_tenant", { slug: null, subject: "new" });
+    await refused(current(), ...DENIED);
+    const id = await seedTenant(tx, { slug: "old", isDefault: true });
+    const { body } = await current();
+    assert.deepEqual(
+      [body.tenant.tenant_id, body.membership.role, body.membership.email],
+      [id, "member", "new@example.com"],
+    );
+    assert.deepEqual((await current()).body, body);
+    assert.equal((await tx`select from app.users`).count, 1);
+    await tx`update app.users set removed_at = now()`;
+    await refused(current(), ...DENIED);
+  }));

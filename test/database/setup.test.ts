@@ -1,0 +1,360 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
+import { tenantTables } from "./isolation.ts";
+import { call, refused, rolledBack, type Transaction } from "./support.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+const operator = { slug: "nowhere", subject: "op", operator: true };
+const UNKNOWN = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
+const FIELDS = ["tenant_id", "name", "slug", "status", "settings", "created_at", "updated_at"];
+
+const create = (
+  tx: Transaction,
+  slug: string,
+  { settings = null as object | null, sample = false, key = null as string | null } = {},
+) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key);
+
+test("create_tenant returns the new tenant, get_tenant shows it, and its ETag is a hash of the body", () =>
+  rolledBack(database.sql, async tx => {
+    const { body, created } = await create(tx, "acme", { settings: { a: { b: [1, null] } } });
+    assert.equal(created, true);
+    assert.deepEqual(
+      { ...body, tenant_id: null },
+      {
+        tenant_id: null,
+        name: "The acme",
+        slug: "acme",
+        message: "Tenant 'The acme' (acme) created successfully",
+        existing: false,
+      },
+    );
+    const shown = await call(tx, "get_tenant", operator, body.tenant_id);
+    assert.deepEqual(Object.keys(shown.body), FIELDS);
+    assert.deepEqual(shown.body.settings, { a: { b: [1, null] } });
+    assert.match(shown.body.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    assert.match(shown.etag, /^"[0-9a-f]{32}"$/);
+    assert.equal((await call(tx, "get_tenant", operator, body.tenant_id.toUpperCase())).etag, shown.etag);
+  }));
+
+test("a used slug is a conflict on create and on update, and an unknown id is not found, whatever it looks like", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme");
+    await create(tx, "beta");
+    const used = (slug: string) => `A tenant with slug '${slug}' already exists`;
+    await refused(create(tx, "acme"), 409, "Conflict", used("acme"));
+    const update = (id: string, slug: string) =>
+      call(tx, "update_tenant", operator, id, null, slug, null, null);
+    await refused(update(body.tenant_id, "beta"), 409, "Conflict", used("beta"));
+    for (const id of [
+      UNKNOWN,
+      "",
+      "nil",
+      `{${body.tenant_id}}`,
+      body.tenant_id.replaceAll("-", ""),
+      "Connection terminated",
+    ]) {
+      const gone: [number, string, string] = [404, "Tenant not found", `Tenant with ID ${id} not found`];
+      await refused(call(tx, "get_tenant", operator, id), ...gone);
+      await refused(update(id, "x"), ...gone);
+      for (const name of [
+        "delete_tenant",
+        "approve_tenant",
+        "reject_tenant",
+        "suspend_tenant",
+        "resume_tenant",
+      ])
+        await refused(call(tx, name, operator, id), ...gone);
+    }
+  }));
+
+test("update_tenant replaces what is given and nothing else, and leaves updated_at alone when nothing is", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme", { settings: { keep: 1, nested: { a: 1 } } });
+    const update = (...values: unknown[]) => call(tx, "update_tenant", operator, body.tenant_id, ...values);
+    const before = await call(tx, "get_tenant", operator, body.tenant_id);
+    assert.deepEqual(await update(null, null, null, null), before);
+    const renamed = await update("New name", null, null, null);
+    assert.deepEqual(
+      { ...renamed.body, updated_at: "" },
+      { ...before.body, name: "New name", updated_at: "" },
+    );
+    assert.ok(renamed.body.updated_at > before.body.updated_at);
+    assert.notEqual(renamed.etag, before.etag);
+    const settled = await update(null, null, { nested: { b: 2 } }, null);
+    assert.deepEqual(settled.body.settings, { nested: { b: 2 } });
+    assert.equal((await update(null, "acme-2", null, null)).body.slug, "acme-2");
+    assert.equal((await update(null, "acme-2", null, null)).body.slug, "acme-2", "its own slug is not taken");
+  }));
+
+test("update_tenant asks for one of the given ETags", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme");
+    const { etag } = await call(tx, "get_tenant", operator, body.tenant_id);
+    const update = (match: string[]) =>
+      call(tx, "update_tenant", operator, body.tenant_id, "Again", null, null, match);
+    for (const stale of [[], ['"x"'], [etag.slice(1)]])
+      await refused(update(stale), 412, "Precondition failed", "The tenant has changed since it was read");
+    await update(['"x"', etag]);
+    await refused(update([etag]), 412, "Precondition failed", "The tenant has changed since it was read");
+    await update(["*"]);
+  }));
+
+test("the moves between states go where they may and nowhere else", () =>
+  rolledBack(database.sql, async tx => {
+    const moves = {
+      approve: ["pending", "active"],
+      suspend: ["active", "suspended"],
+      resume: ["suspended", "active"],
+      reject: ["pending", "gone"],
+    };
+    for (const status of ["pending", "active", "suspended"]) {
+      for (const [move, [from, to]] of Object.entries(moves)) {
+        const id = await seedTenant(tx, { slug: `${move}-${status}`, status });
+        const moved = () => call(tx, `${move}_tenant`, operator, id);
+        if (status !== from) {
+          await refused(moved(), 409, "Conflict", `The tenant is ${status}, not ${from}`);
+          continue;
+        }
+        const { body } = await moved();
+        const [row] = await tx`select status from app.tenants where id = ${id}`;
+        assert.equal(row?.status ?? "gone", to);
+        if (move !== "reject") assert.deepEqual([Object.keys(body), body.status], [FIELDS, to]);
+        else
+          assert.equal(body.message, `Tenant '${move}-${status}' (${move}-${status}) deleted successfully`);
+      }
+    }
+  }));
+
+test("the default tenant is neither deleted nor suspended in single-tenant mode, whatever its slug is by now", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "renamed", isDefault: true });
+    const single = { ...operator, slug: null };
+    await refused(
+      call(tx, "delete_tenant", single, id),
+      400,
+      "Default tenant",
+      "The default tenant cannot be deleted in single-tenant mode",
+    );
+    await refused(
+      call(tx, "suspend_tenant", single, id),
+      409,
+      "Conflict",
+      "The default tenant cannot be suspended in single-tenant mode",
+    );
+    await call(tx, "suspend_tenant", operator, id);
+    await call(tx, "delete_tenant", operator, id);
+    assert.equal((await tx`select from app.tenants`).count, 0);
+  }));
+
+test("delete_tenant leaves no row of the tenant in any table of the catalog, and every row of the others", () =>
+  rolledBack(database.sql, async tx => {
+    const [acme, beta] = [
+      await create(tx, "acme", { sample: true }),
+      await create(tx, "beta", { sample: true }),
+    ];
+    const tables = (await tenantTables(tx)).filter(table => table.tenant === "tenant_id");
+    const count = async (id: string) => {
+      const counts: Record<string, number> = {};
+      for (const { name } of tables)
+        counts[name] = (await tx.unsafe(`select from ${name} where tenant_id = $1`, [id])).count;
+      return counts;
+    };
+    // Sample data fills all tables but one.
+    await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
+    const before = await count(beta.body.tenant_id);
+    for (const [name, rows] of Object.entries(before)) assert.ok(rows > 0, `${name} has no row to delete`);
+    const { body } = await call(tx, "delete_tenant", operator, acme.body.tenant_id);
+    assert.deepEqual(body, {
+      message: "Tenant 'The acme' (acme) deleted successfully",
+      tenant_id: acme.body.tenant_id,
+      warning:
+        "All related data has been permanently deleted: users, boards and their content, generations and media, provider configurations, credit transactions",
+    });
+    assert.deepEqual(
+      Object.values(await count(acme.body.tenant_id)),
+      tables.map(() => 0),
+    );
+    assert.deepEqual(await count(beta.body.tenant_id), before);
+  }));
+
+test("sample data is one board, three kinds of generation with media, a grant and its use, one disabled provider", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme", { sample: true });
+    const [row] = await tx`
+      select (select json_agg(json_build_object('subject', auth_subject, 'role', role)) from app.users) as users,
+        (select count(*)::int from app.boards b join app.users u on u.id = b.owner_id) as boards,
+        (select array_agg(artifact_type || ' ' || status order by artifact_type) from app.generations) as generations,
+        (select count(distinct generation_id)::int from app.media) as media,
+        (select array_agg(amount || ' ' || balance_after order by created_at, id) from app.credit_transactions) as credits,
+        (select array_agg(is_enabled) from app.provider_configs) as providers,
+        (select count(*)::int from app.boards where tenant_id <> ${body.tenant_id}) as astray`;
+    assert.deepEqual(
+      { ...row },
+      {
+        users: [{ subject: "sample-user", role: "member" }],
+        boards: 1,
+        generations: ["audio completed", "image completed", "text completed"],
+        media: 3,
+        credits: ["100 100", "-10 90"],
+        providers: [false],
+        astray: 0,
+      },
+    );
+    assert.equal(
+      (await tx`select from app.users where tenant_id = ${(await create(tx, "bare")).body.tenant_id}`).count,
+      0,
+    );
+  }));
+
+test("an idempotency key answers the first result again, only to the same caller with the same request", () =>
+  rolledBack(database.sql, async tx => {
+    const first = await create(tx, "acme", { key: "key-12345", settings: { b: 1, a: 2 } });
+    const again = await create(tx, "acme", { key: "key-12345", settings: { a: 2, b: 1 } });
+    assert.deepEqual([again.created, again.body], [false, { ...first.body, existing: true }]);
+    const other = [
+      422,
+      "Validation failed",
+      "The Idempotency-Key was already used with another request",
+    ] as const;
+    await refused(create(tx, "acme", { key: "key-12345" }), ...other);
+    await refused(create(tx, "beta", { key: "key-12345", settings: { a: 2, b: 1 } }), ...other);
+    await refused(create(tx, "acme", { key: "key-12345", settings: { a: 2, b: 1 }, sample: true }), ...other);
+    const somebody = { ...operator, subject: "op2" };
+    await refused(
+      call(tx, "create_tenant", somebody, "The acme", "acme", { a: 2, b: 1 }, false, false, "key-12345"),
+      409,
+      "Conflict",
+      "A tenant with slug 'acme' already exists",
+    );
+    await call(tx, "create_tenant", somebody, "Other", "other", null, false, false, "key-12345");
+  }));
+
+test("a failed create frees its idempotency key, and so does the deletion of what it made", () =>
+  rolledBack(database.sql, async tx => {
+    await create(tx, "taken");
+    await refused(
+      create(tx, "taken", { key: "key-12345" }),
+      409,
+      "Conflict",
+      "A tenant with slug 'taken' already exists",
+    );
+    const { body, created } = await create(tx, "free", { key: "key-12345" });
+    assert.equal(created, true);
+    await call(tx, "delete_tenant", operator, body.tenant_id);
+    const anew = await create(tx, "free", { key: "key-12345" });
+    assert.deepEqual([anew.created, anew.body.existing], [true, false]);
+    assert.notEqual(anew.body.tenant_id, body.tenant_id);
+  }));
+
+test("the count by status is exact after every kind of change, also of many tenants by one statement", () =>
+  rolledBack(database.sql, async tx => {
+    const agree = async () => {
+      for (const status of [null, "pending", "active", "suspended"]) {
+        const [row] = await tx`
+          select app.count_tenants(${status})::int as counted,
+                 (select count(*)::int from app.tenants where ${status}::text is null or status = ${status}) as there`;
+        assert.equal(row!.counted, row!.there);
+      }
+    };
+    await tx`insert into app.tenants (name, slug, status)
+      select 'n', 's-' || i, (array['pending', 'active', 'suspended'])[1 + i % 3] from generate_series(1, 30) i`;
+    await agree();
+    await tx`update app.tenants set status = 'active' where slug like 's-1%'`;
+    await agree();
+    await tx`delete from app.tenants where slug like 's-2%'`;
+    await agree();
+    await tx`truncate app.tenants cascade`;
+    await agree();
+  }));
+
+test("everybody but an operator is refused: a member by the missing role's name, a stranger like by any tenant", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "acme" });
+    await seedUser(tx, id, { subject: "ann", role: "owner" });
+    const calls: [name: string, ...values: unknown[]][] = [
+      ["create_tenant", "n", "new", null, false, false, null],
+      ["list_tenants", 10, null, null, null],
+      ["get_tenant", id],
+      ["update_tenant", id, "n", null, null, null],
+      ["get_setup_status", "000001.sql", []],
+      ...["delete", "approve", "reject", "suspend", "resume"].map(
+        move => [`${move}_tenant`, id] as [string, string],
+      ),
+    ];
+    for (const [name, ...values] of calls) {
+      await refused(
+        call(tx, name, { slug: "acme" }, ...values),
+        403,
+        "Access denied",
+        "The role tenant-operator is required",
+      );
+      for (const slug of ["acme", "nowhere"])
+        await refused(
+          call(tx, name, { slug, subject: "eve" }, ...values),
+          403,
+          "Access denied",
+          "User does not belong to tenant",
+        );
+    }
+    assert.equal((await tx`select from app.tenants`).count, 1);
+  }));
+
+test("get_setup_status reads only, and recommends from what it finds", () =>
+  rolledBack(database.sql, async tx => {
+    const [row] = await tx`select app.schema_version() as version`;
+    const status = async (slug: string | null, version = row!.version) =>
+      (await call(tx, "get_setup_status", { ...operator, slug }, version, ["An advice"])).body;
+    assert.deepEqual(await status(null), {
+      setup_needed: true,
+      has_default_tenant: false,
+      default_tenant_id: null,
+      default_tenant_slug: null,
+      multi_tenant_mode: false,
+      auth_provider: "jwt",
+      recommendations: [
+        "There is no default tenant: create it with POST /api/setup/tenant and the default slug",
+        "An advice",
+      ],
+    });
+    assert.deepEqual(await status("acme"), {
+      setup_needed: false,
+      has_default_tenant: false,
+      default_tenant_id: null,
+      default_tenant_slug: null,
+      multi_tenant_mode: true,
+      auth_provider: "jwt",
+      recommendations: ["An advice"],
+    });
+    const id = await seedTenant(tx, { slug: "old", isDefault: true });
+    await seedTenant(tx, { slug: "waiting", status: "pending" });
+    const found = await status(null, "999999.sql");
+    assert.deepEqual(
+      [found.setup_needed, found.default_tenant_id, found.default_tenant_slug],
+      [true, id, "old"],
+    );
+    assert.match(
+      found.recommendations.join("\n"),
+      /schema is not the one of this release[\s\S]*1 tenant\(s\) wait for approval/,
+    );
+    await tx.unsafe("alter table app.boards no force row level security");
+    assert.match((await status(null)).recommendations.join("\n"), /app\.boards/);
+  }));
+
+test("ensure_default_tenant makes it once in the life of a database", () =>
+  rolledBack(database.sql, async tx => {
+    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
+    await call(tx, "ensure_default_tenant", null, "another", "Another");
+    assert.deepEqual(
+      [...(await tx`select slug, is_default from app.tenants`)],
+      [{ slug: "default", is_default: true }],
+    );
+    await tx`delete from app.tenants`;
+    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
+    assert.equal((await tx`select from app.tenants`).count, 0, "a deliberate deletion stays one");
+  }));

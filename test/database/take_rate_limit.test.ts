@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import postgres from "postgres";
+import { createDatabase, type Database } from "../harness.ts";
+import { as, rolledBack, type Transaction } from "./support.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+const take = (tx: Transaction, bucket: string, identity: string) =>
+  as(tx, "tms_service", async sp => {
+    const [row] = await sp`select hits, reset_at::int from api.take_rate_limit(${bucket}, ${identity}, 60)`;
+    return { ...row } as { hits: number; reset_at: number };
+  });
+
+test("hits count up in a window that does not move, each bucket and identity for itself", () =>
+  rolledBack(database.sql, async tx => {
+    const first = await take(tx, "a", "ann");
+    const [row] = await tx`select extract(epoch from clock_timestamp())::int as now`;
+    assert.ok(Math.abs(first.reset_at - row!.now - 60) <= 1);
+    assert.deepEqual(await take(tx, "a", "ann"), { hits: 2, reset_at: first.reset_at });
+    assert.equal((await take(tx, "b", "ann")).hits, 1);
+    assert.equal((await take(tx, "a", "bob")).hits, 1);
+    assert.equal((await take(tx, "a", "ann")).hits, 3);
+  }));
+
+test("a window that has ended begins again at one, also for a row so old that the sweep is after it", () =>
+  rolledBack(database.sql, async tx => {
+    for (const age of ["1 second", "1 hour 1 second", "1 year"]) {
+      await take(tx, "a", "ann");
+      await tx`update control.rate_limits set hits = 99, reset_at = clock_timestamp() - ${age}::interval`;
+      assert.equal((await take(tx, "a", "ann")).hits, 1, age);
+      assert.equal((await take(tx, "a", "ann")).hits, 2, age);
+    }
+  }));
+
+test("old rows of others are swept, two a call", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into control.rate_limits select 'a', 'old' || i, 1, now() - interval '2 hours' from generate_series(1, 5) i`;
+    await take(tx, "a", "ann");
+    assert.equal((await tx`select from control.rate_limits where identity like 'old%'`).count, 3);
+  }));
+
+test("no hit is lost or counted twice by 20 connections at once", async () => {
+  const pool = postgres(database.urls.service, { max: 20, onnotice: () => {} });
+  try {
+    const hits = await Promise.all(
+      Array.from(
+        { length: 200 },
+        async () => (await pool`select hits from api.take_rate_limit('p', 'ann', 60)`)[0]!.hits as number,
+      ),
+    );
+    assert.deepEqual(
+      hits.sort((a, b) => a - b),
+      Array.from({ length: 200 }, (_, i) => i + 1),
+    );
+  } finally {
+    await pool.end();
+  }
+});
