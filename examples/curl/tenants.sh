@@ -33,7 +33,7 @@ curl -fsSw '\n' "$URL/api/tenants/registration/status" -H "Authorization: Bearer
 curl -sSw '\n' "$URL/api/tenants/register" -H "Authorization: Bearer $CAROL" -H "$json" \
   -d '{"organization_name": "Hooli", "organization_slug": "hooli", "admin_email": "carol@hooli.example"}'
 
-echo '# A member reads the own tenant, adds a colleague, and is refused elsewhere'
+echo '# A member reads the own tenant, adds a colleague, and is refused elsewhere: 403'
 curl -fsSw '\n' "$URL/api/tenants/current" -H "Authorization: Bearer $ALICE" -H 'X-Tenant: acme'
 curl -sSw '\n' "$URL/api/tenants/members" -H "Authorization: Bearer $ALICE" -H 'X-Tenant: acme' -H "$json" \
   -d '{"auth_subject": "dora", "email": "dora@acme.example", "role": "member"}'

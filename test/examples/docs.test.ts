@@ -1,0 +1,195 @@
+/**
+ * Runs what README.md, docs/ and examples/ show: shell blocks with curl, TypeScript and SQL, each document on a service of
+ * its own that looks like the demo's. An error status that a block causes must be named in it or beside it. A block
+ * after `<!-- not run: reason -->` is left out, and the reason printed.
+ */
+import assert from "node:assert/strict";
+import { execFile, spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type TestContext, test } from "node:test";
+import { createDatabase, createService, type Database, token } from "../harness.ts";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const has = (program: string) => spawnSync(program, ["--version"]).status === 0;
+const [hasCurl, hasBash, hasPsql] = ["curl", "bash", "psql"].map(has);
+
+interface Block {
+  kind: "sh" | "ts" | "sql";
+  code: string;
+  /** The block and what stands around it. */
+  nearby: string;
+  line: number;
+  notRun?: string;
+}
+
+const KINDS: Record<string, Block["kind"]> = {
+  sh: "sh",
+  bash: "sh",
+  ts: "ts",
+  typescript: "ts",
+  sql: "sql",
+  psql: "sql",
+};
+const FENCE = /(?:<!-- not run: (?<reason>[^>]*) -->\s*)?^ *```(?<language>\w+)\n(?<code>[\s\S]*?)^ *```$/gm;
+
+function blocksOf(markdown: string): Block[] {
+  return [...markdown.matchAll(FENCE)].flatMap(found => {
+    const { language = "", code = "", reason } = found.groups!;
+    const kind = KINDS[language];
+    // A shell block without curl installs, starts or deploys: other tests do that.
+    if (!kind || (kind === "sh" && !/\bcurl\b/.test(code))) return [];
+    const nearby = markdown.slice(Math.max(0, found.index - 400), found.index + found[0].length + 400);
+    const line = markdown.slice(0, found.index).split("\n").length;
+    return [{ kind, code, nearby, line, ...(reason !== undefined && { notRun: reason }) }];
+  });
+}
+
+const files = (folder: string, ending: string) =>
+  readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter(name => name.endsWith(ending))
+    .sort()
+    .map(name => path.posix.join(folder, name));
+
+const whole = (file: string, kind: Block["kind"]): Block[] => {
+  const code = readFileSync(path.join(root, file), "utf8");
+  return [{ kind, code, nearby: code, line: 1 }];
+};
+
+const documents: [name: string, blocks: Block[]][] = [
+  ...[...readdirSync(root).filter(name => name === "README.md"), ...files("docs", ".md")].map(
+    (file): [string, Block[]] => [file, blocksOf(readFileSync(path.join(root, file), "utf8"))],
+  ),
+  ...files("examples/curl", ".sh").map((file): [string, Block[]] => [file, whole(file, "sh")]),
+  ...files("examples/psql", ".sql").map((file): [string, Block[]] => [file, whole(file, "sql")]),
+  ["examples/typescript/tenants.ts", whole("examples/typescript/tenants.ts", "ts")],
+];
+
+interface World {
+  env: NodeJS.ProcessEnv;
+  folder: string;
+  database: Database;
+  answers: { line: string; status: number }[];
+  close(): Promise<void>;
+}
+
+/** A listening service with what `npm run demo` sets up and names. */
+async function createWorld(): Promise<World> {
+  const database = await createDatabase();
+  const service = await createService(database);
+  const answers: World["answers"] = [];
+  await service.app.listen({ host: "127.0.0.1", port: 0 });
+  service.app.server.on("request", ({ method, url }, response) =>
+    response.on("finish", () => answers.push({ line: `${method} ${url}`, status: response.statusCode })),
+  );
+  const URL = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
+  for (const [sub, slug, organization_name] of [
+    ["alice", "acme", "Acme"],
+    ["bob", "globex", "Globex"],
+  ]) {
+    const body = { organization_name, organization_slug: slug, admin_email: `${sub}@${slug}.example` };
+    const as = await token({ sub: sub!, tenant: slug });
+    await service.request({ method: "POST", url: "/api/tenants/register", token: as, body });
+  }
+  const ids = await database.sql<{ slug: string; id: string }[]>`select slug, id from app.tenants`;
+  const env = {
+    ...process.env,
+    URL,
+    API: `${URL}/api`,
+    JSON: "Content-Type: application/json",
+    OPERATOR: await token({ sub: "operator", roles: ["tenant-operator"], tenant: "default" }),
+    ALICE: await token({ sub: "alice" }),
+    BOB: await token({ sub: "bob" }),
+    CAROL: await token({ sub: "carol", tenant: "hooli" }),
+    DATABASE: database.urls.root,
+    ...Object.fromEntries(ids.map(({ slug, id }) => [`${slug.toUpperCase()}_ID`, id])),
+  };
+  const folder = mkdtempSync(path.join(tmpdir(), "tms-docs-"));
+  const close = async () => {
+    await service.close();
+    await database.drop();
+    rmSync(folder, { recursive: true });
+  };
+  return { env, folder, database, answers, close };
+}
+
+function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
+  return new Promise((resolve, reject) => {
+    execFile(program, args, { env, cwd: root, timeout: 60_000 }, (error, stdout, stderr) =>
+      error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(),
+    );
+  });
+}
+
+/** Shell blocks share one shell, as the reader's do: what an earlier one sets, a later one has. */
+async function runShell(blocks: Block[], { env, answers }: World): Promise<void> {
+  let state = "";
+  for (const { code, nearby, line } of blocks) {
+    const before = answers.length;
+    const script = `set -euo pipefail\n${state}\nset -a\n${code}\nexport -p > "$STATE"`;
+    const file = path.join(tmpdir(), `tms-docs-${process.pid}.state`);
+    await run("bash", ["-c", script], { ...env, STATE: file });
+    state = readFileSync(file, "utf8").replaceAll(/^declare -x (STATE|PWD|OLDPWD|SHLVL)=.*$/gm, "");
+    rmSync(file);
+    const made = answers.slice(before);
+    assert.ok(made.length > 0, `line ${line}: no request reached the service`);
+    for (const { line: request, status } of made)
+      assert.ok(
+        status < 400 || nearby.includes(String(status)),
+        `line ${line}: ${request} was answered ${status}, which the text does not say`,
+      );
+  }
+}
+
+async function runTypescript({ code, line }: Block, { env, folder }: World): Promise<void> {
+  const file = path.join(folder, `line-${line}.mts`);
+  const from = (name: string) => path.join(root, "examples/typescript", name);
+  writeFileSync(
+    file,
+    code.replaceAll(
+      /from "\.\/(?:examples\/typescript\/)?([\w.]+)"/g,
+      (_all, name) => `from "${from(name)}"`,
+    ),
+  );
+  await run(process.execPath, ["--import", "tsx", file], env);
+}
+
+/** As a DBA's psql runs it; without psql, by the driver, which knows no backslash commands. */
+async function runSql(block: Block, { env, database, folder }: World): Promise<void> {
+  const fails = /^-- ERROR/m.test(block.code);
+  const work = async () => {
+    if (!hasPsql) return void (await database.sql.unsafe(block.code.replaceAll(/^\\.*$/gm, "")).simple());
+    const file = path.join(folder, `line-${block.line}.sql`);
+    writeFileSync(file, block.code);
+    const variables = Object.entries(env).flatMap(([name, value]) =>
+      name.endsWith("_ID") && value ? ["-v", `${name.toLowerCase()}=${value}`] : [],
+    );
+    await run("psql", ["-X", "-v", "ON_ERROR_STOP=1", ...variables, "-f", file, env.DATABASE!], env);
+  };
+  if (fails) await assert.rejects(work, `line ${block.line} shows an error and causes none`);
+  else await work();
+}
+
+async function runAll(blocks: Block[], t: TestContext): Promise<void> {
+  for (const { notRun, line } of blocks) if (notRun) t.diagnostic(`line ${line} is not run: ${notRun}`);
+  const wanted = blocks.filter(({ notRun }) => !notRun);
+  const shell = wanted.filter(({ kind }) => kind === "sh");
+  const world = await createWorld();
+  try {
+    if (hasCurl && hasBash) await runShell(shell, world);
+    else if (shell.length > 0) t.diagnostic("the shell blocks are not run: bash or curl is missing here");
+    for (const block of wanted) {
+      if (block.kind === "ts") await runTypescript(block, world);
+      if (block.kind === "sql") await runSql(block, world);
+    }
+  } finally {
+    await world.close();
+  }
+}
+
+for (const [name, blocks] of documents) {
+  if (blocks.length === 0) continue;
+  test(`${name} shows what works: ${blocks.length} block(s)`, t => runAll(blocks, t));
+}
