@@ -1,6 +1,6 @@
 #!/bin/sh
-# The life of a tenant, with curl. Needs a running service in multi-tenant mode and three tokens: `npm run demo` prints them.
-#   URL=http://127.0.0.1:3000 OPERATOR=… ALICE=… CAROL=… sh examples/curl/tenants.sh
+# The life of a tenant, with curl. Paste the variables that `npm run demo` prints, then:
+#   export URL OPERATOR ALICE CAROL; sh examples/curl/tenants.sh
 set -eu
 : "${URL:=http://127.0.0.1:3000}" "${OPERATOR:?an operator token}" "${ALICE:?a member token}" "${CAROL:?a token of somebody new}"
 json='Content-Type: application/json'

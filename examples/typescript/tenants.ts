@@ -1,6 +1,7 @@
 /**
  * An operator creates a tenant, reads it, changes it and deletes it; a member looks around.
- * URL=http://127.0.0.1:3000 OPERATOR=… ALICE=… node --import tsx examples/typescript/tenants.ts
+ * Paste the variables that `npm run demo` prints, then:
+ *   export URL OPERATOR ALICE; node --import tsx examples/typescript/tenants.ts
  */
 import { createClient } from "./client.ts";
 

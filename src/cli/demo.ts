@@ -83,6 +83,7 @@ Paste into another terminal. First, who you are, for the next 12 hours:
 OPERATOR=${tokens.operator}
 ${MEMBERS.map(({ variable }, i) => `${variable}=${tokens.members[i]}`).join("\n")}
 CAROL=${tokens.carol}
+URL=${address}
 API=${address}/api
 JSON='Content-Type: application/json'
 
