@@ -156,7 +156,10 @@ function complete(operation: Operation, route: Route, shared: Json): void {
     if (headers.length > 0) response.headers = refsTo("headers", headers);
   }
   if (accepts.includes("If-None-Match")) {
-    operation.responses["304"] = { description: "Not changed", headers: refsTo("headers", ["ETag"]) };
+    operation.responses["304"] = {
+      description: "Not changed",
+      headers: refsTo("headers", ["ETag", ...LIMITED]),
+    };
   }
   Object.assign(operation.responses, problemResponses(route, operation.responses, shared));
 }

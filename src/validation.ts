@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { invalid, textFault } from "./body.ts";
 import { asciiDomain } from "./domain.ts";
+import { NAME_PATTERN, SLUG_PATTERN } from "./schemas/common.ts";
 
 const options: Options = {
   allErrors: true,
@@ -24,6 +25,12 @@ export default fp(async (app: FastifyInstance) => {
   app.setSchemaErrorFormatter((errors, part) => invalid(errors.map(error => explain(error, part))));
 });
 
+/** What the patterns of the schemas ask, in words. */
+const PATTERNS: Record<string, string> = {
+  [NAME_PATTERN]: "must not be only white space",
+  [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
+};
+
 function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
   const path = instancePath.slice(1).replaceAll("/", ".");
   const inner = (name: unknown) => [path, name].filter(Boolean).join(".");
@@ -32,6 +39,8 @@ function explain({ instancePath, keyword, params, message }: FastifySchemaValida
     return { field: inner(params.additionalProperty), message: "is not a known field" };
   if (keyword === "enum")
     return { field: path, message: `must be one of ${(params.allowedValues as string[]).join(", ")}` };
+  const words = keyword === "pattern" && PATTERNS[params.pattern as string];
+  if (words) return { field: path, message: words };
   if (params.format === "email-address") return { field: path, message: "must be an e-mail address" };
   if (params.format === "faithful-text")
     return { field: path, message: "contains a NUL character or half of a surrogate pair" };

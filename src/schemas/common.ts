@@ -1,16 +1,20 @@
 import { Type } from "typebox";
 
+export const SLUG_PATTERN = "^[a-z0-9-]+$";
+/** Not only white space (U+0085 is, though not to JavaScript). */
+export const NAME_PATTERN = "[^\\s\\u0085]";
+
 export const Slug = Type.String({
-  pattern: "^[a-z0-9-]+$",
+  pattern: SLUG_PATTERN,
   minLength: 1,
   maxLength: 255,
   examples: ["acme"],
 });
-/** Stored NFC; not only white space (U+0085 is, though not to JavaScript). */
+/** Stored NFC. */
 export const Name = Type.String({
   minLength: 1,
   maxLength: 255,
-  pattern: "[^\\s\\u0085]",
+  pattern: NAME_PATTERN,
   examples: ["Acme Corp"],
 });
 export const JsonObject = Type.Object(

@@ -1,0 +1,46 @@
+/** What the HTTP tests share: a service on a database of its own, and tokens for whoever is needed. */
+import assert from "node:assert/strict";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  type TestResponse,
+  token,
+} from "../harness.ts";
+
+export interface World {
+  database: Database;
+  service: Service;
+  /** Closes everything. */
+  end(): Promise<void>;
+}
+
+export async function createWorld(env: Record<string, string> = {}): Promise<World> {
+  const database = await createDatabase();
+  const service = await createService(database, env);
+  const end = async () => {
+    await service.close();
+    await database.drop();
+  };
+  return { database, service, end };
+}
+
+let made = 0;
+
+/** A token of a new operator: each has rate limits of its own. The tenant it names need not exist. */
+export const operator = (claims: object = {}) =>
+  token({ sub: `operator-${++made}`, roles: ["tenant-operator"], tenant: "operations", ...claims });
+
+/** A token of a person, who names a tenant by the claim, or by nothing. */
+export const person = (sub: string, tenant?: string, claims: object = {}) =>
+  token({ sub, ...(tenant !== undefined && { tenant }), ...claims });
+
+export const DENIED = { error: "Access denied", detail: "User does not belong to tenant" };
+
+/** Fails unless the answer is exactly this error, in JSON. */
+export function assertError(answer: TestResponse, status: number, body: object) {
+  assert.deepEqual({ status: answer.status, body: answer.body }, { status, body });
+  assert.equal(answer.headers["content-type"], "application/json; charset=utf-8");
+  assert.match(String(answer.headers["x-request-id"]), /^[\w-]{1,64}$/);
+}
