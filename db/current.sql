@@ -11,19 +11,25 @@ grant usage on schema api to tms_auditor;
 --! include context/shown_rows.sql
 --! include api/setup/explain_access.sql
 --! include api/setup/explain_for_operator.sql
---! include context/cursor.sql
---! include context/tenant_page.sql
---! include api/members/list_members.sql
---! include context/enter_tenant.sql
---! include context/board_json.sql
---! include api/boards/list_boards.sql
---! include api/tenants/get_current_tenant.sql
 
---! include context/isolate.sql
---! include context/replay.sql
---! include api/service/get_login_faults.sql
---! include api/setup/update_tenant.sql
 
 -- (audit: includes go below)
+--! include audit/schema.sql
+--! include audit/catalog.sql
+--! include audit/relations.sql
+--! include audit/require_unfiltered.sql
+--! include audit/row_tests.sql
+--! include audit/scan.sql
+--! include audit/data_checks.sql
+--! include audit/checks/rls.sql
+--! include audit/checks/tables.sql
+--! include audit/checks/grants.sql
+--! include audit/checks/functions.sql
+--! include audit/checks/roles.sql
+--! include audit/checks/server.sql
+--! include audit/proof.sql
+--! include audit/run.sql
+--! include audit/views.sql
+--! include audit/end.sql
 
 revoke create on schema app, api from tms_app, tms_registrar;

@@ -408,6 +408,7 @@ async function startServer(
       port: String(port),
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
+      cluster_name: "tenancy embedded", // what the audit knows a development server by
       timezone: "UTC",
       log_timezone: "UTC",
       ...options.settings,
