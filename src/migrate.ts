@@ -78,29 +78,24 @@ export async function applyRoles(rootUrl: string): Promise<void> {
 }
 
 /**
- * What a migration must not leave behind: a table of the tenants' that a tenant can see past. The one place that is asked
- * after every migration. Throws StartupError naming the tables.
+ * What a migration must not leave behind: anything that the audit's schema checks call an error. Asked after every
+ * migration, whether or not there was one to apply. Throws StartupError naming the object and the remedy.
  */
 export async function checkIsolation(ownerUrl: string): Promise<void> {
   const sql = connect(ownerUrl);
   try {
-    const open = await sql<{ name: string }[]>`
-      select c.oid::regclass::text as name
-      from pg_catalog.pg_class c
-      join pg_catalog.pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
-      where c.relnamespace = to_regnamespace('app') and c.relkind in ('r', 'p')
-        and not (c.relrowsecurity and c.relforcerowsecurity)
-      order by 1`;
-    if (open.length > 0) {
-      const names = open.map(row => row.name).join(", ");
-      throw new StartupError(
-        `Migrated, but row-level security is not enabled and forced on ${names}: call app.isolate() for it`,
-      );
-    }
+    const [gate] = await sql<{ there: boolean }[]>`
+      select to_regprocedure('audit.require_isolation()') is not null as there`;
+    if (gate!.there) await sql`select audit.require_isolation()`;
+  } catch (error) {
+    if ((error as { code?: string }).code !== "55000") throw error;
+    throw new StartupError(`Migrated, but ${lowerFirst((error as Error).message)}`);
   } finally {
     await sql.end({ timeout: 5 });
   }
 }
+
+const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);
 
 // ---- before the migrations ------------------------------------------------------------------------------------
 
