@@ -1,0 +1,90 @@
+/** What the Dockerfile puts into the image, put into a folder: built, migrated and started without TypeScript's runner. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { createDatabase, type Database, TEST_SECRET } from "../harness.ts";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const folder = mkdtempSync(path.join(tmpdir(), "tms-build-"));
+let database: Database;
+let service: ChildProcess | undefined;
+
+before(async () => {
+  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
+  const args = [tsc, "-p", "tsconfig.build.json", "--outDir", path.join(folder, "dist")];
+  const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
+  assert.equal(status, 0, stdout);
+  for (const file of ["package.json", ".gmrc"]) cpSync(path.join(root, file), path.join(folder, file));
+  mkdirSync(path.join(folder, "db"));
+  for (const part of ["roles.sql", "current.sql", "committed"])
+    cpSync(path.join(root, "db", part), path.join(folder, "db", part), { recursive: true });
+  symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"));
+  database = await createDatabase();
+});
+after(async () => {
+  service?.kill("SIGKILL");
+  await database?.drop();
+  rmSync(folder, { recursive: true });
+});
+
+const environment = (more: Record<string, string>) => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  ...more,
+});
+const run = (args: string[], env: Record<string, string> = {}) =>
+  spawnSync(process.execPath, ["dist/cli.js", ...args], {
+    cwd: folder,
+    env: environment(env),
+    encoding: "utf8",
+  });
+
+test("the built command line tells what it can do", () => {
+  const { status, stdout } = run(["--help"]);
+  assert.equal(status, 0);
+  assert.match(stdout, /tenancy start/);
+});
+
+test("the built migration makes the database and its schema", async () => {
+  const name = `${database.name}_built`;
+  const at = (url: string, pathname: string) => Object.assign(new URL(url), { pathname }).href;
+  const { status, stdout, stderr } = run(["migrate"], {
+    ROOT_DATABASE_URL: at(database.urls.root, "/postgres"),
+    DATABASE_URL: at(database.urls.owner, `/${name}`),
+    SERVICE_DATABASE_URL: at(database.urls.service, `/${name}`),
+  });
+  assert.equal(status, 0, stderr);
+  assert.match(stdout, /^Applied 000001-/m);
+  await database.sql`drop database ${database.sql(name)} with (force)`;
+});
+
+test("the built service starts, is ready, and ends when it is asked to", async () => {
+  service = spawn(process.execPath, ["dist/cli.js", "start"], {
+    cwd: folder,
+    env: environment({
+      SERVICE_DATABASE_URL: database.urls.service,
+      SERVICE_JWT_SECRET: TEST_SECRET,
+      SERVICE_PORT: "0",
+    }),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const ended = new Promise<number | null>(resolve => service!.on("close", resolve));
+  let said = "";
+  for (const stream of [service.stdout!, service.stderr!])
+    stream.setEncoding("utf8").on("data", text => {
+      said += text;
+    });
+  let address: string | undefined;
+  while (!address && service.exitCode === null) {
+    await new Promise(resolve => setTimeout(resolve, 20));
+    address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+  }
+  assert.ok(address, said);
+  for (const url of ["/health", "/docs", "/openapi.json"])
+    assert.equal((await fetch(address + url)).status, 200, url);
+  service.kill("SIGTERM");
+  assert.equal(await ended, 0, said);
+});
