@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { seedTenant, seedUser } from "../harness.ts";
+import { assertError, createWorld, DENIED, operator, person, type World } from "./world.ts";
+
+let world: World;
+const ids: Record<string, string> = {};
+before(async () => {
+  world = await createWorld();
+  const { sql } = world.database;
+  for (const [slug, status] of [
+    ["acme", "active"],
+    ["beta", "active"],
+    ["waits", "pending"],
+    ["halted", "suspended"],
+  ] as const) {
+    ids[slug] = await seedTenant(sql, { slug, status });
+    if (slug !== "beta")
+      ids[`ann in ${slug}`] = await seedUser(sql, ids[slug], { subject: "ann", role: "owner" });
+  }
+  ids["out in acme"] = await seedUser(sql, ids.acme!, { subject: "out" });
+  await sql`update app.users set removed_at = now() where auth_subject = 'out'`;
+});
+after(() => world.end());
+
+const ask = (
+  token: string | undefined,
+  tenant?: string,
+  url = "/api/tenants/current",
+  method: "GET" | "POST" | "DELETE" = "GET",
+  body?: unknown,
+) =>
+  world.service.request({
+    method,
+    url,
+    ...(token !== undefined && { token }),
+    ...(tenant !== undefined && { tenant }),
+    body,
+  });
+
+/** Every operation that needs membership, and that anybody could call. */
+const MEMBER_ONLY: [method: "GET" | "POST" | "DELETE", url: string, body?: object][] = [
+  ["GET", "/api/tenants/current"],
+  ["GET", "/api/tenants/members"],
+  ["POST", "/api/tenants/members", { auth_subject: "x" }],
+  ["DELETE", "/api/tenants/members/5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10"],
+  ["GET", "/api/boards"],
+  ["POST", "/graphql", { query: "{ tenant { slug } }" }],
+  ["GET", "/graphql?query={tenant{slug}}"],
+];
+const EVERY: typeof MEMBER_ONLY = [
+  ...MEMBER_ONLY,
+  ["GET", "/api/tenants/mine"],
+  ["GET", "/api/tenants/registration/status"],
+  ["POST", "/api/tenants/register", { organization_name: "x", admin_email: "a@example.com" }],
+  ["GET", "/api/setup/status"],
+  ["GET", "/api/setup/tenants"],
+  ["POST", "/api/setup/tenant", { name: "x", slug: "x" }],
+  ["GET", "/api/setup/tenant/x"],
+  ["DELETE", "/api/setup/tenant/x"],
+  ["POST", "/api/setup/tenant/x/approve"],
+];
+
+test("every operation needs a token: 401 with a challenge, in the body of every other error", async () => {
+  for (const [method, url, body] of EVERY) {
+    const answer = await ask(undefined, "acme", url, method, body);
+    assertError(answer, 401, { error: "Unauthorized", detail: "A bearer token is required" });
+    assert.equal(answer.headers["www-authenticate"], 'Bearer realm="tenants"');
+    assert.equal((await ask("rubbish", "acme", url, method, body)).status, 401);
+  }
+});
+
+test("every operation needs a tenant, of operators too: the missing header in the words of the specification", async () => {
+  for (const [method, url, body] of EVERY) {
+    const token = await operator({ tenant: undefined });
+    assertError(await ask(token, undefined, url, method, body), 400, {
+      error: "Missing X-Tenant header",
+      detail: "The X-Tenant header is required in multi-tenant mode for this endpoint",
+      multi_tenant_mode: true,
+    });
+  }
+});
+
+test("a malformed X-Tenant is refused with what was sent, whatever the token says", async () => {
+  for (const sent of ["", "Acme", "a b", "a_b", "x".repeat(256), "caf\u00e9", "acme,beta"]) {
+    for (const [method, url, body] of EVERY) {
+      assertError(await ask(await operator(), sent, url, method, body), 400, {
+        error: "Invalid X-Tenant header format",
+        detail: "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them",
+        provided_tenant: sent,
+      });
+    }
+  }
+});
+
+test("unknown, pending, suspended, left and foreign tenants answer the same, byte for byte and header by header", async () => {
+  for (const [method, url, body] of MEMBER_ONLY) {
+    const answers = new Set<string>();
+    for (const [sub, claim, header] of [
+      ["ann", undefined, "no-such-tenant"],
+      ["ann", "no-such-tenant", undefined],
+      ["ann", "waits", undefined],
+      ["ann", "halted", undefined],
+      ["ann", "beta", undefined],
+      ["ann", undefined, "beta"],
+      ["out", "acme", undefined],
+      ["nobody", "acme", undefined],
+      ["ann", "Not A Slug", undefined],
+      ["ann", "x".repeat(256), undefined],
+    ] as const) {
+      const answer = await ask(await person(sub, claim), header, url, method, body);
+      assertError(answer, 403, DENIED);
+      const { date: _date, "x-request-id": _id, ...headers } = answer.headers;
+      answers.add(JSON.stringify([headers, answer.body]));
+    }
+    assert.equal(answers.size, 1, `${method} ${url}`);
+  }
+});
+
+test("the same subject of another issuer is somebody else", async () => {
+  assert.equal((await ask(await person("ann", "acme"))).status, 200);
+  assertError(await ask(await person("ann", "acme", { iss: "https://idp.example" })), 403, DENIED);
+});
+
+test("the token's tenant wins over the header, and a debug line says so", async () => {
+  const { status, body } = await ask(await person("ann", "acme"), "beta");
+  assert.deepEqual([status, body.tenant.slug], [200, "acme"]);
+  assert.ok(
+    world.service.logs.some(
+      line => line.header === "beta" && line.tenant_slug === "acme" && line.level === 20,
+    ),
+  );
+  assert.equal((await ask(await person("ann"), "acme")).status, 200);
+});
+
+test("a resolved tenant is logged once at info with its slug, and every later line of the request carries it", async () => {
+  for (const [method, url, body] of [
+    ["GET", "/api/boards"],
+    ["POST", "/graphql", { query: "{ a: boards { title } b: boards(limit: 3) { title } }" }],
+  ] as const) {
+    const from = world.service.logs.length;
+    await ask(await person("ann", "acme"), undefined, url, method, body);
+    const lines = world.service.logs.slice(from);
+    const resolved = lines.filter(line => line.msg === "tenant resolved");
+    assert.deepEqual(
+      resolved.map(line => [line.level, line.tenant_slug]),
+      [[30, "acme"]],
+    );
+    const later = lines.slice(lines.indexOf(resolved[0]!));
+    assert.ok(later.length > 1 && later.every(line => line.tenant_slug === "acme"), JSON.stringify(later));
+  }
+});
+
+test("a refused caller leaves no line that says the tenant was resolved", async () => {
+  const from = world.service.logs.length;
+  await ask(await person("nobody", "acme"));
+  assert.ok(world.service.logs.slice(from).every(line => line.msg !== "tenant resolved"));
+});
+
+test("setup is for operators: others read which role is missing, strangers what everybody reads", async () => {
+  const role = { error: "Access denied", detail: "The role tenant-operator is required" };
+  for (const [method, url, body] of EVERY.filter(([, path]) => path.startsWith("/api/setup"))) {
+    assertError(
+      await ask(await person("ann", "acme", { roles: ["admin"] }), undefined, url, method, body),
+      403,
+      role,
+    );
+    for (const slug of ["beta", "no-such-tenant", "waits"])
+      assertError(await ask(await person("ann", slug), undefined, url, method, body), 403, DENIED);
+  }
+});
+
+test("the operator's role counts as a string, in a list, and in a space-separated list, and nowhere else", async () => {
+  const status = async (roles: unknown) =>
+    (await ask(await person("roles", "ops", { roles }), undefined, "/api/setup/status")).status;
+  for (const roles of ["tenant-operator", "a tenant-operator b", ["x", "tenant-operator"]])
+    assert.equal(await status(roles), 200, JSON.stringify(roles));
+  for (const roles of [
+    "tenant-operators",
+    "Tenant-Operator",
+    ["a tenant-operator"],
+    { "tenant-operator": true },
+    true,
+    null,
+    [["tenant-operator"]],
+  ])
+    assert.equal(await status(roles), 403, JSON.stringify(roles));
+});
+
+test("an operator needs no membership for setup, and has none elsewhere", async () => {
+  for (const slug of ["no-such-tenant", "beta", "halted"]) {
+    assert.equal((await ask(await operator({ tenant: slug }), undefined, "/api/setup/tenants")).status, 200);
+    for (const [method, url, body] of MEMBER_ONLY)
+      assertError(await ask(await operator({ tenant: slug }), undefined, url, method, body), 403, DENIED);
+  }
+});
+
+test("the lobby lets in who names no tenant yet or the default one; another existing tenant still needs membership", async () => {
+  const url = "/api/tenants/registration/status";
+  for (const slug of ["no-such-tenant", "default"])
+    assert.equal((await ask(await person("new", slug), undefined, url)).status, 200);
+  for (const slug of ["acme", "waits", "halted"]) {
+    assertError(await ask(await person("new", slug), undefined, url), 403, DENIED);
+    assertError(
+      await ask(await person("new", slug), undefined, "/api/tenants/register", "POST", {
+        organization_name: "N",
+        admin_email: "n@example.com",
+      }),
+      403,
+      DENIED,
+    );
+  }
+  assert.equal((await ask(await person("ann", "acme"), undefined, url)).status, 200);
+});
+
+test("being named makes no tenant", async () => {
+  for (const [method, url, body] of MEMBER_ONLY)
+    await ask(await person("ann", "phantom"), undefined, url, method, body);
+  assert.equal((await world.database.sql`select from app.tenants where slug = 'phantom'`).count, 0);
+});

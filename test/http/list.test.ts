@@ -1,0 +1,121 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { assertError, createWorld, operator, type World } from "./world.ts";
+
+let world: World;
+before(async () => {
+  world = await createWorld();
+  await world.database.sql`
+    insert into app.tenants (name, slug, status, created_at, updated_at)
+    select case when i % 5 = 0 then '100% Wool' else 'Müller & Söhne' end || i, 's-' || i, (array['active', 'pending', 'suspended'])[1 + i % 3], t, t
+    from generate_series(1, 41) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
+});
+after(() => world.end());
+
+const list = async (query = "") =>
+  world.service.request({ url: `/api/setup/tenants${query}`, token: await operator() });
+const next = (link: unknown) => /^<\/api\/setup\/tenants(\?[^>]+)>; rel="next"$/.exec(String(link))?.[1];
+
+test("the list has the fields of the specification, newest first, without a Link when it is whole", async () => {
+  const { status, headers, body } = await list();
+  assert.equal(status, 200);
+  assert.deepEqual(Object.keys(body), ["tenants", "total_count"]);
+  assert.deepEqual([body.total_count, body.tenants.length, headers.link], [42, 42, undefined]);
+  assert.deepEqual(Object.keys(body.tenants[0]), [
+    "tenant_id",
+    "name",
+    "slug",
+    "status",
+    "settings",
+    "created_at",
+    "updated_at",
+  ]);
+  assert.equal(body.tenants[0].slug, "default");
+});
+
+test("a client that follows Link sees every tenant once, among equal times too, and keeps its filter", async () => {
+  for (const query of [
+    "?limit=7",
+    "?limit=1",
+    "?limit=6&status=pending",
+    "?limit=4&search=100%25",
+    "?search=m%C3%BCLLer%20%26&limit=5",
+  ]) {
+    const filter = new URLSearchParams(query);
+    filter.set("limit", "1000");
+    const whole = (await list(`?${filter}`)).body;
+    const seen: string[] = [];
+    for (let at: string | undefined = query; at; ) {
+      const { body, headers }: Awaited<ReturnType<typeof list>> = await list(at);
+      assert.equal(body.total_count, whole.total_count);
+      seen.push(...body.tenants.map((tenant: { tenant_id: string }) => tenant.tenant_id));
+      at = next(headers.link);
+      assert.equal(headers.link === undefined, at === undefined, String(headers.link));
+    }
+    assert.deepEqual(
+      seen,
+      whole.tenants.map((tenant: { tenant_id: string }) => tenant.tenant_id),
+      query,
+    );
+    assert.ok(seen.length > 5);
+  }
+});
+
+test("status and search filter together, text is taken as it is, and total_count counts what matches", async () => {
+  const found = async (query: string) => {
+    const { body } = await list(`${query}&limit=3`);
+    return body.total_count as number;
+  };
+  const [row] = await world.database.sql`
+    select count(*) filter (where status = 'pending')::int as pending, count(*) filter (where name like '100%')::int as wool,
+      count(*) filter (where name like '100%' and status = 'pending')::int as both from app.tenants`;
+  assert.deepEqual(
+    [
+      await found("?status=pending"),
+      await found("?search=100%25"),
+      await found("?search=100%25&status=pending"),
+    ],
+    [row!.pending, row!.wool, row!.both],
+  );
+  assert.deepEqual(
+    await Promise.all(
+      ["?search=%25%25", "?search=_", "?search=%5C", "?search=S-1", "?search=mu%CC%88ller"].map(found),
+    ),
+    [0, 0, 0, 11, 33],
+  );
+});
+
+test("a query that breaks a rule is 422 with the parameter's name", async () => {
+  for (const [query, field] of [
+    ["?limit=0", "limit"],
+    ["?limit=1001", "limit"],
+    ["?limit=-1", "limit"],
+    ["?limit=1.5", "limit"],
+    ["?limit=", "limit"],
+    ["?limit=x", "limit"],
+    ["?limit=99999999999999999999", "limit"],
+    ["?limit=1&limit=2", "limit"],
+    ["?status=gone", "status"],
+    ["?status=", "status"],
+    ["?search=", "search"],
+    [`?search=${"x".repeat(256)}`, "search"],
+    ["?search=%00", "search"],
+    ["?cursor=", "cursor"],
+    ["?cursor=not+ours", "cursor"],
+    ["?cursor=bm90IG91cnM", "cursor"],
+    ["?page=2", "page"],
+    ["?__proto__=1", "__proto__"],
+  ] as const) {
+    const { status, body } = await list(query);
+    assert.deepEqual([status, body.error, body.errors?.[0].field], [422, "Validation failed", field], query);
+  }
+});
+
+test("a cursor that was made up is refused in the usual body", async () => {
+  const message = "was not made by this service";
+  assertError(await list("?cursor=bm90IG91cnM"), 422, {
+    error: "Validation failed",
+    detail: "The cursor was not made by this service",
+    errors: [{ field: "cursor", message }],
+  });
+});

@@ -1,0 +1,219 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { seedTenant, seedUser } from "../harness.ts";
+import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
+
+let world: World;
+let acme: string;
+let beta: string;
+const ids: Record<string, string> = {};
+before(async () => {
+  world = await createWorld();
+  const { sql } = world.database;
+  acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+  beta = await seedTenant(sql, { slug: "beta" });
+  for (const role of ["owner", "admin", "member"])
+    ids[role] = await seedUser(sql, acme, { subject: role, role, email: `${role}@acme.com` });
+  ids.stranger = await seedUser(sql, beta, { subject: "stranger", role: "owner" });
+  for (const [tenant, owner, title] of [
+    [acme, ids.owner!, "Acme's"],
+    [acme, ids.member!, "second"],
+    [beta, ids.stranger, "Beta's"],
+  ] as const)
+    await sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${title})`;
+});
+after(() => world.end());
+
+const ask = async (
+  sub: string,
+  method: "GET" | "POST" | "DELETE",
+  url: string,
+  body?: object,
+  tenant = "acme",
+) => world.service.request({ method, url, token: await person(sub, tenant), body });
+const MEMBER = ["user_id", "role", "auth_provider", "auth_subject", "email", "display_name", "joined_at"];
+
+test("current answers the tenant and the caller's membership", async () => {
+  const { status, body } = await ask("member", "GET", "/api/tenants/current");
+  assert.equal(status, 200);
+  assert.deepEqual([Object.keys(body), Object.keys(body.membership)], [["tenant", "membership"], MEMBER]);
+  assert.deepEqual(Object.keys(body.tenant), [
+    "tenant_id",
+    "name",
+    "slug",
+    "status",
+    "settings",
+    "created_at",
+    "updated_at",
+  ]);
+  assert.deepEqual(
+    [body.tenant.tenant_id, body.tenant.name, body.membership.user_id, body.membership.email],
+    [acme, "Acme", ids.member, "member@acme.com"],
+  );
+});
+
+test("mine answers every tenant of the caller, from whatever tenant is named", async () => {
+  await seedUser(world.database.sql, beta, { subject: "member" });
+  const { body } = await ask("member", "GET", "/api/tenants/mine", undefined, "no-such-tenant");
+  assert.deepEqual(
+    body.tenants.map((one: { slug: string; role: string }) => [one.slug, one.role]),
+    [
+      ["acme", "member"],
+      ["beta", "member"],
+    ],
+  );
+  assert.equal(body.total_count, 2);
+  assert.deepEqual((await ask("nobody", "GET", "/api/tenants/mine")).body, { tenants: [], total_count: 0 });
+});
+
+test("members and boards are those of the tenant, in pages by Link", async () => {
+  for (const [url, field] of [
+    ["/api/tenants/members", "members"],
+    ["/api/boards", "boards"],
+  ] as const) {
+    const whole = (await ask("member", "GET", url)).body;
+    assert.deepEqual(Object.keys(whole), [field]);
+    const seen: unknown[] = [];
+    for (let at: string | undefined = `${url}?limit=1`; at; ) {
+      const { body, headers }: Awaited<ReturnType<typeof ask>> = await ask("member", "GET", at);
+      seen.push(...body[field]);
+      at = /^<([^>]+)>; rel="next"$/.exec(String(headers.link))?.[1];
+    }
+    assert.deepEqual(seen, whole[field]);
+  }
+  const { body } = await ask("member", "GET", "/api/boards");
+  assert.deepEqual(body.boards.map((board: { title: string }) => board.title).sort(), ["Acme's", "second"]);
+  assert.deepEqual(Object.keys(body.boards[0]), [
+    "board_id",
+    "title",
+    "description",
+    "owner_id",
+    "created_at",
+    "updated_at",
+  ]);
+});
+
+test("a member is added by an admin, sees the tenant at once, and is out at once when removed", async () => {
+  const enter = () => ask("new", "GET", "/api/tenants/current");
+  assertError(await enter(), 403, DENIED);
+  const added = await ask("admin", "POST", "/api/tenants/members", {
+    auth_subject: "new",
+    email: "new@acme.com",
+    display_name: "e\u0301",
+  });
+  assert.deepEqual(
+    [added.status, Object.keys(added.body), added.body.role, added.body.display_name],
+    [201, MEMBER, "member", "\u00e9"],
+  );
+  assert.equal(added.headers.location, `/api/tenants/members/${added.body.user_id}`);
+  assert.equal((await enter()).status, 200);
+  assertError(await ask("admin", "POST", "/api/tenants/members", { auth_subject: "new" }), 409, {
+    error: "Conflict",
+    detail: "This identity is already a member of the tenant",
+  });
+  const removed = await ask("admin", "DELETE", `/api/tenants/members/${added.body.user_id}`);
+  assert.deepEqual(
+    [removed.status, removed.body],
+    [200, { message: "Member removed", user_id: added.body.user_id }],
+  );
+  assertError(await enter(), 403, DENIED);
+});
+
+test("who may not is told which role it takes; who is not there is not found, in another tenant too", async () => {
+  const needs = (role: string) => ({ error: "Access denied", detail: `The tenant role ${role} is required` });
+  assertError(
+    await ask("member", "POST", "/api/tenants/members", { auth_subject: "x" }),
+    403,
+    needs("admin"),
+  );
+  assertError(
+    await ask("admin", "POST", "/api/tenants/members", { auth_subject: "x", role: "owner" }),
+    403,
+    needs("owner"),
+  );
+  assertError(await ask("member", "DELETE", `/api/tenants/members/${ids.admin}`), 403, needs("admin"));
+  assertError(await ask("admin", "DELETE", `/api/tenants/members/${ids.owner}`), 403, needs("owner"));
+  assertError(await ask("owner", "DELETE", `/api/tenants/members/${ids.owner}`), 409, {
+    error: "Conflict",
+    detail: "The last owner of a tenant cannot be removed",
+  });
+  for (const id of [ids.stranger!, "x"])
+    assertError(await ask("owner", "DELETE", `/api/tenants/members/${id}`), 404, {
+      error: "Member not found",
+      detail: `Member with ID ${id} not found`,
+    });
+  assert.equal((await ask("stranger", "GET", "/api/boards", undefined, "beta")).body.boards.length, 1);
+});
+
+test("of two owners who remove each other at once one stays", async () => {
+  const { sql } = world.database;
+  const duo = await seedTenant(sql, { slug: "duo" });
+  const [one, two] = [
+    await seedUser(sql, duo, { subject: "one", role: "owner" }),
+    await seedUser(sql, duo, { subject: "two", role: "owner" }),
+  ];
+  await Promise.all([
+    ask("one", "DELETE", `/api/tenants/members/${two}`, undefined, "duo"),
+    ask("two", "DELETE", `/api/tenants/members/${one}`, undefined, "duo"),
+  ]);
+  assert.equal((await sql`select from app.users where tenant_id = ${duo} and removed_at is null`).count, 1);
+});
+
+test("a member's fields follow the rules", async () => {
+  for (const [body, field] of [
+    [{}, "auth_subject"],
+    [{ auth_subject: "" }, "auth_subject"],
+    [{ auth_subject: "x".repeat(256) }, "auth_subject"],
+    [{ auth_subject: "x", role: "king" }, "role"],
+    [{ auth_subject: "x", email: "x" }, "email"],
+    [{ auth_subject: "x", extra: 1 }, "extra"],
+  ] as const) {
+    const answer = await ask("owner", "POST", "/api/tenants/members", body);
+    assert.deepEqual([answer.status, answer.body.errors?.[0].field], [422, field], JSON.stringify(body));
+  }
+});
+
+const query = (sub: string, document: string, variables?: object) =>
+  ask(sub, "POST", "/graphql", { query: document, variables });
+
+test("GraphQL answers the tenant, the membership and the boards of the tenant", async () => {
+  const { status, body } = await query(
+    "member",
+    "query Q($n: Int!) { tenant { slug status } membership { role user_id } boards(limit: $n) { title } all: boards { title } }",
+    { n: 1 },
+  );
+  assert.equal(status, 200);
+  assert.deepEqual(
+    [body.data.tenant, body.data.membership, body.data.boards.length, body.data.all.length],
+    [{ slug: "acme", status: "active" }, { role: "member", user_id: ids.member }, 1, 2],
+  );
+});
+
+test("a GraphQL request of somebody else is refused like any other, before its document is looked at", async () => {
+  assertError(await query("stranger", "{ tenant { slug } }"), 403, DENIED);
+  assertError(await query("stranger", "{ nonsense"), 403, DENIED);
+});
+
+test("a document with a fault is 400 with what is wrong, and one that is too large is not even parsed", async () => {
+  for (const document of [
+    "{",
+    "{ nope }",
+    "",
+    "{ tenant { tenant { slug } } }",
+    `{ ${"a: boards { title } ".repeat(200)} }`,
+    "{ a ".repeat(5000),
+    `{ boards(limit: ${"[".repeat(5000)}) { title } }`,
+  ]) {
+    const { status, body } = await query("member", document);
+    assert.equal(status, 400, document.slice(0, 40));
+    assert.ok(body.error || body.errors.length > 0);
+    assert.ok(!JSON.stringify(body).includes("call stack"));
+  }
+  for (const document of ["mutation { a }", "subscription { a }"]) {
+    const { body } = await query("member", document);
+    assert.equal(body.data, null);
+    assert.match(body.errors[0].message, /Schema is not configured/);
+  }
+  const introspection = await query("member", "{ __schema { types { name fields { name } } } }");
+  assert.equal(introspection.status, 200);
+});

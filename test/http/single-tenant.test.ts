@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createDatabase, createService, type Database, type Service, seedTenant } from "../harness.ts";
+import { assertError, DENIED, operator, person } from "./world.ts";
+
+const SINGLE = { SERVICE_MULTI_TENANT_MODE: "false" };
+
+async function inModes(
+  work: (database: Database, start: (env?: Record<string, string>) => Promise<Service>) => Promise<void>,
+) {
+  const database = await createDatabase();
+  let service: Service | undefined;
+  const start = async (env: Record<string, string> = {}) => {
+    await service?.close();
+    service = await createService(database, env);
+    return service;
+  };
+  try {
+    await work(database, start);
+  } finally {
+    await service?.close();
+    await database.drop();
+  }
+}
+
+test("every verified caller acts in the default tenant; X-Tenant and claims are ignored, malformed ones too", () =>
+  inModes(async (database, start) => {
+    const service = await start(SINGLE);
+    await seedTenant(database.sql, { slug: "acme" });
+    for (const [claims, tenant] of [
+      [{}, undefined],
+      [{ tenant: "acme" }, undefined],
+      [{ tenant: "NOT A SLUG" }, undefined],
+      [{ org: ["x"] }, "acme"],
+      [{}, "Not A Slug"],
+      [{}, ""],
+    ] as const) {
+      const { status, body } = await service.request({
+        url: "/api/tenants/current",
+        token: await person("ann", undefined, claims),
+        ...(tenant !== undefined && { tenant }),
+      });
+      assert.deepEqual(
+        [status, body.tenant.slug, body.tenant.name, body.membership.role],
+        [200, "default", "Default Tenant", "member"],
+      );
+    }
+    assert.equal((await database.sql`select from app.users`).count, 1);
+    assert.ok(service.logs.some(line => line.msg === "tenant resolved" && line.tenant_slug === "default"));
+  }));
+
+test("20 parallel first requests of a new user make one row and 20 answers", () =>
+  inModes(async (database, start) => {
+    const service = await start(SINGLE);
+    const tokens = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => person("new", undefined, { iat: i, email: "new@acme.com" })),
+    );
+    const answers = await Promise.all(
+      tokens.map(token => service.request({ url: "/api/tenants/current", token })),
+    );
+    assert.deepEqual(
+      answers.map(answer => answer.status),
+      Array.from({ length: 20 }, () => 200),
+    );
+    assert.equal(new Set(answers.map(answer => answer.body.membership.user_id)).size, 1);
+    assert.deepEqual(
+      [...(await database.sql`select auth_provider, auth_subject, email, role from app.users`)],
+      [{ auth_provider: "jwt", auth_subject: "new", email: "new@acme.com", role: "member" }],
+    );
+  }));
+
+test("a removed member of the default tenant does not come back by asking again", () =>
+  inModes(async (database, start) => {
+    const service = await start(SINGLE);
+    const ask = async () => service.request({ url: "/api/tenants/current", token: await person("ann") });
+    assert.equal((await ask()).status, 200);
+    await database.sql`update app.users set removed_at = now()`;
+    assertError(await ask(), 403, DENIED);
+  }));
+
+test("registration is off, the default tenant can be neither deleted nor suspended, others can", () =>
+  inModes(async (database, start) => {
+    const service = await start(SINGLE);
+    const send = async (method: "GET" | "POST" | "PUT" | "DELETE", url: string, body?: object) =>
+      service.request({ method, url, token: await operator(), body });
+    assertError(
+      await send("POST", "/api/tenants/register", { organization_name: "x", admin_email: "a@example.com" }),
+      403,
+      {
+        error: "Registration disabled",
+        detail: "Tenant registration is only available in multi-tenant mode",
+      },
+    );
+    const { body: status } = await send("GET", "/api/setup/status");
+    assert.deepEqual(
+      [status.setup_needed, status.has_default_tenant, status.multi_tenant_mode],
+      [false, true, false],
+    );
+    const url = `/api/setup/tenant/${status.default_tenant_id}`;
+    // Renaming it does not make it deletable.
+    assert.equal((await send("PUT", url, { slug: "renamed", name: "Renamed" })).status, 200);
+    assertError(await send("DELETE", url), 400, {
+      error: "Default tenant",
+      detail: "The default tenant cannot be deleted in single-tenant mode",
+    });
+    assertError(await send("POST", `${url}/suspend`), 409, {
+      error: "Conflict",
+      detail: "The default tenant cannot be suspended in single-tenant mode",
+    });
+    const other = await seedTenant(database.sql, { slug: "other" });
+    assert.equal((await send("POST", `/api/setup/tenant/${other}/suspend`)).status, 200);
+    assert.equal((await send("DELETE", `/api/setup/tenant/${other}`)).status, 200);
+  }));
+
+test("the default tenant is made once, with the configured name; another slug at a later start changes nothing", () =>
+  inModes(async (database, start) => {
+    await start({
+      ...SINGLE,
+      SERVICE_DEFAULT_TENANT_SLUG: "main",
+      SERVICE_DEFAULT_TENANT_NAME: "Main Tenant",
+    });
+    await start({ ...SINGLE, SERVICE_DEFAULT_TENANT_SLUG: "another" });
+    await start();
+    assert.deepEqual(
+      [...(await database.sql`select slug, name, is_default from app.tenants`)],
+      [{ slug: "main", name: "Main Tenant", is_default: true }],
+    );
+  }));
+
+test("a missing default tenant is setup needed, and creating the default slug mends it", () =>
+  inModes(async (_database, start) => {
+    let service = await start();
+    const send = async (method: "GET" | "POST" | "DELETE", url: string, body?: object) =>
+      service.request({ method, url, token: await operator(), body });
+    const { body } = await send("GET", "/api/setup/status");
+    await send("DELETE", `/api/setup/tenant/${body.default_tenant_id}`);
+    service = await start(SINGLE);
+    assertError(
+      await service.request({ url: "/api/tenants/current", token: await person("ann") }),
+      403,
+      DENIED,
+    );
+    const { body: missing } = await send("GET", "/api/setup/status");
+    assert.deepEqual(
+      [missing.setup_needed, missing.has_default_tenant, missing.default_tenant_id],
+      [true, false, null],
+    );
+    assert.match(missing.recommendations.join("\n"), /no default tenant/);
+    assert.equal((await send("POST", "/api/setup/tenant", { name: "Default", slug: "default" })).status, 201);
+    assert.equal((await send("GET", "/api/setup/status")).body.setup_needed, false);
+    assert.equal(
+      (await service.request({ url: "/api/tenants/current", token: await person("ann") })).status,
+      200,
+    );
+  }));
+
+test("switching multi-tenant mode on changes no row: the old data stays in the default tenant and visible to its users", () =>
+  inModes(async (database, start) => {
+    const { sql } = database;
+    let service = await start(SINGLE);
+    const ask = async (sub: string, tenant?: string) =>
+      service.request({
+        url: "/api/boards",
+        token: await person(sub),
+        ...(tenant !== undefined && { tenant }),
+      });
+    for (const sub of ["ann", "bob"]) assert.equal((await ask(sub)).status, 200);
+    await sql`insert into app.boards (tenant_id, owner_id, title) select tenant_id, id, auth_subject || '''s' from app.users`;
+    const titles = (answer: { body: { boards: { title: string }[] } }) =>
+      answer.body.boards.map(board => board.title).sort();
+    const rows = () =>
+      sql`select (select json_agg(t order by id) from app.tenants t) as t, (select json_agg(u order by id) from app.users u) as u, (select json_agg(b order by id) from app.boards b) as b`;
+    assert.deepEqual(titles(await ask("ann")), ["ann's", "bob's"]);
+    const before = await rows();
+
+    service = await start();
+    assert.deepEqual([...(await rows())], [...before]);
+    for (const sub of ["ann", "bob"]) assert.deepEqual(titles(await ask(sub, "default")), ["ann's", "bob's"]);
+    assert.equal((await ask("ann")).body.error, "Missing X-Tenant header");
+    // Who was no user of the default tenant does not become one by naming it.
+    assertError(await ask("carl", "default"), 403, DENIED);
+    await seedTenant(sql, { slug: "acme" });
+    assertError(await ask("ann", "acme"), 403, DENIED);
+    assert.equal((await sql`select from app.users`).count, 2);
+
+    service = await start(SINGLE);
+    assert.deepEqual(titles(await ask("ann")), ["ann's", "bob's"]);
+  }));
