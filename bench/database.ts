@@ -52,7 +52,7 @@ export async function startBenchServer(): Promise<BenchServer> {
         owner: at(embedded.urls.owner, name),
         service: at(embedded.urls.service, name),
       };
-      await migrate({ ownerUrl: urls.owner, serviceUrl: urls.service, rootUrl: embedded.urls.root, current: true });
+      await migrate({ ownerUrl: urls.owner, serviceUrl: urls.service, rootUrl: embedded.urls.root });
       const sql = postgres(urls.root, { max: 4, onnotice: () => {} });
       return {
         urls,

@@ -1,0 +1,129 @@
+import postgres from "postgres";
+import type { BenchServer } from "./database.ts";
+import { type Figure, median } from "./report.ts";
+
+const TENANT = "md5('t1')::uuid";
+
+/** Each runs in the backend, `n` times in a block, with the plan cached as a function's statements are. */
+const STATEMENTS: { name: string; sql: string; repeat: number; limit: number }[] = [
+  { name: "point read", sql: `perform title from app.boards where tenant_id = v_tenant and id = v_board`, repeat: 5_000, limit: 1.25 },
+  {
+    name: "list of 20",
+    sql: `perform id, title from app.boards where tenant_id = v_tenant order by created_at desc, id limit 20`,
+    repeat: 2_000,
+    limit: 1.05,
+  },
+  { name: "scan of 100,000 rows, filtered", sql: `perform count(*) from app.media where tenant_id = v_tenant and size_bytes % 7 = 3`, repeat: 3, limit: 1.05 },
+  { name: "aggregate of 100,000 rows", sql: `perform sum(size_bytes) from app.media where tenant_id = v_tenant`, repeat: 3, limit: 1.05 },
+  {
+    name: "insert",
+    sql: `insert into app.provider_configs (tenant_id, provider_name) values (v_tenant, 'bench-' || gen_random_uuid())`,
+    repeat: 1_000,
+    limit: 1.25,
+  },
+  { name: "update", sql: `update app.boards set title = 'Board' where tenant_id = v_tenant and id = v_board`, repeat: 1_000, limit: 1.25 },
+];
+
+/** The same statement with the same explicit predicate: as tms_app under the policies, and as a superuser past them. */
+export async function rlsBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
+  const database = await server.database("bench_rls");
+  const session = async (setup: string) => {
+    const sql = postgres(database.urls.root, { max: 1, onnotice: () => {} });
+    await sql.unsafe(setup);
+    return sql;
+  };
+  const sessions = {
+    "RLS, as tms_app": await session(`set role tms_app; set app.tenant_id = '00000000-0000-0000-0000-000000000000'`),
+    "no RLS": await session("select 1"),
+  };
+  try {
+    await database.sql.unsafe(`
+      insert into app.tenants (id, slug, name) select md5('t' || n)::uuid, 't-' || n, 'T' from generate_series(1, 100) n;
+      insert into app.users (tenant_id, id, auth_provider, auth_subject) select id, id, 'jwt', 'u' from app.tenants;
+      insert into app.boards (tenant_id, id, owner_id, title, created_at, updated_at)
+      select t.id, md5('b' || n)::uuid, t.id, 'Board ' || n, at, at
+      from app.tenants t, generate_series(1, 200) n, lateral (select now() - n * interval '1 minute' as at) as made;
+      insert into app.generations (tenant_id, id, board_id, user_id, artifact_type)
+      select id, id, md5('b1')::uuid, id, 'image' from app.tenants where slug in ('t-1', 't-2');
+      insert into app.media (tenant_id, generation_id, storage_url, size_bytes)
+      select id, id, 'bench://' || n, n from app.tenants, generate_series(1, 100000) n where slug in ('t-1', 't-2');`);
+    await database.sql.unsafe("vacuum analyze");
+    const [{ id }] = (await database.sql.unsafe(`select ${TENANT} as id`)) as unknown as [{ id: string }];
+    await sessions["RLS, as tms_app"].unsafe(`set app.tenant_id = '${id}'`);
+
+    const figures: Figure[] = [];
+    for (const statement of STATEMENTS) {
+      const times = { "RLS, as tms_app": [] as number[], "no RLS": [] as number[] };
+      for (let block = -2; block < (quick ? 5 : 21); block++) {
+        for (const variant of ["RLS, as tms_app", "no RLS"] as const) {
+          const micros = await runBlock(sessions[variant], statement);
+          if (block >= 0) times[variant].push(micros);
+        }
+      }
+      const plans = await Promise.all(Object.values(sessions).map(sql => planOf(sql, statement.sql)));
+      for (const variant of ["RLS, as tms_app", "no RLS"] as const) {
+        figures.push({
+          group: "rls",
+          case: statement.name,
+          variant,
+          microseconds: Number(median(times[variant]).toFixed(2)),
+          samePlan: plans[0] === plans[1] ? "yes" : "no",
+        });
+      }
+    }
+    return figures;
+  } finally {
+    await Promise.all(Object.values(sessions).map(sql => sql.end()));
+    await database.drop();
+  }
+}
+
+/** Microseconds a statement. What it writes is rolled back, so that no block finds a larger table than the first. */
+async function runBlock(sql: postgres.Sql, { sql: statement, repeat }: (typeof STATEMENTS)[number]): Promise<number> {
+  let micros = 0;
+  await sql
+    .begin(async transaction => {
+      await transaction.unsafe(`do $$
+        declare
+          v_tenant constant uuid := ${TENANT};
+          v_board constant uuid := md5('b7')::uuid;
+          v_start timestamptz;
+        begin
+          for i in 1 .. 20 loop ${repeat > 10 ? statement : "null"}; end loop;
+          v_start := clock_timestamp();
+          for i in 1 .. ${repeat} loop ${statement}; end loop;
+          perform set_config('bench.micros', (extract(epoch from clock_timestamp() - v_start) * 1e6 / ${repeat})::text, true);
+        end $$`);
+      const [row] = await transaction<{ micros: string }[]>`select current_setting('bench.micros') as micros`;
+      micros = Number(row!.micros);
+      throw new RolledBack();
+    })
+    .catch(error => {
+      if (!(error instanceof RolledBack)) throw error;
+    });
+  return micros;
+}
+class RolledBack extends Error {}
+
+/** The plan without what reads the setting once: the InitPlan and the One-Time Filter that compares it. */
+async function planOf(sql: postgres.Sql, statement: string): Promise<string> {
+  const text = statement
+    .replace(/^perform/, "select")
+    .replaceAll("v_tenant", TENANT)
+    .replaceAll("v_board", "md5('b7')::uuid");
+  const rows = await sql.unsafe(`explain (costs off) ${text}`);
+  const lines = rows.map(row => String(row["QUERY PLAN"]));
+  const kept: string[] = [];
+  for (let i = 0; i < lines.length; i++) {
+    const line = lines[i]!.replace(/^\s*(->)?\s*/, "");
+    if (/^(InitPlan|One-Time Filter|Result$)/.test(line)) {
+      if (line.startsWith("InitPlan")) i++; // and the Result node below it
+      continue;
+    }
+    kept.push(line);
+  }
+  return kept.join("\n");
+}
+
+/** What the issue asks for, by case: the ratio of RLS to none that it may have at most. */
+export const RLS_LIMITS = Object.fromEntries(STATEMENTS.map(({ name, limit }) => [name, limit]));
