@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import yargs from "yargs";
 import { hideBin } from "yargs/helpers";
+import { audit } from "./cli/audit.ts";
 import { demo } from "./cli/demo.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
@@ -27,6 +28,7 @@ await yargs(hideBin(process.argv))
   .command(start)
   .command(demo)
   .command(migrate)
+  .command(audit)
   .command(token)
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()

@@ -1,0 +1,247 @@
+/** The report as one page that can be mailed: no script, no request, light and dark. */
+import type { Audit, Finding, Result } from "./run.ts";
+import { groupFindings, placeOf, plural, scopeOf, verdict } from "./text.ts";
+
+const ESCAPES: Record<string, string> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+const escapeHtml = (text: string) => text.replace(/[&<>"']/g, found => ESCAPES[found]!);
+const number = (value: number) => value.toLocaleString("en-US");
+const when = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+
+export function toHtml(audit: Audit): string {
+  const { report, server } = audit;
+  const seconds = (Date.parse(report.finished_at) - Date.parse(report.started_at)) / 1000;
+  const state =
+    audit.notRun.length > 0
+      ? "error"
+      : report.summary.errors > 0
+        ? "error"
+        : report.summary.warnings > 0
+          ? "warning"
+          : "fine";
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>Tenant isolation: ${escapeHtml(server.database)}, ${when(report.started_at)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<header>
+  <p class="kind">Tenant isolation audit</p>
+  <h1><span class="mark ${state}" aria-hidden="true"></span>${escapeHtml(verdict(audit))}</h1>
+  <p class="about">${escapeHtml(server.database)} · ${escapeHtml(scopeOf(audit))} · ${when(report.started_at)} · ${seconds.toFixed(1)} s ·
+  Postgres ${escapeHtml(server.version)} · schema ${escapeHtml(server.schema ?? "uncommitted")} · run ${audit.runId}</p>
+</header>
+${cards(audit)}
+${findings(audit)}
+${matrix(audit)}
+${trend(audit)}
+${everyCheck(audit)}
+</main>
+</body>
+</html>`;
+}
+
+function cards({ report, results, notRun }: Audit): string {
+  const { checks, errors, warnings } = report.summary;
+  const infos = results.reduce((sum, result) => sum + result.info, 0);
+  const rows = new Map<string, number>();
+  for (const { check, relation, checked } of results) {
+    if (check === "tenant_missing" || relation === "app.tenants")
+      rows.set(relation, Math.max(rows.get(relation) ?? 0, checked));
+  }
+  const examined = [...rows.values()].reduce((sum, count) => sum + count, 0);
+  const card = (value: number, name: string, kind: string) =>
+    `<div class="card ${value > 0 ? kind : ""}"><b>${number(value)}</b><span>${name}</span></div>`;
+  return `<section class="cards" aria-label="Summary">
+${card(errors, errors === 1 ? "error" : "errors", "error")}
+${card(warnings, warnings === 1 ? "warning" : "warnings", "warning")}
+${card(infos, "notes", "info")}
+${card(notRun.length, "checks not run", "error")}
+${card(checks, "checks", "")}
+${report.checks.some(check => check.category !== "isolation_config") ? card(examined, "rows examined", "") : ""}
+</section>`;
+}
+
+function findings(audit: Audit): string {
+  const groups = groupFindings(audit);
+  if (groups.length === 0) {
+    return `<section><h2>Findings</h2><p class="none">No check found anything.</p></section>`;
+  }
+  return `<section><h2>Findings</h2>
+${groups.map((group, i) => groupOf(audit, group, i < 3)).join("\n")}
+</section>`;
+}
+
+function groupOf(
+  { about }: Audit,
+  { findings, total }: { findings: Finding[]; total: number },
+  open: boolean,
+): string {
+  const { severity, check, category } = findings[0]!;
+  const words = about.get(check);
+  return `<details class="group"${open ? " open" : ""}>
+<summary><span class="badge ${severity}">${severity}</span> <b>${escapeHtml(check)}</b> <span class="dim">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
+${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p><p><b>To mend:</b> ${escapeHtml(words.mend)}</p>` : ""}
+<ul>
+${findings.map(oneFinding).join("\n")}
+</ul>
+${total > findings.length ? `<p class="dim">The first ${number(findings.length)} of ${number(total)}.</p>` : ""}
+</details>`;
+}
+
+const oneFinding = (finding: Finding) =>
+  `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p>${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
+
+/** Checks down, tables across: what was asked of which table, and what came of it. */
+function matrix({ report, results }: Audit): string {
+  const tables = [...new Set(results.map(result => result.relation))].filter(name => name !== "").sort();
+  const cells = new Map(results.map(result => [`${result.check} ${result.relation}`, result]));
+  const checks = report.checks.filter(({ check }) => tables.some(table => cells.has(`${check} ${table}`)));
+  if (checks.length === 0) return "";
+  const short = (table: string) => table.replace(/^app\./, "");
+  return `<section><h2>Tables by checks</h2>
+<div class="scroll"><table class="matrix">
+<thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${escapeHtml(table)}"><span>${escapeHtml(short(table))}</span></th>`).join("")}</tr></thead>
+<tbody>
+${checks.map(({ check }) => `<tr><th scope="row">${escapeHtml(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
+</tbody>
+</table></div>
+<p class="dim legend"><span class="cell fine">·</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell error">!</span> could not run. Blank: not a question for that table.</p>
+</section>`;
+}
+
+function cell(check: string, table: string, result: Result | undefined): string {
+  if (!result) return "<td></td>";
+  const total = result.error + result.warning + result.info;
+  const kind =
+    result.error > 0 ? "error" : result.warning > 0 ? "warning" : result.info > 0 ? "info" : "fine";
+  const title = `${check} on ${table}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
+  const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
+  return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "·" : compact}</td>`;
+}
+
+/** Earlier runs of the same scope as stacked bars. The scale is a root, so that one error stays visible beside a thousand. */
+function trend({ trend: runs }: Audit): string {
+  const width = 900;
+  const height = 160;
+  const floor = height - 22;
+  const step = width / Math.max(runs.length, 12);
+  const root = (count: number) => Math.sqrt(count);
+  const highest = Math.max(1, ...runs.map(run => root(run.errors + run.warnings + run.infos)));
+  const bars = runs.map((run, i) => {
+    const total = run.errors + run.warnings + run.infos;
+    const whole = total === 0 ? 0 : Math.max((root(total) / highest) * (floor - 16), 6);
+    const x = (i * step + step * 0.15).toFixed(1);
+    const w = (step * 0.7).toFixed(1);
+    let y = floor;
+    const part = (count: number, kind: string) => {
+      const h = total === 0 ? 0 : (count / total) * whole;
+      y -= h;
+      return h === 0
+        ? ""
+        : `<rect class="${kind}" x="${x}" y="${y.toFixed(1)}" width="${w}" height="${h.toFixed(1)}"/>`;
+    };
+    const drawn = part(run.errors, "error") + part(run.warnings, "warning") + part(run.infos, "info");
+    const none = total === 0 ? `<rect class="fine" x="${x}" y="${floor - 3}" width="${w}" height="3"/>` : "";
+    const broken =
+      run.notRun > 0
+        ? `<text class="label" x="${(i * step + step / 2).toFixed(1)}" y="${(y - 4).toFixed(1)}">!</text>`
+        : "";
+    const title = `Run ${run.runId}, ${when(run.startedAt)}: ${plural(run.errors, "error")}, ${plural(run.warnings, "warning")}, ${plural(run.infos, "note")}${run.notRun > 0 ? `, ${run.notRun} not run` : ""}`;
+    return `<g><title>${escapeHtml(title)}</title>${drawn}${none}${broken}<rect class="hit" x="${(i * step).toFixed(1)}" y="0" width="${step.toFixed(1)}" height="${floor}"/></g>`;
+  });
+  const first = runs[0]!;
+  const last = runs.at(-1)!;
+  const summary = `${plural(runs.length, "run")}; the last with ${plural(last.errors, "error")} and ${plural(last.warnings, "warning")}`;
+  const end = Math.max(runs.length * step, 200);
+  return `<section><h2>Trend</h2>
+<svg class="trend" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(summary)}">
+<line x1="0" y1="${floor}" x2="${width}" y2="${floor}"/>
+${bars.join("\n")}
+<text x="0" y="${height - 4}">${first.startedAt.slice(0, 16).replace("T", " ")}</text>
+${runs.length > 1 ? `<text x="${end.toFixed(0)}" y="${height - 4}" text-anchor="end">${last.startedAt.slice(0, 16).replace("T", " ")}</text>` : ""}
+</svg>
+<p class="dim">Findings of the last ${plural(runs.length, "run")} of this scope, on a square-root scale; a thin line is a run without any.</p>
+</section>`;
+}
+
+function everyCheck({ report, about, notRun }: Audit): string {
+  const row = ({ check, category, severity, checked, findings }: Audit["report"]["checks"][number]) => {
+    const kind = notRun.includes(check) ? "error" : findings > 0 ? severity : "fine";
+    const count = notRun.includes(check) ? "not run" : findings === 0 ? "·" : number(findings);
+    return `<tr><th scope="row">${escapeHtml(check)}<span class="dim">${escapeHtml(about.get(check)?.finds ?? "")}</span></th><td class="dim wide">${escapeHtml(category)}</td><td class="num">${number(checked)}</td><td class="num cell ${kind}">${count}</td></tr>`;
+  };
+  return `<section><h2>Every check</h2>
+<table class="checks">
+<thead><tr><th scope="col">check</th><th scope="col" class="wide">category</th><th scope="col" class="num">examined</th><th scope="col" class="num">findings</th></tr></thead>
+<tbody>
+${report.checks.map(row).join("\n")}
+</tbody>
+</table></section>`;
+}
+
+const STYLE = `
+:root { --paper: #fbfaf8; --panel: #fff; --ink: #1d2327; --dim: #5e6970; --line: #dfe2e0;
+  --error: #b3261e; --error-soft: #fbe4e1; --warning: #8a5a00; --warning-soft: #fdf0cf; --info: #1f5f99; --info-soft: #e0eefa; --fine: #1c7447; --fine-soft: #e2f3e9; }
+@media (prefers-color-scheme: dark) { :root { --paper: #14181b; --panel: #1c2226; --ink: #e4e8ea; --dim: #98a4ab; --line: #323a40;
+  --error: #ff9c92; --error-soft: #4a211d; --warning: #f0c15c; --warning-soft: #43341a; --info: #8cc3f5; --info-soft: #1c354c; --fine: #7fd3a5; --fine-soft: #1a3a2a; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+main { max-width: 66rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
+h1 { margin: 0; font-size: 1.9rem; line-height: 1.2; letter-spacing: -.01em; }
+h2 { margin: 2.5rem 0 .75rem; font-size: 1.15rem; }
+p { margin: .25rem 0; }
+.kind, .about, .dim { color: var(--dim); }
+.kind { font-size: .85rem; text-transform: uppercase; letter-spacing: .08em; }
+.mark { display: inline-block; width: .62em; height: .62em; border-radius: 50%; margin-right: .4em; background: currentColor; }
+.mark.error, .place { color: var(--error); } .mark.warning { color: var(--warning); } .mark.fine { color: var(--fine); }
+.place { color: inherit; font-weight: 600; overflow-wrap: anywhere; }
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem; margin-top: 1.5rem; }
+.card { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem; }
+.card b { display: block; font-size: 1.5rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
+.card span { color: var(--dim); }
+.card.error { background: var(--error-soft); border-color: var(--error); } .card.error b { color: var(--error); }
+.card.warning { background: var(--warning-soft); border-color: var(--warning); } .card.warning b { color: var(--warning); }
+.card.info b { color: var(--info); }
+.none { color: var(--fine); }
+.group { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; padding: .5rem .9rem; }
+.group summary { cursor: pointer; overflow-wrap: anywhere; }
+.group ul { list-style: none; margin: .6rem 0 .3rem; padding: 0; }
+.group li { border-top: 1px solid var(--line); padding: .55rem 0; }
+.count { float: right; font-variant-numeric: tabular-nums; font-weight: 600; }
+.badge { display: inline-block; border-radius: 1rem; padding: 0 .6rem; font-size: .82rem; }
+.badge.error { background: var(--error-soft); color: var(--error); } .badge.warning { background: var(--warning-soft); color: var(--warning); } .badge.info { background: var(--info-soft); color: var(--info); }
+pre { margin: .35rem 0 0; padding: .5rem .7rem; background: var(--paper); border: 1px solid var(--line); border-radius: .35rem; font: 12.5px/1.45 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .5rem; background: var(--panel); }
+table { border-collapse: collapse; width: 100%; }
+th { text-align: left; font-weight: 500; }
+thead th { color: var(--dim); font-size: .85rem; border-bottom: 1px solid var(--line); vertical-align: bottom; }
+.matrix th, .matrix td { padding: .18rem .55rem; }
+.matrix thead th { padding: .5rem .55rem; text-align: center; }
+.matrix th:first-child { position: sticky; left: 0; background: var(--panel); text-align: left; white-space: nowrap; }
+.matrix tbody tr + tr > * { border-top: 1px solid var(--line); }
+.cell { text-align: center; font-variant-numeric: tabular-nums; }
+.cell.fine { color: var(--fine); } .cell.error { background: var(--error-soft); color: var(--error); font-weight: 600; }
+.cell.warning { background: var(--warning-soft); color: var(--warning); font-weight: 600; } .cell.info { background: var(--info-soft); color: var(--info); font-weight: 600; }
+.legend .cell { display: inline-block; min-width: 1.6em; margin-left: .6em; border-radius: .2rem; }
+.trend { display: block; width: 100%; height: auto; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; }
+.trend line { stroke: var(--line); } .trend text { fill: var(--dim); font-size: 12px; } .trend .label { fill: var(--error); font-weight: 700; text-anchor: middle; }
+.trend .error { fill: var(--error); } .trend .warning { fill: var(--warning); } .trend .info { fill: var(--info); } .trend .fine { fill: var(--fine); } .trend .hit { fill: transparent; }
+.checks { background: var(--panel); border: 1px solid var(--line); }
+.checks th, .checks td { padding: .4rem .7rem; border-top: 1px solid var(--line); vertical-align: top; }
+.checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
+.num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend text { font-size: 26px; } }
+@media print { .scroll { overflow: visible; } .group { break-inside: avoid; } body { background: none; } }
+`;

@@ -1,0 +1,200 @@
+/** Runs the audit in the database and reads what it stored: nothing is judged here. */
+import postgres from "postgres";
+import { StartupError } from "../embedded.ts";
+import { explainDatabase } from "../migrate.ts";
+
+export type Severity = "error" | "warning" | "info";
+
+export interface Finding {
+  check: string;
+  category: string;
+  severity: Severity;
+  tenant_id: string | null;
+  relation: string | null;
+  /** Key columns. */
+  row: Record<string, unknown>;
+  detail: string;
+  remedy: string;
+}
+
+/** What `--format json` prints, key for key. */
+export interface Report {
+  started_at: string;
+  finished_at: string;
+  tenant: string | null;
+  /** `checked` counts rows, or objects of the catalog; `findings` counts all, also those that are not kept. */
+  checks: { check: string; category: string; severity: Severity; checked: number; findings: number }[];
+  /** Worst first; at most a thousand of each check. */
+  findings: Finding[];
+  summary: { checks: number; errors: number; warnings: number };
+}
+
+/** Findings of one check on one relation, by severity. */
+export interface Result extends Record<Severity, number> {
+  check: string;
+  relation: string;
+  checked: number;
+  failed: boolean;
+}
+
+export interface Audit {
+  report: Report;
+  runId: number;
+  /** Checks that could not run. */
+  notRun: string[];
+  /** What the checks say of themselves, by name. */
+  about: Map<string, { finds: string; why: string; mend: string }>;
+  /** By check and relation; relation is "" where the check is about something else than a table. */
+  results: Result[];
+  /** Finished runs of the same scope, oldest first, this one last. */
+  trend: {
+    runId: number;
+    startedAt: string;
+    errors: number;
+    warnings: number;
+    infos: number;
+    notRun: number;
+  }[];
+  server: { database: string; version: string; schema: string | null };
+}
+
+export interface Scope {
+  tenant?: string | undefined;
+  only?: "data" | "schema" | undefined;
+  /** In how many tenants the proof acts; null: in all. */
+  sample: number | null;
+}
+
+export interface Progress {
+  done: number;
+  of: number;
+  /** The pass that has just ended, such as `rls_disabled` or `scan app.boards`. */
+  pass: string;
+  rows: number;
+  findings: number;
+  /** Of the work, by the tables' estimated sizes; 0 to 1. */
+  share: number;
+}
+
+/** `url`: a superuser's, tms_owner's, or that of any member of tms_auditor. Throws StartupError. */
+export async function runAudit(
+  url: string,
+  scope: Scope,
+  onProgress?: (progress: Progress) => void,
+): Promise<Audit> {
+  let onLine = (_line: string) => {};
+  const sql = postgres(url, {
+    max: 1,
+    fetch_types: false,
+    connect_timeout: 10,
+    onnotice: notice => onLine(notice.message ?? ""),
+    // A login's usual limits are for requests. A lock that somebody never gives back must not stop the audit, and an
+    // audit whose reader is gone must not go on.
+    connection: {
+      application_name: "tms audit",
+      statement_timeout: 0,
+      lock_timeout: "30s" as unknown as number,
+      client_connection_check_interval: "5s",
+    },
+  });
+  try {
+    await requireAudit(sql);
+    if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
+    const [run] = await sql<{ p_run: string }[]>`
+      call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;
+    return await readAudit(sql, Number(run!.p_run));
+  } catch (error) {
+    throw explainAudit(error, url);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
+async function requireAudit(sql: postgres.Sql) {
+  const [found] = await sql<{ audit: boolean; allowed: boolean }[]>`
+    select p.oid is not null as audit,
+           coalesce(has_schema_privilege(p.pronamespace, 'usage') and has_function_privilege(p.oid, 'execute'), false) as allowed
+    from (select) as one
+    left join pg_catalog.pg_proc p on p.proname = 'run' and p.pronamespace = to_regnamespace('audit')`;
+  if (!found!.audit) throw new StartupError("The database has no audit yet: run npm run migrate");
+  if (!found!.allowed)
+    throw new StartupError("This login may not run the audit: grant tms_auditor to it, as an administrator");
+}
+
+async function passSizes(sql: postgres.Sql, scope: Scope): Promise<Map<string, number>> {
+  const rows = await sql<{ pass: string; rows: number }[]>`
+    select p as pass, greatest(coalesce(sum(c.reltuples), 0), 0)::float8 as rows
+    from audit.passes(${scope.only ?? null}) p
+    left join audit.data_checks() d on d.check_name = p
+    left join pg_catalog.pg_class c
+      on c.oid = case when p like 'scan %' then to_regclass(substr(p, 6)) else null end
+      or c.oid = any (select to_regclass(t) from unnest(d.tables) t)
+    group by p`;
+  // A check of the catalog takes about as long as a thousand rows.
+  return new Map(rows.map(({ pass, rows }) => [pass, 1000 + (scope.tenant === undefined ? rows : 0)]));
+}
+
+const PASS = /^audit (\d+)\/(\d+) (.+?): (\d+) rows, (?:(\d+) findings?|could not run)/;
+
+function progressReader(sizes: Map<string, number>, onProgress: (progress: Progress) => void) {
+  const total = [...sizes.values()].reduce((sum, size) => sum + size, 0);
+  let passed = 0;
+  return (line: string) => {
+    const [, done, of, pass, rows, findings = "1"] = PASS.exec(line) ?? [];
+    if (pass === undefined) return;
+    passed += sizes.get(pass) ?? 0;
+    onProgress({
+      done: Number(done),
+      of: Number(of),
+      pass,
+      rows: Number(rows),
+      findings: Number(findings),
+      share: passed / total,
+    });
+  };
+}
+
+async function readAudit(sql: postgres.Sql, runId: number): Promise<Audit> {
+  const [row] = await sql<{ report: string; database: string; version: string; schema: string | null }[]>`
+    select audit.report(${runId})::text as report, current_database() as database, server_version as version,
+           schema_version as schema
+    from audit.runs where id = ${runId}`;
+  const about = await sql<{ check: string; finds: string; why: string; mend: string }[]>`
+    select "check", finds, why, mend from audit.checks()`;
+  const results = await sql<Result[]>`
+    select check_name as "check", relation, checked::float8 as checked, failed,
+           errors::float8 as error, warnings::float8 as warning, infos::float8 as info
+    from audit.results where run_id = ${runId} order by check_name, relation`;
+  const trend = await sql<
+    { runId: number; startedAt: string; errors: number; warnings: number; infos: number; notRun: number }[]
+  >`
+    select * from (
+      select r.id::int as "runId", app.iso_time(r.started_at) as "startedAt", r.errors::float8 as errors,
+             r.warnings::float8 as warnings, r.infos::float8 as infos, r.not_run as "notRun"
+      from audit.runs r
+      join audit.runs this on this.id = ${runId}
+        and r.tenant_id is not distinct from this.tenant_id and r.family is not distinct from this.family
+      where r.finished_at is not null and r.id <= this.id
+      order by r.id desc limit 40) last
+    order by "runId"`;
+  const { report, ...server } = row!;
+  return {
+    report: JSON.parse(report) as Report,
+    runId,
+    notRun: [...new Set(results.filter(result => result.failed).map(result => result.check))],
+    about: new Map(about.map(({ check, ...words }) => [check, words])),
+    results: [...results],
+    trend: [...trend],
+    server,
+  };
+}
+
+function explainAudit(error: unknown, url: string): unknown {
+  const { code = "", message } = error as { code?: string; message: string };
+  if (code === "P0002") return new StartupError(`The audit did not start: ${message}`);
+  if (code === "57014") return new StartupError("The audit was cancelled before its end");
+  const explained = explainDatabase(error, url, "DATABASE_URL");
+  return /^(08|57P|XX)/.test(code) && !(explained instanceof StartupError)
+    ? new StartupError(`The audit did not reach its end: ${message}`)
+    : explained;
+}

@@ -1,0 +1,89 @@
+/** The report for people at a terminal: worst first, each with its remedy. */
+import type { Audit, Finding } from "./run.ts";
+
+const SHOWN = 20;
+const number = (value: number) => value.toLocaleString("en-US");
+export const plural = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+
+export function verdict({ report, notRun }: Audit): string {
+  const { errors, warnings } = report.summary;
+  if (notRun.length > 0) return `INCOMPLETE: ${plural(notRun.length, "check")} could not run`;
+  return errors > 0
+    ? `FAILED: ${plural(errors, "error")}`
+    : warnings > 0
+      ? "PASSED, with warnings"
+      : "PASSED";
+}
+
+/** `acme` or `all tenants`, and which family. */
+export function scopeOf({ report }: Audit): string {
+  const families = new Set(report.checks.map(check => check.category === "isolation_config"));
+  const only = families.size === 2 ? "" : families.has(true) ? ", schema checks only" : ", data checks only";
+  return `${report.tenant === null ? "all tenants" : `tenant ${report.tenant}`}${only}`;
+}
+
+/** Findings by severity and check, in the report's own order, worst first. `total` counts those that were not kept too. */
+export function groupFindings({ report, results }: Audit): { findings: Finding[]; total: number }[] {
+  const groups = new Map<string, Finding[]>();
+  for (const finding of report.findings) {
+    const key = `${finding.severity} ${finding.check}`;
+    const group = groups.get(key);
+    if (group) group.push(finding);
+    else groups.set(key, [finding]);
+  }
+  return [...groups.values()].map(findings => {
+    const { check, severity } = findings[0]!;
+    const total = results.reduce((sum, result) => sum + (result.check === check ? result[severity] : 0), 0);
+    return { findings, total };
+  });
+}
+
+/** Where a finding is: relation, key columns, tenant. */
+export function placeOf({ relation, row, tenant_id }: Finding): string {
+  const keys = Object.entries(row)
+    .filter(([name, value]) => !(name === "tenant_id" && value === tenant_id))
+    .map(([name, value]) => `${name} ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return [relation, ...keys, tenant_id && `tenant ${tenant_id}`].filter(Boolean).join(", ") || "the database";
+}
+
+const indent = (text: string, by: string) => text.replaceAll("\n", `\n${by}`);
+
+export function toText(audit: Audit): string {
+  const { report, server, about } = audit;
+  const seconds = (Date.parse(report.finished_at) - Date.parse(report.started_at)) / 1000;
+  const lines = [
+    `Tenant isolation audit of ${server.database}: ${scopeOf(audit)}`,
+    `${report.started_at}, ${seconds.toFixed(1)} s, Postgres ${server.version}, schema ${server.schema ?? "uncommitted"}, run ${audit.runId}`,
+    "",
+  ];
+  for (const { findings, total } of groupFindings(audit)) {
+    const { severity, check, category } = findings[0]!;
+    const words = about.get(check);
+    lines.push(`${severity.toUpperCase()}  ${check} (${category}): ${plural(total, "finding")}`);
+    if (words) lines.push(`  ${words.finds}`, `  ${words.why}`);
+    for (const finding of findings.slice(0, SHOWN)) {
+      lines.push(`  - ${placeOf(finding)}`, `      ${indent(finding.detail, "      ")}`);
+      lines.push(`      ${indent(finding.remedy, "      ")}`);
+    }
+    if (total > SHOWN)
+      lines.push(
+        `  … and ${number(total - SHOWN)} more: select * from audit.findings where "check" = '${check}';`,
+      );
+    lines.push("");
+  }
+  const width = Math.max(...report.checks.map(({ check }) => check.length), 5);
+  for (const category of new Set(report.checks.map(check => check.category))) {
+    lines.push(`${category.padEnd(width + 2)}${"checked".padStart(14)}${"findings".padStart(10)}`);
+    for (const { check, category: of, checked, findings } of report.checks) {
+      if (of !== category) continue;
+      const count = audit.notRun.includes(check) ? "not run" : findings === 0 ? "·" : number(findings);
+      lines.push(`  ${check.padEnd(width)}${number(checked).padStart(14)}${count.padStart(10)}`);
+    }
+    lines.push("");
+  }
+  const { checks, errors, warnings } = report.summary;
+  lines.push(
+    `${verdict(audit)}. ${plural(checks, "check")}, ${plural(errors, "error")}, ${plural(warnings, "warning")}.`,
+  );
+  return lines.join("\n");
+}

@@ -1,0 +1,118 @@
+import type { CommandModule } from "yargs";
+import { toHtml } from "../audit/html.ts";
+import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
+import { toText } from "../audit/text.ts";
+import { loadConfig } from "../config.ts";
+import { openEmbedded, StartupError } from "../embedded.ts";
+
+const FORMATS = {
+  text: toText,
+  json: ({ report }: Audit) => JSON.stringify(report, null, 2),
+  html: toHtml,
+};
+
+interface Arguments {
+  tenant: string | undefined;
+  format: keyof typeof FORMATS;
+  only: "data" | "schema" | undefined;
+  sample: string;
+}
+
+/** Clean and complete 0, errors 1; whatever kept the audit from its end is 2, so that it is never taken for either. */
+function exitStatus({ report, notRun }: Audit): number {
+  return notRun.length > 0 ? 2 : report.summary.errors > 0 ? 1 : 0;
+}
+
+/** The database that the environment names, else the embedded one. */
+async function target(): Promise<{ url: string; stop(): Promise<void> }> {
+  const { DATABASE_URL, SERVICE_DATABASE_URL } = process.env;
+  if (DATABASE_URL) return { url: DATABASE_URL, stop: async () => {} };
+  if (SERVICE_DATABASE_URL) {
+    throw new StartupError(
+      "DATABASE_URL is missing: a login that may run the audit, tms_owner's or that of a member of tms_auditor",
+    );
+  }
+  const { config } = loadConfig(process.env);
+  const { urls, stop } = await openEmbedded({ dataDir: config.dataDir, log: line => say(`${line}\n`) });
+  return { url: urls.owner, stop };
+}
+
+/** Nothing but the report goes to stdout; what is said beside it is for a person, and quiet where there is none. */
+function say(text: string) {
+  if (process.stderr.isTTY) process.stderr.write(text);
+}
+
+function progressBar(): (progress: Progress) => void {
+  const started = Date.now();
+  let rows = 0;
+  let findings = 0;
+  return progress => {
+    rows += progress.rows;
+    findings += progress.findings;
+    const seconds = (Date.now() - started) / 1000;
+    const left = progress.share > 0 ? (seconds / progress.share) * (1 - progress.share) : 0;
+    const filled = Math.round(progress.share * 24);
+    const bar = `${"█".repeat(filled)}${"░".repeat(24 - filled)}`;
+    const counts = `${progress.done}/${progress.of}  ${rows.toLocaleString("en-US")} rows  ${findings} found`;
+    const time =
+      progress.done < progress.of ? `  about ${Math.ceil(left)} s left` : `  ${seconds.toFixed(1)} s`;
+    const line = `${bar} ${counts}${time}  ${progress.pass}`.slice(0, (process.stderr.columns || 80) - 1);
+    say(`\r\x1b[K${line}${progress.done === progress.of ? "\n" : ""}`);
+  };
+}
+
+function scopeFrom({ tenant, only, sample }: Arguments): Scope {
+  if (sample !== "all" && !/^[1-9]\d{0,8}$/.test(sample))
+    throw new StartupError(`--sample takes a number of tenants, or all, and not ${JSON.stringify(sample)}`);
+  return { tenant, only, sample: sample === "all" ? null : Number(sample) };
+}
+
+function cannot(error: unknown) {
+  const told = error instanceof Error ? error : new Error(String(error));
+  console.error(process.env.SERVICE_DEBUG ? told.stack : told.message);
+  process.exitCode = 2;
+}
+
+export const audit: CommandModule<object, Arguments> = {
+  command: "audit",
+  describe: "Prove that tenants are isolated, or show where they are not",
+  builder: yargs =>
+    yargs
+      .option("tenant", {
+        type: "string",
+        requiresArg: true,
+        describe: "Only this tenant's rows, by its slug",
+      })
+      .option("format", { choices: ["text", "json", "html"] as const, default: "text" as const })
+      .option("only", { choices: ["data", "schema"] as const, describe: "One family of checks" })
+      .option("sample", {
+        type: "string",
+        requiresArg: true,
+        default: "20",
+        describe: "In how many tenants the proof acts; all: in every one",
+      })
+      .epilogue(
+        "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the\n" +
+          "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found,\n" +
+          "1 errors found, 2 the audit could not run to its end.",
+      )
+      .fail((message, error) => {
+        cannot(error ?? new Error(message));
+        process.exit();
+      }),
+  handler: async args => {
+    try {
+      const scope = scopeFrom(args);
+      const { url, stop } = await target();
+      try {
+        const result = await runAudit(url, scope, process.stderr.isTTY ? progressBar() : undefined);
+        process.stdout.write(`${FORMATS[args.format](result)}\n`);
+        process.exitCode = exitStatus(result);
+      } finally {
+        await stop();
+      }
+    } catch (error) {
+      cannot(error);
+    }
+  },
+};
