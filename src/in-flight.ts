@@ -1,4 +1,5 @@
 import type { ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
@@ -23,6 +24,11 @@ export default fp(
     function closed(this: ServerResponse): void {
       open.delete(this);
     }
+    const sockets = new Set<Socket>();
+    app.server.on("connection", socket => {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+    });
     let stopping = false;
     app.decorate("inFlight", open);
 
@@ -39,17 +45,17 @@ export default fp(
       stopping = true;
       for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
       const until = Date.now() + NOTICE_MS;
-      while (Date.now() < until && (await connections(app)) > 0) await sleep(20);
-      // Node closes idle connections once, when it stops to listen; those of the last answers become idle after that.
-      const reaper = setInterval(() => app.server.closeIdleConnections(), 50);
+      while (Date.now() < until && sockets.size > 0) await sleep(20);
+      // Node's own closeIdleConnections() leaves those alone that never sent a whole request.
+      const reaper = setInterval(() => {
+        const busy = new Set([...open].map(response => response.req.socket));
+        for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
+      }, 20);
       app.server.once("close", () => clearInterval(reaper));
     });
   },
   { name: "in-flight" },
 );
-
-const connections = ({ server }: FastifyInstance) =>
-  new Promise<number>(resolve => server.getConnections((_error, count) => resolve(count ?? 0)));
 
 declare module "fastify" {
   interface FastifyInstance {

@@ -4,11 +4,10 @@ import fp from "fastify-plugin";
 import { callFunction } from "./database.ts";
 import { SCHEMA_VERSION } from "./startup.ts";
 
-/** What the database says of itself, by what was asked: sentences, one a fault. Without secrets: anybody may read them. */
+/** What the database says of itself. */
 export interface Readiness {
-  database: string[];
-  migrations: string[];
-  isolation: string[];
+  /** Sentences, one a fault. Without secrets: anybody may read them. */
+  checks: Record<"database" | "migrations" | "isolation", string[]>;
   /** Unknown while the database cannot be asked. */
   known: Known | null;
 }
@@ -44,24 +43,22 @@ async function ask(app: FastifyInstance): Promise<Readiness> {
   const late = sleep(PATIENCE_MS, null, { signal: done.signal }).catch(() => null);
   try {
     const row = await Promise.race([callFunction(app, "get_readiness", SCHEMA_VERSION), late]);
-    if (!row) return unreachable(`no answer within ${PATIENCE_MS / 1000} s`);
-    const { migrations, isolation, ...known } = JSON.parse(row.body) as Omit<Readiness, "known"> & Known;
-    return { database: [], migrations, isolation, known };
+    if (!row) return faulty({ database: [`no answer within ${PATIENCE_MS / 1000} s`] });
+    const { migrations, isolation, ...known } = JSON.parse(row.body) as Readiness["checks"] & Known;
+    return { checks: { database: [], migrations, isolation }, known };
   } catch (error) {
     app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
     const { code = "" } = error as { code?: string };
     return ["3F000", "42883"].includes(code)
-      ? { database: [], migrations: ["the schema of this release is missing"], isolation: [], known: null }
-      : unreachable("it cannot be reached");
+      ? faulty({ migrations: ["the schema of this release is missing"] })
+      : faulty({ database: ["it cannot be reached"] });
   } finally {
     done.abort();
   }
 }
 
-const unreachable = (fault: string): Readiness => ({
-  database: [fault],
-  migrations: [],
-  isolation: [],
+const faulty = (checks: Partial<Readiness["checks"]>): Readiness => ({
+  checks: { database: [], migrations: [], isolation: [], ...checks },
   known: null,
 });
 

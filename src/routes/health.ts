@@ -7,8 +7,8 @@ export default async function health(app: FastifyInstance): Promise<void> {
   app.get("/health", { config: { probe: true }, schema: getHealth }, async () => ({ status: "ok" }));
 
   app.get("/ready", { config: { probe: true }, schema: getReady }, async (_request, reply) => {
-    const { known, ...asked } = await app.readiness();
-    const found = Object.entries(asked) as [string, string[]][];
+    const { known, checks: asked } = await app.readiness();
+    const found = Object.entries(asked);
     const checks = Object.fromEntries(found.map(([name, faults]) => [name, faults.join("; ") || "ok"]));
     const last_audit = known?.audit ?? null;
     const broken = found.flatMap(([name, faults]) => (faults.length > 0 ? `${name}: ${checks[name]}` : []));

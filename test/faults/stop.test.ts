@@ -1,0 +1,174 @@
+import assert from "node:assert/strict";
+import http from "node:http";
+import net from "node:net";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { buildApp } from "../../src/app.ts";
+import { loadConfig } from "../../src/config.ts";
+import { type Server, startServer } from "../../src/server.ts";
+import { createDatabase, type Database, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
+
+let database: Database;
+let alice: string;
+before(async () => {
+  database = await createDatabase();
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+  alice = await token({ sub: "alice", tenant: "acme" });
+});
+after(() => database.drop());
+
+const configure = (env: Record<string, string>) =>
+  loadConfig({
+    SERVICE_PORT: "0",
+    SERVICE_DATABASE_URL: database.urls.service,
+    SERVICE_JWT_SECRET: TEST_SECRET,
+    SERVICE_MULTI_TENANT_MODE: "true",
+    SERVICE_LOG_LEVEL: "silent",
+    ...env,
+  }).config;
+const start = (env: Record<string, string> = {}): Promise<Server> => startServer(configure(env));
+
+interface Answer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+}
+
+function get(address: string, path: string, agent?: http.Agent): Promise<Answer> {
+  const headers = { authorization: `Bearer ${alice}` };
+  return new Promise((resolve, reject) => {
+    http
+      .get(`${address}${path}`, { headers, ...(agent && { agent }) }, response => {
+        let body = "";
+        response
+          .setEncoding("utf8")
+          .on("data", text => (body += text))
+          .on("end", () => resolve({ status: response.statusCode!, headers: response.headers, body }));
+      })
+      .on("error", reject);
+  });
+}
+
+/** Holds every reader of the table up until `release`. */
+async function lockBoards() {
+  const holder = await database.sql.reserve();
+  await holder.unsafe("begin; lock table app.boards in access exclusive mode");
+  return async () => {
+    await holder.unsafe("commit");
+    holder.release();
+  };
+}
+
+async function waiting(count: number) {
+  for (;;) {
+    const [row] = await database.sql<{ n: number }[]>`
+      select count(*)::int as n from pg_stat_activity
+      where datname = ${database.name} and usename = 'tms_service' and wait_event_type = 'Lock'`;
+    if (row!.n >= count) return;
+    await sleep(10);
+  }
+}
+
+async function timed(work: Promise<unknown>): Promise<number> {
+  const from = performance.now();
+  await work;
+  return performance.now() - from;
+}
+
+test("without a connection it stops at once", async () => {
+  const server = await start();
+  assert.ok((await timed(server.close())) < 400);
+});
+
+test("idle connections, kept alive or never used, do not hold the stop up", async () => {
+  const server = await start();
+  const agent = new http.Agent({ keepAlive: true });
+  await get(server.address, "/health", agent);
+  const { port, hostname } = new URL(server.address);
+  const silent = net.connect(Number(port), hostname);
+  const half = net.connect(Number(port), hostname);
+  await new Promise(resolve => half.once("connect", resolve));
+  half.write("GET /health HTTP/1.1\r\n");
+  for (const socket of [silent, half]) socket.on("error", () => {});
+  const took = await timed(server.close());
+  assert.ok(took < 2_000, `${took} ms`);
+  agent.destroy();
+  silent.destroy();
+  half.destroy();
+});
+
+test("what is in flight is answered, what comes after is refused with 503, and then it ends", async () => {
+  const server = await start();
+  const agent = new http.Agent({ keepAlive: true });
+  await get(server.address, "/health", agent);
+  const release = await lockBoards();
+  const open = get(server.address, "/api/boards");
+  await waiting(1);
+  const closed = server.close();
+  const refused = await Promise.all([
+    get(server.address, "/api/tenants/current", agent),
+    get(server.address, "/ready"),
+  ]);
+  for (const { status, headers, body } of refused) {
+    assert.equal(status, 503);
+    assert.equal(headers["retry-after"], "1");
+    assert.equal(headers.connection, "close");
+    assert.equal(JSON.parse(body).error, "Service unavailable");
+    assert.match(JSON.parse(body).detail, /stopping/);
+  }
+  await sleep(700);
+  await assert.rejects(get(server.address, "/health"), /ECONNREFUSED/);
+  await release();
+  const { status, headers } = await open;
+  assert.deepEqual([status, headers.connection], [200, "close"]);
+  assert.ok((await timed(closed)) < 1_000);
+  agent.destroy();
+});
+
+test("a request that does not end is cut off at the shutdown timeout", async () => {
+  const server = await start({ SERVICE_SHUTDOWN_TIMEOUT: "1" });
+  const release = await lockBoards();
+  const open = get(server.address, "/api/boards").catch((error: Error) => error);
+  await waiting(1);
+  const took = await timed(server.close());
+  assert.ok(took > 900 && took < 1_600, `${took} ms`);
+  assert.match(String(await open), /socket hang up|ECONNRESET/);
+  await release();
+});
+
+test("over the limit of requests in flight the answer is 503 at once, and probes still get through", async () => {
+  const app = await buildApp(
+    configure({ SERVICE_MAX_REQUESTS_IN_FLIGHT: "20", SERVICE_DATABASE_POOL_SIZE: "4" }),
+  );
+  const address = await app.listen({ port: 0 });
+  const release = await lockBoards();
+  const open = Array.from({ length: 20 }, () => get(address, "/api/boards"));
+  while (app.inFlight.size < 20) await sleep(5);
+  const more = await Promise.all(Array.from({ length: 200 }, () => get(address, "/api/boards")));
+  for (const { status, headers, body } of more) {
+    assert.equal(status, 503);
+    assert.equal(headers["retry-after"], "1");
+    assert.match(JSON.parse(body).detail, /at its limit/);
+  }
+  assert.equal((await get(address, "/health")).status, 200);
+  await release();
+  assert.deepEqual([...new Set((await Promise.all(open)).map(({ status }) => status))], [200]);
+  assert.equal((await get(address, "/api/boards")).status, 200);
+  const { body } = await get(address, "/metrics");
+  assert.match(body, /^tms_refusals_total\{status="503",reason="overloaded"\} 200$/m);
+  await app.close();
+});
+
+test("a client that leaves before its answer is no longer in flight", async () => {
+  const app = await buildApp(configure({}));
+  const address = await app.listen({ port: 0 });
+  const release = await lockBoards();
+  const leaving = http.get(`${address}/api/boards`, { headers: { authorization: `Bearer ${alice}` } });
+  leaving.on("error", () => {});
+  await waiting(1);
+  assert.equal(app.inFlight.size, 1);
+  leaving.destroy();
+  while (app.inFlight.size > 0) await sleep(5);
+  await release();
+  await app.close();
+});
