@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GraphQLError } from "graphql";
+import { GraphQLError, parse } from "graphql";
 import mercurius, { type MercuriusContext } from "mercurius";
 import { callAsCaller } from "../database.ts";
 import { sendError, toProblem } from "../errors.ts";
@@ -52,11 +52,14 @@ const resolvers = {
   },
 };
 
+const parseOptions = { maxTokens: 1_000 };
+
 type Fault = Error & { code?: string | undefined; errors?: readonly (Error & { locations?: unknown })[] };
 
 /** A fault of the query is GraphQL's to tell; everything else is answered like everywhere. */
 function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply): void {
-  if (!error.code?.startsWith("MER_")) return void sendError(error, request, reply);
+  if (!(error instanceof GraphQLError || error.code?.startsWith("MER_")))
+    return void sendError(error, request, reply);
   const errors = (error.errors ?? [error as Fault & { locations?: unknown }]).map(
     ({ message, locations }) => ({ message, locations }),
   );
@@ -93,7 +96,9 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     errorHandler: answerFault,
     errorFormatter: (result, { request }) => hideFaults(result, request),
     queryDepth: 8,
-    graphql: { parseOptions: { maxTokens: 1_000 } },
+    graphql: { parseOptions },
     context: (request: FastifyRequest) => ({ request }),
   });
+  // What is no document the library reads as a syntax tree in JSON, which no limit and no check of form would look at.
+  app.graphql.addHook("preParsing", async (_schema, source) => void parse(source, parseOptions));
 }

@@ -1,0 +1,410 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { seedTenant, seedUser, type TestRequest, token } from "../harness.ts";
+import { createWorld, type World } from "./world.ts";
+
+let world: World;
+let acme: string;
+before(async () => {
+  world = await createWorld();
+  acme = await seedTenant(world.database.sql, { slug: "acme" });
+});
+after(() => world.end());
+
+type Method = NonNullable<TestRequest["method"]>;
+const ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
+/** Every route, with a body that it takes. */
+const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = [
+  ["GET", "/api/setup/status"],
+  ["POST", "/api/setup/tenant", { name: "n", slug: "hostile", settings: {} }],
+  ["GET", "/api/setup/tenants"],
+  ["GET", `/api/setup/tenant/${ID}`],
+  ["PUT", `/api/setup/tenant/${ID}`, { name: "n", slug: "hostile", settings: {} }],
+  ["DELETE", `/api/setup/tenant/${ID}`],
+  ...["approve", "reject", "suspend", "resume"].map((move): [Method, string] => [
+    "POST",
+    `/api/setup/tenant/${ID}/${move}`,
+  ]),
+  ["GET", "/api/tenants/registration/status"],
+  [
+    "POST",
+    "/api/tenants/register",
+    {
+      organization_name: "n",
+      organization_slug: "hostile",
+      admin_email: "a@example.com",
+      admin_name: "n",
+      use_case: "u",
+      metadata: {},
+    },
+  ],
+  ["GET", "/api/tenants/current"],
+  ["GET", "/api/tenants/mine"],
+  ["GET", "/api/tenants/members"],
+  [
+    "POST",
+    "/api/tenants/members",
+    { auth_subject: "n", auth_provider: "n", email: "a@example.com", display_name: "n" },
+  ],
+  ["DELETE", `/api/tenants/members/${ID}`],
+  ["GET", "/api/boards"],
+  ["POST", "/graphql", { query: "{ tenant { slug } }", variables: {}, operationName: null }],
+  ["GET", "/graphql"],
+  ["GET", "/health"],
+];
+
+let callers = 0;
+/** A caller who is a member and an operator, new each time so that no limit is in the way. */
+async function caller(claims: object = {}) {
+  const sub = `hostile-${++callers}`;
+  await seedUser(world.database.sql, acme, { subject: sub, role: "owner" });
+  return token({ sub, tenant: "acme", roles: ["tenant-operator"], ...claims });
+}
+
+/** Sends it, and fails when the answer is a 5xx or an error in another form than `{error, detail}`. */
+async function survive(request: TestRequest) {
+  const answer = await world.service.request({ token: await caller(), undocumented: true, ...request });
+  const said = `${request.method} ${request.url.slice(0, 80)} ${JSON.stringify(request.headers ?? {}).slice(0, 80)} ${JSON.stringify(request.body ?? "").slice(0, 120)} → ${answer.status} ${JSON.stringify(answer.body).slice(0, 200)}`;
+  assert.ok(answer.status < 500, said);
+  if (answer.status < 400 || request.method === "HEAD") return answer;
+  assert.equal(answer.headers["content-type"], "application/json; charset=utf-8", said);
+  // A fault of a GraphQL document is GraphQL's to tell.
+  if (Array.isArray(answer.body.errors) && answer.body.data === null) return answer;
+  assert.ok(typeof answer.body.error === "string" && typeof answer.body.detail === "string", said);
+  assert.ok(
+    !/select |postgres|sqlstate|\.ts:|node_modules|api\.\w+\(/i.test(JSON.stringify(answer.body)),
+    said,
+  );
+  return answer;
+}
+
+const TEXTS = [
+  "",
+  " ",
+  "\0",
+  "a\0b",
+  "\ud800",
+  "\udfff\ud800",
+  "\ufeff",
+  "\u202e",
+  "\x01\x1b[31m",
+  "'",
+  "''; drop table app.tenants; --",
+  "$1",
+  "%s%n",
+  "{{7*7}}",
+  "\\",
+  '"',
+  "x".repeat(300),
+  "🙂".repeat(300),
+  "null",
+  "NaN",
+  "e\u0301".repeat(255),
+  "../../etc/passwd",
+  "<script>",
+  "\r\nx-injected: 1",
+];
+const VALUES: unknown[] = [
+  ...TEXTS,
+  null,
+  true,
+  0,
+  -1,
+  1e308,
+  2 ** 53,
+  [],
+  [[]],
+  ["acme"],
+  {},
+  { a: 1 },
+  { toString: 1 },
+  { length: 5 },
+  { __proto__: null, slug: "x" },
+];
+const RAW = [
+  "",
+  " ",
+  "{",
+  "}",
+  "[",
+  "nul",
+  "NaN",
+  "undefined",
+  "'x'",
+  '"x',
+  "{}{}",
+  "\ufeff{}",
+  '{"a":1,}',
+  "// x",
+  '{"a":1e400}',
+  '{"a":-1e400}',
+  '{"a":12345678901234567890}',
+  '{"a":0.1e-400}',
+  '{"__proto__":{"slug":"x"}}',
+  '{"constructor":{"prototype":{"slug":"x"}}}',
+  '{"a":1,"a":2}',
+  '{"toString":"x","valueOf":1,"hasOwnProperty":null}',
+  '{"":{"":{"":1}}}',
+  "[".repeat(5000) + "]".repeat(5000),
+  `${'{"a":'.repeat(5000)}1${"}".repeat(5000)}`,
+  `{"settings":${'{"a":'.repeat(31)}1${"}".repeat(32)}`,
+  `{"metadata":"${"\\u0000"}"}`,
+  '{"name":"\\ud800"}',
+  `[${"1,".repeat(60_000)}1]`,
+  `{${Array.from({ length: 8000 }, (_, i) => `"k${i}":1`).join(",")}}`,
+  `"${"\\\\".repeat(60_000)}"`,
+  "1".repeat(100_000),
+  `0.${"1".repeat(100_000)}`,
+  `1e${"9".repeat(1000)}`,
+  "x".repeat(200 * 1024),
+];
+
+test("every text and every type in every field of every body", async () => {
+  for (const [method, url, body] of ROUTES) {
+    for (const field of Object.keys(body ?? {}))
+      for (const value of VALUES) await survive({ method, url, body: { ...body, [field]: value } });
+  }
+});
+
+test("text that the database cannot hold is 422 wherever it stands", async () => {
+  for (const [method, url, body] of ROUTES.filter(([, path]) => path !== "/graphql")) {
+    for (const field of Object.keys(body ?? {}))
+      for (const value of ["a\0", "\ud800", { k: "\0" }, { "\udc00": 1 }]) {
+        const { status } = await survive({ method, url, body: { ...body, [field]: value } });
+        assert.equal(status, 422, `${method} ${url} ${field}`);
+      }
+  }
+});
+
+test("a GraphQL document is text: a syntax tree in JSON is not looked at", async () => {
+  const name = { kind: "Name", value: "tenant" };
+  const tree = {
+    kind: "Document",
+    definitions: [
+      {
+        kind: "OperationDefinition",
+        operation: "query",
+        selectionSet: { kind: "SelectionSet", selections: [{ kind: "Field", name }] },
+      },
+    ],
+  };
+  for (const query of [
+    "null",
+    "5",
+    '"x"',
+    "[]",
+    "{}",
+    '{"kind":"Document"}',
+    JSON.stringify(tree),
+    JSON.stringify({ kind: "Document", definitions: [null] }),
+  ]) {
+    const { status } = await survive({ method: "POST", url: "/graphql", body: { query } });
+    assert.equal(status, 400, query);
+  }
+});
+
+test("every broken body on every route", async () => {
+  for (const [method, url] of ROUTES) for (const body of RAW) await survive({ method, url, body });
+});
+
+test("every content type and header that promises something else", async () => {
+  const headers: Record<string, string>[] = [
+    { "content-type": "" },
+    { "content-type": "application/json; charset=utf-16" },
+    { "content-type": "application/json, text/plain" },
+    { "content-type": ";;;" },
+    { "content-type": "application/json\u00ff" },
+    { "content-encoding": "gzip" },
+    { "content-length": "5" },
+    { accept: "text/html" },
+    { accept: "*/*;q=banana" },
+    { "x-http-method-override": "DELETE" },
+    { "accept-charset": "x" },
+    { "idempotency-key": "x" },
+    { "idempotency-key": "k".repeat(8000) },
+    { "idempotency-key": "\u00fc".repeat(20) },
+    { "if-match": "x" },
+    { "if-match": '"' },
+    { "if-match": `${'"a",'.repeat(2000)}` },
+    { "if-none-match": "W/" },
+    { "if-none-match": '"\u00ff"' },
+    { "x-tenant": "x".repeat(9000) },
+    { "x-tenant": "\u00ff" },
+    { "x-request-id": "x".repeat(9000) },
+    { "x-request-id": "\u00ff\n" },
+    { traceparent: "00-zz" },
+    { forwarded: "for=x" },
+    { "x-forwarded-for": "evil" },
+    { host: "" },
+    { cookie: "a=b; __proto__=1" },
+    { range: "bytes=0-0" },
+    { "if-modified-since": "never" },
+  ];
+  for (const [method, url, body] of ROUTES)
+    for (const one of headers) await survive({ method, url, headers: one, ...(body && { body }) });
+});
+
+test("every hostile path and query", async () => {
+  const parts = [
+    "%00",
+    "%",
+    "%zz",
+    "%c0%af",
+    "%ed%a0%80",
+    "%f0%9f%99%82",
+    "..%2f..",
+    "a".repeat(5000),
+    "%61".repeat(2000),
+    "'",
+    "%27%3b--",
+    "__proto__",
+    "constructor",
+    "*",
+    ":tenant_id",
+    "%2f",
+    "%5c",
+    "{x}",
+    "Connection%20terminated",
+    "ECONNRESET",
+    "57P01",
+    "TM503",
+  ];
+  for (const part of parts) {
+    for (const [method, path] of [
+      ["GET", "/api/setup/tenant/"],
+      ["PUT", "/api/setup/tenant/"],
+      ["DELETE", "/api/setup/tenant/"],
+      ["POST", "/api/setup/tenant/approve/"],
+      ["DELETE", "/api/tenants/members/"],
+      ["GET", "/"],
+      ["GET", "/graphql/"],
+    ] as const)
+      await survive({ method, url: `${path}${part}`, ...(method === "PUT" && { body: {} }) });
+    await survive({ method: "POST", url: `/api/setup/tenant/${part}/approve` });
+    for (const [method, path] of ROUTES) {
+      if (method !== "GET") continue;
+      for (const name of ["limit", "cursor", "status", "search", "query", "variables", part])
+        await survive({ method, url: `${path}?${name}=${part}` });
+    }
+  }
+  for (const query of [
+    "?",
+    "??",
+    "?&&&",
+    "?=",
+    "?limit",
+    "?limit[]=1",
+    "?limit[a]=1",
+    "?search=a&search=b",
+    `?${"a=1&".repeat(3000)}`,
+    "?search=%F0%9F",
+    "?cursor=MSBuaWw",
+    "?variables={",
+    "?query={",
+    "?query={tenant{slug}}&variables=[]",
+    "?extensions={}",
+  ])
+    for (const [method, path] of ROUTES) if (method === "GET") await survive({ method, url: path + query });
+});
+
+test("every kind of claim in a token that is signed well", async () => {
+  const claims: object[] = [
+    ...VALUES.flatMap(value => [
+      { tenant: value },
+      { org: value },
+      { email: value },
+      { email_verified: value, email: "a@acme.com" },
+      { name: value },
+      { roles: value },
+      { iss: value },
+      { aud: value },
+      { nbf: value },
+      { iat: value },
+    ]),
+    ...VALUES.map(value => ({ sub: value })),
+    ...VALUES.map(value => ({ exp: value })),
+    { exp: 1e300 },
+    { exp: -1 },
+    { nbf: 1e20 },
+    { org: { slug: { slug: {} } } },
+    { org: { name: "\ud800" } },
+    { tenant: undefined, email: `a@${"x".repeat(63)}.${"y".repeat(63)}.com` },
+    { tenant: undefined, email: "a@xn--\u00df.com" },
+    { deep: JSON.parse("[".repeat(1000) + "]".repeat(1000)) },
+  ];
+  for (const one of claims)
+    for (const url of ["/api/tenants/current", "/api/setup/status"])
+      await survive({ method: "GET", url, token: await caller(one) });
+});
+
+test("every kind of token that is none", async () => {
+  const good = await caller();
+  const [header, payload, signature] = good.split(".");
+  const encode = (value: unknown) =>
+    Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");
+  const tokens = [
+    "",
+    ".",
+    "..",
+    "...",
+    "a.b.c",
+    `${header}.${payload}`,
+    `${header}.${payload}.`,
+    `${header}..${signature}`,
+    `.${payload}.${signature}`,
+    `${good}.x`,
+    `${good}=`,
+    good.slice(0, -1),
+    `${good}\u00ff`,
+    "null",
+    "Bearer",
+    ...[
+      { alg: "none" },
+      { alg: "HS512" },
+      { alg: "RS256" },
+      { alg: null },
+      { alg: 5 },
+      {},
+      { alg: "HS256", crit: ["x"], x: 1 },
+      { alg: "HS256", crit: 5 },
+      { alg: "HS256", kid: "\0", jku: "http://evil" },
+      "not json",
+      [],
+      null,
+      5,
+    ].map(head => `${encode(head)}.${payload}.${signature}`),
+    ...["not json", "[]", "null", "5", '"x"', "[".repeat(3000), '{"sub":'].map(
+      body => `${header}.${encode(body)}.${signature}`,
+    ),
+    "x".repeat(8193),
+    `${"eyJ".repeat(3000)}.a.b`,
+  ];
+  for (const authorization of [
+    ...tokens.map(one => `Bearer ${one}`),
+    "",
+    "Bearer",
+    "bearer  x",
+    "Basic dXNlcjpwYXNz",
+    "Bearer\t x",
+    "Token x",
+    `Bearer ${good} ${good}`,
+    `Bearer ${good},${good}`,
+  ]) {
+    const answer = await survive({
+      method: "GET",
+      url: "/api/tenants/current",
+      token: undefined as never,
+      headers: { authorization },
+    });
+    assert.equal(answer.status, 401, authorization.slice(0, 60));
+    assert.match(String(answer.headers["www-authenticate"]), /^Bearer realm="tenants"/);
+  }
+});
+
+test("what was tried left nothing astray: one name for each tenant, and the service well", async () => {
+  const { status } = await world.service.request({ url: "/health" });
+  assert.equal(status, 200);
+  const [row] = await world.database
+    .sql`select count(*)::int as wrong from app.tenants where slug !~ '^[a-z0-9-]+$'`;
+  assert.equal(row!.wrong, 0);
+});

@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  type TestResponse,
+} from "../harness.ts";
+import { assertError, createWorld, operator, person, type World } from "./world.ts";
+
+let world: World;
+let second: Service;
+before(async () => {
+  world = await createWorld();
+  second = await createService(world.database);
+  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+    subject: "ann",
+  });
+});
+after(async () => {
+  await second.close();
+  await world.end();
+});
+
+const limits = ({ headers }: TestResponse) =>
+  ["limit", "remaining", "reset"].map(name => headers[`x-ratelimit-${name}`]);
+const remaining = (answer: TestResponse) => Number(answer.headers["x-ratelimit-remaining"]);
+const now = () => Math.floor(Date.now() / 1000);
+
+test("two instances share one exact count under 140 parallel requests of every GET under /api/setup, HEAD among them", async () => {
+  const tokens = await Promise.all(Array.from({ length: 7 }, (_, iat) => operator({ sub: "busy", iat })));
+  const urls = [
+    "/api/setup/status",
+    "/api/setup/tenants",
+    "/api/setup/tenant/x",
+    "/api/setup/tenants?limit=0",
+  ];
+  const answers = await Promise.all(
+    Array.from({ length: 140 }, (_, i) =>
+      (i % 2 ? world.service : second).request({
+        method: i % 3 === 0 ? "HEAD" : "GET",
+        url: urls[i % 4]!,
+        token: tokens[i % 7]!,
+      }),
+    ),
+  );
+  const passed = answers.filter(answer => answer.status !== 429);
+  assert.deepEqual(
+    passed.map(remaining).sort((a, b) => a - b),
+    Array.from({ length: 100 }, (_, i) => i),
+  );
+  assert.equal(answers.length - passed.length, 40);
+  assert.equal(
+    new Set(answers.map(answer => answer.headers["x-ratelimit-reset"])).size,
+    1,
+    "one window, one end",
+  );
+  for (const answer of answers) assert.equal(String(answer.headers["x-ratelimit-limit"]), "100");
+});
+
+test("beyond the limit the answer is 429 with Retry-After, and the window ends when it says", async () => {
+  const token = await operator({ sub: "deleter" });
+  const remove = () =>
+    world.service.request({ method: "DELETE", url: `/api/setup/tenant/${Math.random()}`, token });
+  const first = await remove();
+  assert.deepEqual(limits(first).slice(0, 2).map(String), ["5", "4"]);
+  const reset = Number(limits(first)[2]);
+  assert.ok(Math.abs(reset - now() - 3600) <= 2, `${reset} is Unix time in seconds`);
+  for (let i = 0; i < 4; i += 1) assert.equal((await remove()).status, 404);
+  const refused = await remove();
+  const wait = Number(refused.headers["retry-after"]);
+  assert.ok(Number.isInteger(wait) && Math.abs(wait - (reset - now())) <= 2);
+  assert.deepEqual(limits(refused).map(String), ["5", "0", String(reset)]);
+  assertError(refused, 429, {
+    error: "Too many requests",
+    detail: `The limit of 5 requests is used up; try again in ${wait} s`,
+  });
+  await world.database.sql`update control.rate_limits set reset_at = now() where identity like '%deleter'`;
+  assert.deepEqual(
+    limits(await remove())
+      .slice(0, 2)
+      .map(String),
+    ["5", "4"],
+  );
+});
+
+test("every outcome of a limited request counts and carries the headers", async () => {
+  const token = await person("outcomes", undefined, { roles: "tenant-operator" });
+  const post = (body: unknown, tenant: string | undefined, headers = {}) =>
+    world.service.request({
+      method: "POST",
+      url: "/api/setup/tenant",
+      token,
+      headers,
+      body,
+      ...(tenant !== undefined && { tenant }),
+    });
+  const outcomes: [status: number, request: () => Promise<TestResponse>][] = [
+    [201, () => post({ name: "n", slug: "outcome" }, "ops")],
+    [409, () => post({ name: "n", slug: "outcome" }, "ops")],
+    [422, () => post({ name: "" }, "ops")],
+    [422, () => post('{"name":1e400}', "ops")],
+    [400, () => post("{", "ops")],
+    [400, () => post({}, undefined)],
+    [400, () => post({}, "Not A Slug")],
+    [415, () => post("x", "ops", { "content-type": "text/plain" })],
+    [413, () => post("x".repeat(200_000), "ops")],
+    [422, () => post({ name: "n", slug: "x" }, "ops", { "idempotency-key": "short" })],
+    [429, () => post({ name: "n", slug: "x" }, "ops")],
+  ];
+  for (const [i, [status, request]] of outcomes.entries()) {
+    const answer = await request();
+    assert.deepEqual(
+      [answer.status, String(answer.headers["x-ratelimit-limit"]), remaining(answer)],
+      [status, "10", Math.max(0, 9 - i)],
+      `outcome ${i}`,
+    );
+  }
+});
+
+test("who is not an operator is counted, and read the headers on the refusal", async () => {
+  const answers = [];
+  for (let i = 0; i < 2; i += 1)
+    answers.push(
+      await world.service.request({ url: "/api/setup/status", token: await person("ann", "acme") }),
+    );
+  assert.deepEqual(
+    answers.map(answer => [answer.status, remaining(answer)]),
+    [
+      [403, 99],
+      [403, 98],
+    ],
+  );
+});
+
+test("what has not passed authentication is not counted", async () => {
+  const token = await operator({ sub: "careful" });
+  for (const bad of [undefined, "rubbish", await operator({ sub: "careful", exp: 1 })]) {
+    const answer = await world.service.request({
+      url: "/api/setup/status",
+      ...(bad !== undefined && { token: bad }),
+    });
+    assert.deepEqual([answer.status, answer.headers["x-ratelimit-limit"]], [401, undefined]);
+  }
+  assert.equal(remaining(await world.service.request({ url: "/api/setup/status", token })), 99);
+});
+
+test("an identity is the issuer with the subject, whatever tenant or token; buckets are apart", async () => {
+  const read = async (claims: object) =>
+    remaining(await world.service.request({ url: "/api/setup/status", token: await operator(claims) }));
+  assert.equal(await read({ sub: "same" }), 99);
+  assert.equal(await read({ sub: "same", tenant: "another", iat: 1 }), 98);
+  assert.equal(await read({ sub: "same", iss: "https://idp.example" }), 99);
+  const token = await operator({ sub: "same" });
+  const create = await world.service.request({ method: "POST", url: "/api/setup/tenant", token, body: {} });
+  const remove = await world.service.request({ method: "DELETE", url: "/api/setup/tenant/x", token });
+  const register = await world.service.request({
+    method: "POST",
+    url: "/api/tenants/register",
+    token,
+    body: {},
+  });
+  assert.deepEqual(
+    [create, remove, register].map(answer => limits(answer).slice(0, 2).map(String)),
+    [
+      ["10", "9"],
+      ["5", "4"],
+      ["3", "2"],
+    ],
+  );
+});
+
+test("what has no limit carries no headers", async () => {
+  const token = await operator();
+  for (const [method, url] of [
+    ["PUT", "/api/setup/tenant/x"],
+    ["POST", "/api/setup/tenant/x/approve"],
+    ["GET", "/api/tenants/mine"],
+  ] as const) {
+    const answer = await world.service.request({ method, url, token, ...(method === "PUT" && { body: {} }) });
+    assert.deepEqual(limits(answer), [undefined, undefined, undefined], url);
+  }
+});
+
+test("when the counter cannot be reached the request is refused with 503, not let through", async () => {
+  const database: Database = await createDatabase();
+  await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '50ms'`);
+  const service = await createService(database);
+  try {
+    const token = await operator();
+    const create = (slug: string) =>
+      service.request({ method: "POST", url: "/api/setup/tenant", token, body: { name: "n", slug } });
+    await database.sql.begin(async tx => {
+      await tx`lock table control.rate_limits in access exclusive mode`;
+      const answer = await create("let-through");
+      assert.deepEqual(
+        [answer.status, answer.body.error, answer.headers["retry-after"]],
+        [503, "Service unavailable", "1"],
+      );
+    });
+    assert.equal((await database.sql`select from app.tenants where slug = 'let-through'`).count, 0);
+    assert.equal((await create("now")).status, 201);
+  } finally {
+    await service.close();
+    await database.drop();
+  }
+});

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { startWire, type Wire } from "../faults/wire.ts";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+} from "../harness.ts";
+import { operator, person } from "./world.ts";
+
+let database: Database;
+let wire: Wire;
+let service: Service;
+before(async () => {
+  database = await createDatabase();
+  wire = await startWire(database.urls.service);
+  service = await createService(database, {
+    SERVICE_DATABASE_URL: wire.url,
+    SERVICE_DATABASE_POOL_SIZE: "1",
+  });
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
+});
+after(async () => {
+  await service.close();
+  await wire.close();
+  await database.drop();
+});
+
+/** Round trips to Postgres of one request, the second of its kind on the connection. */
+async function trips(request: Parameters<Service["request"]>[0]) {
+  await service.request(request);
+  wire.trips();
+  const { status } = await service.request(request);
+  return { status, trips: wire.trips() };
+}
+
+test("the usual authenticated request takes exactly one round trip: membership, tenant and work together", async () => {
+  const token = await person("ann", "acme");
+  for (const url of [
+    "/api/boards",
+    "/api/boards?limit=5",
+    "/api/tenants/current",
+    "/api/tenants/members",
+    "/api/tenants/mine",
+  ])
+    assert.deepEqual(await trips({ url, token }), { status: 200, trips: 1 }, url);
+});
+
+test("the very first request of a kind on a connection takes no more", async () => {
+  const fresh = await createService(database, {
+    SERVICE_DATABASE_URL: wire.url,
+    SERVICE_DATABASE_POOL_SIZE: "1",
+  });
+  try {
+    wire.trips();
+    assert.equal(
+      (await fresh.request({ url: "/api/boards", token: await person("ann", "acme") })).status,
+      200,
+    );
+    assert.equal(wire.trips(), 1);
+  } finally {
+    await fresh.close();
+  }
+});
+
+test("a refused request takes one as well, and one without a good token or tenant none", async () => {
+  assert.deepEqual(await trips({ url: "/api/boards", token: await person("eve", "acme") }), {
+    status: 403,
+    trips: 1,
+  });
+  assert.deepEqual(await trips({ url: "/api/boards", token: await person("ann") }), {
+    status: 400,
+    trips: 0,
+  });
+  assert.deepEqual(await trips({ url: "/api/boards" }), { status: 401, trips: 0 });
+});
+
+test("a limited request takes one more, for the count that survives its rollback", async () => {
+  const token = await operator();
+  assert.deepEqual(await trips({ url: "/api/setup/tenants", token }), { status: 200, trips: 2 });
+});

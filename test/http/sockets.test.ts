@@ -1,0 +1,211 @@
+import assert from "node:assert/strict";
+import { connect } from "node:net";
+import { after, before, beforeEach, test } from "node:test";
+import { seedTenant, seedUser } from "../harness.ts";
+import { createWorld, person, type World } from "./world.ts";
+
+let world: World;
+let port: number;
+let authorization: string;
+before(async () => {
+  world = await createWorld();
+  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+    subject: "ann",
+  });
+  authorization = `authorization: Bearer ${await person("ann")}`;
+  port = Number(new URL(await world.service.app.listen({ host: "127.0.0.1", port: 0 })).port);
+});
+after(() => world.end());
+// Registration is limited; here it is the bytes that matter.
+beforeEach(() => world.database.sql`delete from control.rate_limits`);
+
+interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+/** Sends bytes as they are; resolves with the first answer, once the server ends the connection or the answer is whole. */
+function send(...pieces: (string | Buffer)[]): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(port, "127.0.0.1", () => {
+      for (const piece of pieces) socket.write(piece);
+    });
+    const finish = () => {
+      socket.destroy();
+      const [head, ...rest] = text.split("\r\n\r\n");
+      const [first, ...lines] = head!.split("\r\n");
+      const headers = Object.fromEntries(
+        lines.map(line => [
+          line.slice(0, line.indexOf(":")).toLowerCase(),
+          line.slice(line.indexOf(":") + 2),
+        ]),
+      );
+      resolve({ status: Number(first!.split(" ")[1]), headers, body: rest.join("\r\n\r\n") });
+    };
+    socket.setTimeout(5_000, () =>
+      reject(new Error(`no answer to ${JSON.stringify(pieces[0]?.toString().slice(0, 80))}: ${text}`)),
+    );
+    socket.on("data", bytes => {
+      text += bytes.toString("latin1");
+      const length = /content-length: (\d+)/i.exec(text)?.[1];
+      const at = text.indexOf("\r\n\r\n");
+      if (length && at > 0 && text.length >= at + 4 + Number(length)) finish();
+    });
+    socket.on("close", finish);
+    socket.on("error", () => {});
+  });
+}
+
+const get = (...lines: string[]) =>
+  ["GET /api/tenants/current HTTP/1.1", "host: x", authorization, ...lines, "", ""].join("\r\n");
+const post = (...lines: string[]) =>
+  [
+    "POST /api/tenants/register HTTP/1.1",
+    "host: x",
+    authorization,
+    "x-tenant: new-here",
+    "content-type: application/json",
+    ...lines,
+    "",
+  ].join("\r\n");
+
+const bad = { error: "Bad Request", detail: "The request could not be understood" };
+const cases: [what: string, pieces: () => (string | Buffer)[], status: number, body?: object][] = [
+  ["no HTTP at all", () => ["hello\r\n\r\n"], 400, bad],
+  ["bytes at random", () => [Buffer.from([0, 255, 1, 254, 13, 10, 13, 10])], 400, bad],
+  ["TLS", () => [Buffer.from("16030100c8010000c40303", "hex"), "\r\n\r\n"], 400, bad],
+  ["HTTP/2", () => ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"], 400, bad],
+  ["an unknown version", () => ["GET / HTTP/9.9\r\nhost: x\r\n\r\n"], 400, bad],
+  ["an unknown method", () => ["BREW / HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
+  ["a header without a colon", () => [get("nonsense")], 400, bad],
+  ["NUL in a header", () => [get("x-tenant: a\0b")], 400, bad],
+  ["a space before the colon", () => [get("x-tenant : acme")], 400, bad],
+  ["a folded header", () => [get("x-tenant: acme", " beta")], 400, bad],
+  ["a bare carriage return", () => [get("x-tenant: a\rb")], 400, bad],
+  [
+    "raw bytes in the address",
+    () => [Buffer.from("GET /caf\xe9 HTTP/1.1\r\nhost: x\r\n\r\n", "latin1")],
+    400,
+    bad,
+  ],
+  [
+    "a length and chunks at once",
+    () => [post("content-length: 2", "transfer-encoding: chunked"), "0\r\n\r\n"],
+    400,
+    bad,
+  ],
+  ["two lengths", () => [post("content-length: 2", "content-length: 3"), "\r\n{}"], 400, bad],
+  ["a negative length", () => [post("content-length: -1"), "\r\n{}"], 400, bad],
+  ["a length that is no number", () => [post("content-length: 2e0"), "\r\n{}"], 400, bad],
+  ["an unknown transfer coding", () => [post("transfer-encoding: gzip"), "\r\n{}"], 400, bad],
+  ["a chunk of no size", () => [post("transfer-encoding: chunked"), "\r\nzz\r\n\r\n"], 400, bad],
+  ["a huge chunk size", () => [post("transfer-encoding: chunked"), `\r\n${"f".repeat(40)}\r\n`], 400, bad],
+  [
+    "no Host",
+    () => ["GET /health HTTP/1.1\r\n\r\n"],
+    400,
+    { error: "Bad Request", detail: "The Host header is required" },
+  ],
+  [
+    "an expectation nobody can meet",
+    () => [get("expect: magic")],
+    417,
+    { error: "Expectation failed", detail: "Send the request without an Expect header" },
+  ],
+  [
+    "CONNECT",
+    () => ["CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n"],
+    405,
+    { error: "Method not allowed", detail: "This address does not take this method" },
+  ],
+  [
+    "an address beyond all measure",
+    () => [`GET /${"a".repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
+    431,
+    { error: "Request header fields too large", detail: "The headers are larger than this service takes" },
+  ],
+  ["huge headers", () => [get(`x-big: ${"a".repeat(20_000)}`)], 431],
+  [
+    "a thousand headers",
+    () => [get(...Array.from({ length: 1500 }, (_, i) => `x-${i}: ${"v".repeat(10)}`))],
+    431,
+  ],
+  [
+    "a long part of the address",
+    () => [`GET /api/setup/tenant/${"a".repeat(9000)} HTTP/1.1\r\nhost: x\r\n\r\n`],
+    414,
+    { error: "URI too long", detail: "A part of the address is longer than this service takes" },
+  ],
+  ["a bad escape", () => ["GET /api/setup/tenant/%zz HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
+  ["an asterisk", () => ["OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n"], 404],
+  ["an absolute address", () => ["GET http://[::1/ HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
+  ["a method of another protocol", () => ["PROPFIND /health HTTP/1.1\r\nhost: x\r\n\r\n"], 404],
+  [
+    "a chunked body that is not UTF-8",
+    () => [post("transfer-encoding: chunked"), Buffer.from('\r\n4\r\n"\xff\xfe"\r\n0\r\n\r\n', "latin1")],
+    400,
+    { error: "Bad Request", detail: "The body is not valid UTF-8" },
+  ],
+  [
+    "a BOM",
+    () => [post("content-length: 5"), Buffer.from("\r\n\xef\xbb\xbf{}", "latin1")],
+    400,
+    { error: "Bad Request", detail: "The body is not valid JSON" },
+  ],
+  [
+    "chunks without an end of 10 MB",
+    () => [
+      post("transfer-encoding: chunked"),
+      "\r\n",
+      ...Array.from({ length: 10 }, () => `100000\r\n${"x".repeat(1 << 20)}\r\n`),
+    ],
+    413,
+    { error: "Payload too large", detail: "The body is larger than this service takes" },
+  ],
+  ["a length beyond the limit, before the body", () => [post("content-length: 99999999999"), "\r\n"], 413],
+];
+
+for (const [what, pieces, status, body] of cases) {
+  test(`${what} is ${status}, in JSON`, async () => {
+    const answer = await send(...pieces());
+    assert.equal(answer.status, status, answer.body);
+    assert.equal(answer.headers["content-type"], "application/json; charset=utf-8");
+    const found = JSON.parse(answer.body);
+    if (body) assert.deepEqual(found, body);
+    else assert.ok(found.error && found.detail);
+  });
+}
+
+test("X-Tenant given twice is malformed, and shown as it was joined; a second Authorization is not looked at", async () => {
+  const twice = await send(get("x-tenant: acme", "x-tenant: acme"));
+  assert.deepEqual([twice.status, JSON.parse(twice.body).provided_tenant], [400, "acme, acme"]);
+  assert.equal((await send(get("x-tenant: acme", "authorization: Bearer x"))).status, 200);
+});
+
+test("what is fine on the wire works: expect 100-continue, chunks, an upgrade nobody offers, HTTP/1.0", async () => {
+  assert.equal((await send(get("x-tenant: acme", "upgrade: websocket", "connection: upgrade"))).status, 200);
+  assert.equal((await send(`GET /health HTTP/1.0\r\n\r\n`)).status, 200);
+  const body = JSON.stringify({ organization_name: "Chunks", admin_email: "a@example.com" });
+  const chunks = [...body].map(character => `1\r\n${character}\r\n`).join("");
+  assert.equal((await send(post("transfer-encoding: chunked"), `\r\n${chunks}0\r\n\r\n`)).status, 201);
+  assert.equal(
+    (await send(post("expect: 100-continue", `content-length: ${body.length}`), `\r\n${body}`)).status,
+    100,
+  );
+});
+
+test("a client that leaves in the middle of its body costs nobody anything", async () => {
+  for (let i = 0; i < 5; i += 1) {
+    await new Promise<void>(resolve => {
+      const socket = connect(port, "127.0.0.1", () =>
+        socket.write(`${post("content-length: 1000")}\r\n{`, () => socket.destroy()),
+      );
+      socket.on("close", () => resolve());
+    });
+  }
+  assert.equal((await send(get("x-tenant: acme"))).status, 200);
+  const worst = Math.max(...world.service.logs.map(line => Number(line.level)));
+  assert.ok(worst < 50, JSON.stringify(world.service.logs.filter(line => Number(line.level) >= 50)));
+});
