@@ -4,6 +4,7 @@ import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "./config.ts";
 import { Problem, toProblem } from "./errors.ts";
+import { tenantLog } from "./log.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
 export interface Row {
@@ -172,11 +173,12 @@ export const callAsCallerPatiently = asCaller(callPatiently);
 
 /** Once a request: GraphQL calls several functions for one. */
 function logResolved(request: FastifyRequest): void {
-  const { slug, source } = request.tenant;
   if (request.resolved) return;
   request.resolved = true;
-  request.log = request.log.child({ tenant_slug: slug ?? request.server.defaultTenantSlug });
-  request.log.info({ tenant_source: source }, "tenant resolved");
+  // A logger of one's own costs more than all else here; where no line of a good request is written, it waits for a bad one.
+  if (!request.log.isLevelEnabled("info")) return;
+  request.log = tenantLog(request);
+  request.log.info({ tenant_source: request.tenant.source }, "tenant resolved");
 }
 
 /** Sends what the database made, unparsed. Shared caches keep nothing; a client may keep it, and asks before it reuses it. */
@@ -216,6 +218,9 @@ export async function checkDatabase(app: FastifyInstance, schemaVersion: string 
 }
 
 declare module "fastify" {
+  interface FastifyBaseLogger {
+    isLevelEnabled(level: string): boolean;
+  }
   interface FastifyInstance {
     database: { pools: Pools; prepared: boolean; replicaRestsUntil: number };
     operatorRole: string;

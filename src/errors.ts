@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
+import { tenantLog } from "./log.ts";
 
 /** A refusal the client is meant to read: the HTTP status, the spec's `error` title, and a `detail` sentence. */
 export class Problem extends Error {
@@ -123,14 +124,11 @@ export function toProblem(error: unknown): Problem | undefined {
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const found = toProblem(error);
-  if (!found) request.log.error({ err: error }, "unexpected fault");
+  const log = request.resolved && !request.log.isLevelEnabled("info") ? tenantLog(request) : request.log;
+  if (!found) log.error({ err: error }, "unexpected fault");
   else if (found.status >= 500 && !EXPECTED.includes(found.reason ?? ""))
-    request.log.warn({ err: error }, "a dependency is unavailable");
-  else
-    request.log.debug(
-      { reason: found.reason, status: found.status, detail: found.message },
-      "request refused",
-    );
+    log.warn({ err: error }, "a dependency is unavailable");
+  else log.debug({ reason: found.reason, status: found.status, detail: found.message }, "request refused");
   request.refusal = found ?? INTERNAL;
   const { status, error: title, message, extra, headers } = request.refusal;
   const body = { error: title, detail: message, ...extra, ...(status >= 500 && { request_id: request.id }) };

@@ -38,6 +38,10 @@ export function loggerOptions(config: Config, stream: AppOptions["logStream"]): 
   };
 }
 
+/** A logger whose lines carry the tenant of a resolved request. */
+export const tenantLog = ({ log, tenant, server }: FastifyRequest) =>
+  log.child({ tenant_slug: tenant.slug ?? server.defaultTenantSlug });
+
 /** The trace of a W3C `traceparent` header; undefined for what is none. */
 export function traceId(header: string | string[] | undefined): string | undefined {
   if (typeof header !== "string") return undefined;
