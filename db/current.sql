@@ -6,6 +6,7 @@ grant create on schema app, api to tms_app, tms_registrar;
 -- (service functions: new or changed includes go below)
 --! include context/leaking_tables.sql
 --! include context/unprotected_tables.sql
+--! include context/last_audit.sql
 --! include api/service/get_readiness.sql
 grant usage on schema api to tms_auditor;
 --! include context/shown_rows.sql

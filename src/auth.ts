@@ -128,7 +128,7 @@ function freezeDeep(value: object): void {
  * `exp` of 1e400 passes it.
  * @throws Problem 401
  */
-function toIdentity(claims: Claims, { jwt, operator }: Config): Identity {
+export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity {
   const { iss, aud } = claims;
   const subject = text(claims.sub);
   const provider = Object.hasOwn(claims, "iss") ? text(iss) : "jwt";

@@ -128,8 +128,10 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
   gauge("tms_audit_findings", "Findings of the last isolation audit", ["severity"], async it => {
     const { known } = await app.readiness();
     if (!known?.audit) return;
-    it.set({ severity: "error" }, known.audit.errors);
-    it.set({ severity: "warning" }, known.audit.warnings);
+    const { errors, warnings, not_run } = known.audit;
+    it.set({ severity: "error" }, errors);
+    it.set({ severity: "warning" }, warnings);
+    it.set({ severity: "not_run" }, not_run);
   });
 }
 

@@ -7,6 +7,9 @@ import {
   CreatedTenant,
   CreateTenant,
   DeletedTenant,
+  ExplainByClaims,
+  ExplainBySlug,
+  Explanation,
   ListTenants,
   SetupStatus,
   Tenant,
@@ -80,6 +83,20 @@ const unknownTenant: Problem[] = ["malformed_address", "tenant_not_found", "uri_
 export const getSetupStatus = setup("getSetupStatus", "Is the deployment set up, and what should be better", {
   description: "Reads only. `recommendations` come from real checks of the database and the configuration.",
   response: { 200: SetupStatus },
+});
+
+export const explainAccess = setup("explainAccess", "Why is somebody refused, or shown nothing", {
+  description:
+    "The tenant by its slug, the identity by `provider` and `subject`. Without `tenant` the default one is meant.",
+  querystring: ExplainBySlug,
+  response: { 200: Explanation },
+});
+
+export const explainClaims = setup("explainClaims", "The same for a token's claims", {
+  description:
+    "Tells which claim names the tenant. The claims need no signature: nothing is done in their name.",
+  body: ExplainByClaims,
+  response: { 200: Explanation },
 });
 
 export const createTenant = setup("createTenant", "Create a tenant", {

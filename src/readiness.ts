@@ -14,7 +14,13 @@ export interface Readiness {
 interface Known {
   tenants: Record<"pending" | "active" | "suspended", number>;
   /** The last isolation audit that ran to its end. */
-  audit: { finished_at: string; age_seconds: number; errors: number; warnings: number } | null;
+  audit: {
+    finished_at: string;
+    age_seconds: number;
+    errors: number;
+    warnings: number;
+    not_run: number;
+  } | null;
 }
 
 /** All who ask within this time share one answer, so that nobody can wear the database out by asking. */

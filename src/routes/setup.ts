@@ -1,11 +1,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { configurationAdvice } from "../advice.ts";
+import type { Claims } from "../auth.ts";
 import { invalid } from "../body.ts";
 import type { Config } from "../config.ts";
 import { callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
+import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import * as operations from "../operations.ts";
 import { normalizeNames, sendPage } from "../representation.ts";
-import type { CreateTenant, ListTenants, UpdateTenant } from "../schemas/setup.ts";
+import type {
+  CreateTenant,
+  ExplainByClaims,
+  ExplainBySlug,
+  ListTenants,
+  UpdateTenant,
+} from "../schemas/setup.ts";
 import { SCHEMA_VERSION } from "../startup.ts";
 
 type One = { Params: { tenant_id: string } };
@@ -19,6 +27,39 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     { config: { limit: "setup_read" }, schema: operations.getSetupStatus },
     async (request, reply) =>
       sendRow(reply, await callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice)),
+  );
+
+  const explain = async (request: FastifyRequest, reply: FastifyReply, asked: Asked | Refused) => {
+    const [slug, provider, subject, source, operator] =
+      "refusal" in asked
+        ? [null, null, null, "given", false]
+        : [asked.slug, asked.provider, asked.subject, asked.source, asked.operator];
+    const row = await callAsCaller(
+      request,
+      "explain_for_operator",
+      slug,
+      provider,
+      subject,
+      source,
+      operator,
+    );
+    return "refusal" in asked ? reply.header("cache-control", "no-store").send(asked) : sendRow(reply, row);
+  };
+
+  app.get<{ Querystring: ExplainBySlug }>(
+    "/explain",
+    { config: { limit: "setup_read" }, schema: operations.explainAccess },
+    (request, reply) => {
+      const { tenant = null, provider, subject = null } = request.query;
+      return explain(request, reply, { slug: tenant, source: "given", provider, subject, operator: false });
+    },
+  );
+
+  app.post<{ Body: ExplainByClaims }>(
+    "/explain",
+    { config: { limit: "setup_read" }, schema: operations.explainClaims },
+    (request, reply) =>
+      explain(request, reply, askedByClaims(request.body.claims as Claims, request.body.header, config)),
   );
 
   app.post<{ Body: CreateTenant }>(

@@ -95,3 +95,81 @@ export const DeletedTenant = Type.Object(
   },
   { title: "DeletedTenant" },
 );
+
+export const ExplainBySlug = Type.Object(
+  {
+    tenant: Type.Optional(Slug),
+    provider: Type.String({ minLength: 1, maxLength: 255, format: "faithful-text", default: "jwt" }),
+    subject: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: "faithful-text" })),
+  },
+  { additionalProperties: false },
+);
+export type ExplainBySlug = Static<typeof ExplainBySlug>;
+
+export const ExplainByClaims = Type.Object(
+  {
+    claims: Type.Object({}, { additionalProperties: true, examples: [{ sub: "alice", org: "acme" }] }),
+    header: Type.Optional(Type.String({ description: "The X-Tenant that came along", examples: ["acme"] })),
+  },
+  { additionalProperties: false },
+);
+export type ExplainByClaims = Static<typeof ExplainByClaims>;
+
+const Role = Type.Object({ name: Type.String(), superuser: Type.Boolean(), bypassrls: Type.Boolean() });
+
+export const Explanation = Type.Object(
+  {
+    allowed: Type.Boolean({ description: "Would the request get into the tenant" }),
+    because: Text("alice is a member of the tenant, as owner"),
+    refusal: Type.Optional(
+      Type.Object(
+        {
+          status: Type.Integer(),
+          error: Type.String(),
+          detail: Type.String(),
+          reason: Nullable(Type.String()),
+        },
+        { description: "Given when the claims do not come as far as the database" },
+      ),
+    ),
+    operator: Type.Optional(Type.Boolean()),
+    tenant: Type.Optional(
+      Type.Object({
+        slug: Nullable(Slug),
+        source: Text("organization"),
+        exists: Type.Boolean(),
+        tenant_id: Nullable(Uuid),
+        name: Nullable(Type.String()),
+        status: Nullable(TenantStatus),
+        is_default: Nullable(Type.Boolean()),
+      }),
+    ),
+    identity: Type.Optional(
+      Type.Object({ provider: Nullable(Type.String()), subject: Nullable(Type.String()) }),
+    ),
+    membership: Type.Optional(
+      Nullable(
+        Type.Object({
+          user_id: Uuid,
+          role: Type.String(),
+          joined_at: Timestamp,
+          removed_at: Nullable(Timestamp),
+        }),
+      ),
+    ),
+    roles: Type.Optional(Type.Object({ login: Role, acts_as: Role })),
+    tables: Type.Optional(
+      Type.Array(
+        Type.Object({
+          table: Text("app.boards"),
+          row_security: Type.Unsafe<string>({ enum: ["forced", "enabled", "off"] }),
+          held: Nullable(Type.Integer({ description: "Rows of the tenant, counted up to 10000" })),
+          shown: Nullable(Type.Integer({ description: "Rows that this caller would be shown" })),
+          more: Nullable(Type.Boolean()),
+        }),
+      ),
+    ),
+    notes: Type.Optional(Type.Array(Type.String())),
+  },
+  { title: "Explanation" },
+);

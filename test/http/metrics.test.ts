@@ -144,7 +144,25 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
 test("every metric has a help line and the text is what Prometheus reads", async () => {
   const { headers, body } = await service.request({ url: "/metrics" });
   assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4/);
-  const names = new Set((body as string).match(/^tms_[a-z_]+?(?=(?:_bucket|_sum|_count)?[{ ])/gm));
-  assert.ok(names.size >= 12, [...names].join(" "));
-  for (const name of names) assert.match(body, new RegExp(`^# HELP ${name} \\S`, "m"));
+  const told = new Set([...(body as string).matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name));
+  const names = [...(body as string).matchAll(/^(tms_[a-z_]+?)(?:_bucket|_sum|_count)?[{ ]/gm)].map(
+    ([, name]) => name,
+  );
+  assert.ok(new Set(names).size >= 11, names.join(" "));
+  for (const name of names) assert.ok(told.has(name), name);
+});
+
+test("the last audit of all tenants is told: its age, its errors; before the first one nothing is", async () => {
+  assert.doesNotMatch(await scrape(), /^tms_audit_/m);
+  await database.sql`
+    insert into audit.runs (started_at, finished_at, errors, warnings, tenant)
+    values (now() - interval '2 hours', now() - interval '1 hour', 3, 5, null), (now(), now(), 0, 0, 'acme'), (now(), null, 0, 0, null)`;
+  await new Promise(resolve => setTimeout(resolve, 1_010));
+  const text = await scrape();
+  const age = value(text, "tms_audit_age_seconds")!;
+  assert.ok(age >= 3600 && age < 3660, String(age));
+  assert.equal(value(text, 'tms_audit_findings{severity="error"}'), 3);
+  assert.equal(value(text, 'tms_audit_findings{severity="warning"}'), 5);
+  const { status, body } = await service.request({ url: "/ready" });
+  assert.deepEqual([status, body.last_audit.errors], [200, 3]);
 });

@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+  withRole,
+} from "../harness.ts";
+
+let database: Database;
+let service: Service;
+let operator: string;
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+  const { sql } = database;
+  const acme = await seedTenant(sql, { slug: "acme" });
+  const alice = await seedUser(sql, acme, { subject: "alice", role: "owner" });
+  await sql`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${alice}, 'One'), (${acme}, ${alice}, 'Two')`;
+  await seedUser(sql, acme, { subject: "gone" });
+  await sql`update app.users set removed_at = now() where auth_subject = 'gone'`;
+  await seedTenant(sql, { slug: "globex", status: "suspended" });
+  operator = await token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] });
+});
+after(async () => {
+  await service.close();
+  await database.drop();
+});
+
+const bySlug = async (query: string) =>
+  (await service.request({ url: `/api/setup/explain?${query}`, token: operator })).body;
+const byClaims = async (claims: object, header?: string) =>
+  (
+    await service.request({
+      method: "POST",
+      url: "/api/setup/explain",
+      token: operator,
+      body: { claims, ...(header === undefined ? {} : { header }) },
+    })
+  ).body;
+
+test("a member: allowed, with the membership and what each table shows", async () => {
+  const found = await bySlug("tenant=acme&subject=alice");
+  assert.equal(found.allowed, true);
+  assert.equal(found.because, "alice is a member of the tenant, as owner");
+  assert.deepEqual(
+    [found.tenant.slug, found.tenant.source, found.tenant.status],
+    ["acme", "given", "active"],
+  );
+  assert.equal(found.membership.role, "owner");
+  assert.deepEqual(found.roles.login, { name: "tms_service", superuser: false, bypassrls: false });
+  assert.deepEqual(
+    found.tables.find(({ table }: { table: string }) => table === "app.boards"),
+    { table: "app.boards", row_security: "forced", held: 2, shown: 2, more: false },
+  );
+  assert.deepEqual(found.notes, []);
+});
+
+const REFUSED: [query: string, because: string, held: number][] = [
+  ["tenant=acme&subject=bob", "bob of jwt is not a member of the tenant", 2],
+  [
+    "tenant=acme&subject=alice&provider=https://issuer.example",
+    "alice of https://issuer.example is not a member of the tenant",
+    2,
+  ],
+  ["tenant=acme&subject=gone", "The membership was ended", 2],
+  ["tenant=globex&subject=alice", "The tenant is suspended", 0],
+  ["tenant=initech&subject=alice", "No tenant has the slug initech", 0],
+  ["tenant=acme", "No identity is given", 2],
+];
+for (const [query, because, held] of REFUSED) {
+  test(`refused: ${because}; nothing is shown`, async () => {
+    const found = await bySlug(query);
+    assert.deepEqual([found.allowed, found.because], [false, because]);
+    const boards = found.tables.find(({ table }: { table: string }) => table === "app.boards");
+    assert.deepEqual([boards.held, boards.shown], [held, 0]);
+  });
+}
+
+test("claims: the answer names the claim that named the tenant, as a request would have it", async () => {
+  for (const [claims, header, source] of [
+    [{ sub: "alice", tenant: "acme" }, "globex", "tenant"],
+    [{ sub: "alice", org_name: "ACME" }, undefined, "organization"],
+    [{ sub: "alice", team: "acme" }, undefined, "namespace"],
+    [{ sub: "alice", email: "alice@acme.com" }, undefined, "email"],
+    [{ sub: "alice" }, "acme", "header"],
+  ] as const) {
+    const found = await byClaims(claims, header);
+    assert.deepEqual([found.allowed, found.tenant.source, found.tenant.slug], [true, source, "acme"]);
+  }
+});
+
+test("claims that do not come as far as the database are answered with their refusal", async () => {
+  for (const [claims, header, status, reason] of [
+    [{ sub: "alice" }, undefined, 400, "tenant_missing"],
+    [{ sub: "alice" }, "Not A Slug", 400, "tenant_header_malformed"],
+    [{ sub: "alice", tenant: "Not A Slug" }, undefined, 403, "tenant_claim_malformed"],
+    [{ tenant: "acme" }, undefined, 401, "subject"],
+    [{ sub: "alice", tenant: "acme", exp: 1 }, undefined, 401, "expired"],
+  ] as const) {
+    const found = await byClaims(claims, header);
+    assert.equal(found.allowed, false);
+    assert.deepEqual([found.refusal.status, found.refusal.reason], [status, reason]);
+    assert.equal(found.because, found.refusal.detail);
+  }
+});
+
+test("an operator's claims say that the setup endpoints ask for no membership", async () => {
+  const found = await byClaims({ sub: "someone", tenant: "acme", roles: ["tenant-operator"] });
+  assert.deepEqual([found.allowed, found.operator], [false, true]);
+  assert.match(found.notes[0], /setup endpoints ask for no membership/);
+});
+
+test("explaining is for operators, and counts against their limit", async () => {
+  const alice = await token({ sub: "alice", tenant: "acme" });
+  const refused = await service.request({ url: "/api/setup/explain?tenant=acme", token: alice });
+  assert.equal(refused.status, 403);
+  const alicesClaims = { claims: { sub: "x" } };
+  const post = await service.request({
+    method: "POST",
+    url: "/api/setup/explain",
+    token: alice,
+    body: alicesClaims,
+  });
+  assert.equal(post.status, 403);
+  assert.ok(refused.headers["x-ratelimit-remaining"]);
+});
+
+test("single-tenant mode: a stranger would join the default tenant, and nothing is written by saying so", async () => {
+  const single = await createService(database, { SERVICE_MULTI_TENANT_MODE: "false" });
+  try {
+    const admin = await token({ sub: "op", roles: "tenant-operator" });
+    const { body } = await single.request({
+      method: "POST",
+      url: "/api/setup/explain",
+      token: admin,
+      body: { claims: { sub: "new" } },
+    });
+    assert.deepEqual(
+      [body.allowed, body.tenant.slug, body.tenant.source],
+      [true, "default", "single_tenant"],
+    );
+    assert.match(body.because, /joins the default tenant/);
+    assert.deepEqual(
+      await database.sql`select from app.users where auth_subject = 'new'`.then(rows => rows.length),
+      0,
+    );
+  } finally {
+    await single.close();
+  }
+});
+
+test("a DBA asks in psql, and a superuser is told that nothing is hidden from one", async () => {
+  const ask = (sql: typeof database.sql) => sql<{ found: { allowed: boolean; notes: string[] } }[]>`
+    select api.explain_access('acme', 'jwt', 'alice') as found`;
+  const [asAuditor] = await withRole(database.sql, "tms_auditor", null, sql => ask(sql as never));
+  assert.equal(asAuditor!.found.allowed, true);
+  assert.match(asAuditor!.found.notes[0]!, /which sees every row whatever app\.tenant_id says/);
+  await assert.rejects(
+    withRole(database.sql, "tms_service", null, sql => ask(sql as never)),
+    /permission denied/,
+  );
+});
+
+test("asking leaves the transaction in the tenant where it was", async () => {
+  const [tenant] = await database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
+  const [after] = await database.sql.begin(async sql => {
+    await sql.unsafe(`set local app.tenant_id = '${tenant!.id}'`);
+    await sql`select api.explain_access('globex', 'jwt', 'alice'), api.get_readiness(null)`;
+    return sql<{ id: string }[]>`select app.tenant_id() as id`;
+  });
+  assert.equal(after!.id, tenant!.id);
+});
