@@ -11,6 +11,9 @@ const found = {
       age_seconds: Type.Number(),
       errors: Type.Integer(),
       warnings: Type.Integer(),
+      not_run: Type.Integer({
+        description: "Checks that could not run: with one of them the audit proves nothing",
+      }),
     }),
   ),
 };
