@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:e4df892ce6410c70253eeadafe2032afc4addc9f
+--! Hash: sha1:6237a28cd6222ee4ff28ffd14d8a219859eee0da
 --! Message: initial
 
 -- The database is closed but for the roles that are named here; roles come from db/roles.sql.
@@ -362,7 +362,7 @@ end
 $$;
 
 comment on function app.isolate(regclass, boolean) is
-$$Makes a table a tenant's table: checks its keys, enables and forces row level security, writes policies and grants, and
+$$Makes a table one of tenants: checks its keys, enables and forces row level security, writes policies and grants, and
 adds the foreign key to app.tenants. Safe to run again. With p_adopt the table comes from a single-tenant past: a missing
 tenant_id is added, filled with the default tenant, and put in front of the primary key.
 Raises 55000 with the first rule that the table breaks (app.isolation_faults lists them all).
@@ -870,6 +870,48 @@ comment on function app.move_tenant(text, text, text) is
 revoke all on function app.move_tenant(text, text, text) from public;
 reset role;
 --! EndIncluded context/move_tenant.sql
+--! Included context/empty_tenant.sql
+-- Children before parents: a cascade from the top looks for children row by row, and finds them; from the leaves up the
+-- same look-ups find nothing. The order comes from the catalog, so that a table isolated tomorrow takes its place in it.
+set local role tms_app;
+create or replace function app.empty_tenant(p_tenant_id uuid)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_table regclass;
+begin
+  perform app.set_tenant(p_tenant_id);
+  for v_table in
+    with recursive tables as (
+      select conrelid as relid from pg_constraint
+      where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0
+    ), levels (relid, level) as (
+      select relid, 0 from tables
+      union
+      -- The bound ends cycles of tables that refer to each other: those are left to the cascade.
+      select c.conrelid, l.level + 1
+      from levels l
+      join pg_constraint c on c.confrelid = l.relid and c.contype = 'f' and c.conrelid <> c.confrelid
+      where c.conrelid in (select relid from tables) and l.level < (select count(*) from tables)
+    )
+    select relid from levels group by relid order by max(level) desc, relid
+  loop
+    if has_table_privilege(v_table, 'delete') then
+      execute format('delete from %s where tenant_id = $1', v_table) using p_tenant_id;
+    end if;
+  end loop;
+end
+$$;
+comment on function app.empty_tenant(uuid) is
+  'Deletes every row of a tenant but the tenant itself, children before parents, and leaves the transaction inside the tenant.';
+revoke all on function app.empty_tenant(uuid) from public;
+grant execute on function app.empty_tenant(uuid) to tms_registrar;
+reset role;
+--! EndIncluded context/empty_tenant.sql
 --! Included context/remove_tenant.sql
 set local role tms_registrar;
 create or replace function app.remove_tenant(p_tenant app.tenants)
@@ -880,6 +922,7 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  perform app.empty_tenant(p_tenant.id);
   delete from app.tenants where id = p_tenant.id;
   return json_build_object(
     'message', format('Tenant ''%s'' (%s) deleted successfully', p_tenant.name, p_tenant.slug),
@@ -1080,6 +1123,10 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  -- Read first: every start but the very first writes nothing, and works while the server only reads.
+  if exists (select from control.deployment) then
+    return;
+  end if;
   insert into control.deployment default values on conflict do nothing;
   if found then
     insert into app.tenants (slug, name, is_default) values (p_slug, p_name, true);
@@ -1161,7 +1208,7 @@ as $$
   with swept as (
     delete from control.rate_limits where ctid in (
       select ctid from control.rate_limits
-      where reset_at < clock_timestamp() - interval '1 hour' order by reset_at limit 2 for update skip locked)
+      where reset_at < now() - interval '1 hour' order by reset_at limit 2 for update skip locked)
   )
   insert into control.rate_limits as r (bucket, identity, hits, reset_at)
   values (p_bucket, p_identity, 1, clock_timestamp() + make_interval(secs => p_window_seconds))
@@ -1302,7 +1349,7 @@ as $$
 declare
   v_after record := app.read_cursor(p_cursor);
   -- The client's text is a text, not a pattern.
-  v_pattern constant text := '%' || replace(replace(replace(p_search, '\', '\\'), '%', '\%'), '_', '\_') || '%';
+  v_pattern constant text := '%' || regexp_replace(p_search, '([%_\\])', '\\\1', 'g') || '%';
   v_total bigint;
 begin
   perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
@@ -1395,7 +1442,7 @@ end
 $$;
 comment on function api.update_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[]) is
 $$Changes what is given (not null) of a tenant and returns it with its new ETag. p_if_match: ETags of which one must be
-the tenant's, or *; null asks nothing. Raises TM403, TM404, TM409 `Conflict`, TM412.$$;
+that of the tenant, or *; null asks nothing. Raises TM403, TM404, TM409 `Conflict`, TM412.$$;
 revoke all on function api.update_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[]) from public;
 grant execute on function api.update_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[]) to tms_service;
 reset role;
@@ -1550,7 +1597,7 @@ begin
 end
 $$;
 comment on function api.get_registration_status(text, text, text, text, text, text, boolean, int, text[]) is
-$$The registration status (spec 2.3), from the service's configuration. Raises TM403.$$;
+$$The registration status (spec 2.3), from the configuration of the service. Raises TM403.$$;
 revoke all on function api.get_registration_status(text, text, text, text, text, text, boolean, int, text[]) from public;
 grant execute on function api.get_registration_status(text, text, text, text, text, text, boolean, int, text[]) to tms_service;
 reset role;
@@ -1641,7 +1688,7 @@ begin
 end
 $$;
 comment on function api.get_current_tenant(text, text, text, text, text, text) is
-$$The tenant of the request and the caller's membership: {tenant, membership}. Raises TM403.$$;
+$$The tenant of the request and the membership of the caller: {tenant, membership}. Raises TM403.$$;
 revoke all on function api.get_current_tenant(text, text, text, text, text, text) from public;
 grant execute on function api.get_current_tenant(text, text, text, text, text, text) to tms_service;
 reset role;
