@@ -1,0 +1,318 @@
+import assert from "node:assert/strict";
+import { mkdtempSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, beforeEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { startEmbedded } from "../../src/embedded.ts";
+import { migrate } from "../../src/migrate.ts";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  type TestResponse,
+  token,
+} from "../harness.ts";
+import { startWire, type Wire } from "./wire.ts";
+
+let database: Database;
+let wire: Wire;
+let service: Service;
+let ann: string;
+let operator: string;
+before(async () => {
+  database = await createDatabase();
+  // Shorter than in production, so that the tests need not wait: the rules are the same.
+  for (const setting of ["statement_timeout = '300ms'", "lock_timeout = '150ms'"])
+    await database.sql.unsafe(`alter role tms_service in database ${database.name} set ${setting}`);
+  wire = await startWire(`${database.urls.service}?query_timeout=600`);
+  service = await createService(database, {
+    SERVICE_DATABASE_URL: wire.url,
+    SERVICE_DATABASE_POOL_SIZE: "4",
+  });
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
+  ann = await token({ sub: "ann", tenant: "acme" });
+  operator = await token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] });
+});
+after(async () => {
+  await service.close();
+  await wire.close();
+  await database.drop();
+});
+beforeEach(() => database.sql`delete from control.rate_limits`);
+
+const boards = (of = service) => of.request({ url: "/api/boards", token: ann });
+
+/** 503 that a client can act on, and nothing that Postgres said. */
+function assertUnavailable(answer: TestResponse) {
+  const { status, headers, body } = answer;
+  assert.equal(status, 503, JSON.stringify(body));
+  assert.deepEqual(Object.keys(body), ["error", "detail", "request_id"]);
+  assert.deepEqual(
+    [body.error, headers["retry-after"], headers["content-type"]],
+    ["Service unavailable", "1", "application/json; charset=utf-8"],
+  );
+  assert.equal(body.request_id, headers["x-request-id"]);
+  assert.doesNotMatch(body.detail, /terminat|ECONN|administrator|canceling|relation|timeout exceeded/);
+}
+
+/** Requests by eight clients for as long as `harm` is done; only 200 and an honest 503 may come of it. */
+async function underHarm(harm: () => Promise<unknown>, times: number, of = service) {
+  let going = true;
+  const statuses: number[] = [];
+  const clients = Array.from({ length: 8 }, async () => {
+    while (going) {
+      const answer = await boards(of);
+      statuses.push(answer.status);
+      if (answer.status !== 200) {
+        assertUnavailable(answer);
+        await sleep(5);
+      }
+    }
+  });
+  for (let i = 0; i < times; i += 1) {
+    await harm();
+    await sleep(30);
+  }
+  going = false;
+  await Promise.all(clients);
+  assert.ok(statuses.includes(200));
+  return statuses;
+}
+
+/** The service comes back by itself. */
+async function assertRecovers(of = service) {
+  for (let i = 0; i < 100; i += 1) {
+    if ((await boards(of)).status === 200) return;
+    await sleep(50);
+  }
+  assert.equal((await boards(of)).status, 200);
+}
+
+test("backends that are terminated while requests run cost those requests an honest 503, and nothing else", async () => {
+  await underHarm(
+    () =>
+      database.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database.name} and usename = 'tms_service'`,
+    15,
+  );
+  await assertRecovers();
+});
+
+test("so do connections that break, whether they are idle or at work", async () => {
+  await underHarm(async () => wire.cut(), 15);
+  wire.cut();
+  await sleep(50);
+  await assertRecovers();
+});
+
+test("while nothing can be reached every request is 503 at once, and the first one after that works", async () => {
+  wire.refuse(true);
+  wire.cut();
+  await sleep(20);
+  for (let i = 0; i < 5; i += 1) assertUnavailable(await boards());
+  assertUnavailable(await service.request({ url: "/api/setup/status", token: operator }));
+  assertUnavailable(
+    await service.request({
+      method: "POST",
+      url: "/graphql",
+      token: ann,
+      body: { query: "{ tenant { slug } }" },
+    }),
+  );
+  assert.equal((await service.request({ url: "/health" })).status, 200);
+  assert.equal(
+    (await service.request({ url: "/api/boards" })).status,
+    401,
+    "what needs no database is answered as ever",
+  );
+  wire.refuse(false);
+  await assertRecovers();
+});
+
+test("a network that swallows packets ends in 503 too, not in a request that hangs", async () => {
+  await boards();
+  wire.freeze(true);
+  const answers = Array.from({ length: 6 }, () => boards());
+  for (const answer of await Promise.all(answers)) assertUnavailable(answer);
+  wire.freeze(false);
+  wire.cut();
+  await assertRecovers();
+});
+
+/** Does `work` while another session holds a lock. */
+async function whileLocked<T>(lock: string, work: () => Promise<T>): Promise<T> {
+  const holder = await database.sql.reserve();
+  try {
+    await holder.unsafe(`begin; ${lock}`);
+    return await work();
+  } finally {
+    await holder.unsafe("rollback");
+    holder.release();
+  }
+}
+
+test("a lock that does not come free is 503 after the lock timeout", async () => {
+  await whileLocked("lock table app.boards in access exclusive mode", async () => {
+    const answer = await boards();
+    assertUnavailable(answer);
+    assert.equal(answer.body.detail, "The row is busy; send the request again");
+  });
+  await assertRecovers();
+});
+
+test("a statement that runs too long is ended by the server and is 503", async () => {
+  const slow = `create or replace function app.iso_time(p_at timestamptz) returns text language sql volatile
+    as 'select pg_sleep(5)::text'`;
+  const [saved] =
+    await database.sql`select pg_get_functiondef('app.iso_time(timestamptz)'::regprocedure) as text`;
+  await database.sql.unsafe(slow);
+  try {
+    const answer = await service.request({ url: "/api/tenants/current", token: ann });
+    assertUnavailable(answer);
+    assert.equal(answer.body.detail, "The database cannot answer right now");
+  } finally {
+    await database.sql.unsafe(saved!.text);
+  }
+  await assertRecovers();
+});
+
+test("the deletion of a tenant is under no statement timeout: it takes as long as the tenant is large", async () => {
+  const id = await seedTenant(database.sql, { slug: "large" });
+  const saved = "drop trigger slow on app.tenants; drop function app.slow()";
+  await database.sql.unsafe(`create function app.slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.4); return null; end';
+    create trigger slow after delete on app.tenants for each statement execute function app.slow()`);
+  try {
+    const answer = await service.request({
+      method: "DELETE",
+      url: `/api/setup/tenant/${id}`,
+      token: operator,
+    });
+    assert.equal(answer.status, 200);
+  } finally {
+    await database.sql.unsafe(saved);
+  }
+});
+
+test("an exhausted pool refuses with 503 after its patience, and works again when it is free", async () => {
+  const small = await createService(database, { SERVICE_DATABASE_POOL_SIZE: "1" });
+  try {
+    await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '6s'`);
+    await database.sql.unsafe(
+      `alter role tms_service in database ${database.name} set statement_timeout = '6s'`,
+    );
+    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database.name} and usename = 'tms_service'`;
+    await sleep(50);
+    let held: Promise<TestResponse> | undefined;
+    await whileLocked("lock table app.boards in access exclusive mode", async () => {
+      held = boards(small);
+      await sleep(50);
+      const token = await Promise.all(
+        [ann, ann].map(async one => small.request({ url: "/api/tenants/current", token: one })),
+      );
+      for (const answer of token) {
+        assertUnavailable(answer);
+        assert.equal(answer.body.detail, "The database cannot be reached");
+      }
+    });
+    assert.equal((await held!).status, 200);
+    assert.equal((await boards(small)).status, 200);
+  } finally {
+    await small.close();
+  }
+});
+
+test("a write whose answer was lost is repeated safely with its idempotency key", async () => {
+  const create = () =>
+    service.request({
+      method: "POST",
+      url: "/api/setup/tenant",
+      token: operator,
+      headers: { "idempotency-key": "lost-answer" },
+      body: { name: "Lost", slug: "lost" },
+    });
+  await boards();
+  // Committed on the server, cut before the answer arrives.
+  await database.sql.unsafe(`create function app.slow() returns trigger language plpgsql security definer as 'begin perform pg_sleep(0.2); return null; end';
+    create constraint trigger slow after insert on app.tenants deferrable initially deferred for each row execute function app.slow()`);
+  const lost = create();
+  await sleep(100);
+  wire.cut();
+  assertUnavailable(await lost);
+  await sleep(400);
+  await database.sql.unsafe("drop trigger slow on app.tenants; drop function app.slow()");
+  const again = await create();
+  assert.ok(again.status === 200 || again.status === 201, JSON.stringify(again.body));
+  assert.equal((await database.sql`select from app.tenants where slug = 'lost'`).count, 1);
+});
+
+test("a server that only reads, as during a failover, is 503 for what writes and 200 for what reads", async () => {
+  await database.sql.unsafe(
+    `alter role tms_service in database ${database.name} set default_transaction_read_only = on`,
+  );
+  const reading = await createService(database).catch(error => error as Error);
+  await database.sql.unsafe(
+    `alter role tms_service in database ${database.name} reset default_transaction_read_only`,
+  );
+  if (reading instanceof Error) {
+    // The start itself writes nothing when the default tenant was made before.
+    assert.fail(`the service did not start on a server that only reads: ${reading.message}`);
+  }
+  try {
+    assert.equal((await boards(reading)).status, 200);
+    const answer = await reading.request({
+      method: "POST",
+      url: "/api/tenants/members",
+      token: ann,
+      body: { auth_subject: "x" },
+    });
+    assert.equal(answer.status, 403, "who may not write is told so first");
+    assertUnavailable(await reading.request({ url: "/api/setup/status", token: operator }));
+  } finally {
+    await reading.close();
+  }
+});
+
+test("Postgres is stopped and started again under load: 503 meanwhile, then all is as before", async () => {
+  const port = await freePort();
+  const dataDir = mkdtempSync(path.join(tmpdir(), "tms-fault-"));
+  const settings = { fsync: "off", synchronous_commit: "off", full_page_writes: "off" };
+  let server = await startEmbedded({ dataDir, port, settings });
+  const { owner: ownerUrl, service: serviceUrl, root: rootUrl } = server.urls;
+  let own: Service | undefined;
+  try {
+    await migrate({ ownerUrl, serviceUrl, rootUrl, current: true });
+    own = await createService(
+      { ...database, urls: { ...database.urls, service: serviceUrl } },
+      { SERVICE_MULTI_TENANT_MODE: "false" },
+    );
+    const harmed = own;
+    assert.equal((await boards(harmed)).status, 200);
+    const statuses = await underHarm(
+      async () => {
+        await server.stop();
+        await sleep(100);
+        server = await startEmbedded({ dataDir, port, settings });
+      },
+      1,
+      harmed,
+    );
+    assert.ok(statuses.includes(503));
+    await assertRecovers(harmed);
+  } finally {
+    await own?.close();
+    await server.remove();
+  }
+});
+
+function freePort(): Promise<number> {
+  return new Promise(resolve => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as { port: number };
+      server.close(() => resolve(port));
+    });
+  });
+}
