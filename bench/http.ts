@@ -48,7 +48,9 @@ async function startVariants({ urls }: BenchDatabase): Promise<Variant[]> {
         execArgv: ["--import", "tsx"],
         env: { ...process.env, NODE_ENV: "production", ...env },
       });
-      child.once("message", message => resolve({ name, child, address: (message as { address: string }).address }));
+      child.once("message", message =>
+        resolve({ name, child, address: (message as { address: string }).address }),
+      );
       child.once("exit", code => reject(new Error(`${file} ended with ${code}`)));
     });
   return [
@@ -75,13 +77,18 @@ async function cases(tenants: number): Promise<Case[]> {
   );
   // Limits count by identity: enough operators that none reaches its own.
   const operators = await Promise.all(
-    Array.from({ length: 5_000 }, (_, i) => sign({ sub: `operator-${i}`, tenant: "t-1", tenant_id: uuidOf(1), roles: "tenant-operator" })),
+    Array.from({ length: 5_000 }, (_, i) =>
+      sign({ sub: `operator-${i}`, tenant: "t-1", tenant_id: uuidOf(1), roles: "tenant-operator" }),
+    ),
   );
   const founders = await Promise.all(
-    Array.from({ length: 20_000 }, (_, i) => sign({ sub: `founder-${i}`, tenant: "nobody-yet", tenant_id: uuidOf(1) })),
+    Array.from({ length: 20_000 }, (_, i) =>
+      sign({ sub: `founder-${i}`, tenant: "nobody-yet", tenant_id: uuidOf(1) }),
+    ),
   );
   const reading: Variant["name"][] = ["service", "rows", "json"];
-  const get = (path: string) => members.map((token): Request => ({ method: "GET", path, headers: bearer(token) }));
+  const get = (path: string) =>
+    members.map((token): Request => ({ method: "GET", path, headers: bearer(token) }));
   let turn = 0;
   const post = (path: string, tokens: string[], body: (slug: string) => object) => (request: Request) => {
     const slug = `n-${randomUUID()}`;
@@ -99,11 +106,13 @@ async function cases(tenants: number): Promise<Case[]> {
     {
       name: "read one tenant as operator",
       variants: reading,
-      requests: operators.map((token, i): Request => ({
-        method: "GET",
-        path: `/api/setup/tenant/${uuidOf(ids[i % ids.length]!)}`,
-        headers: bearer(token),
-      })),
+      requests: operators.map(
+        (token, i): Request => ({
+          method: "GET",
+          path: `/api/setup/tenant/${uuidOf(ids[i % ids.length]!)}`,
+          headers: bearer(token),
+        }),
+      ),
     },
     {
       name: "create a tenant",
@@ -117,13 +126,25 @@ async function cases(tenants: number): Promise<Case[]> {
         organization_name: slug,
         organization_slug: slug,
         admin_email: "ann@corp.example",
+        include_sample_data: false,
       })),
     },
   ];
 }
 
-async function measure(server: BenchServer, one: Case, variants: Variant[], rounds: number, seconds: number): Promise<Figure[]> {
-  const samples = new Map(variants.map(({ name }) => [name, { rate: [] as number[], cpu: [] as number[], latency: [] as number[] }]));
+async function measure(
+  server: BenchServer,
+  one: Case,
+  variants: Variant[],
+  rounds: number,
+  seconds: number,
+): Promise<Figure[]> {
+  const samples = new Map(
+    variants.map(({ name }) => [
+      name,
+      { rate: [] as number[], cpu: [] as number[], latency: [] as number[] },
+    ]),
+  );
   for (let round = -1; round < rounds; round++) {
     for (const variant of variants) {
       const before = { server: await serverCpu(variant), database: server.cpu() };
@@ -151,17 +172,28 @@ async function measure(server: BenchServer, one: Case, variants: Variant[], roun
 }
 
 async function fire(variant: Variant, one: Case, seconds: number) {
-  const requests = typeof one.requests === "function" ? [{ setupRequest: one.requests }] : shuffled(one.requests);
-  const result = await autocannon({ url: variant.address, connections: CONNECTIONS, duration: seconds, requests });
+  const requests =
+    typeof one.requests === "function" ? [{ setupRequest: one.requests }] : shuffled(one.requests);
+  const result = await autocannon({
+    url: variant.address,
+    connections: CONNECTIONS,
+    duration: seconds,
+    requests,
+  });
   if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${one.name}, ${variant.name}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`);
+    throw new Error(
+      `${one.name}, ${variant.name}: ${result.non2xx} answers were not 2xx, ${result.errors} errors`,
+    );
   }
   return result;
 }
 
 /** Every connection walks the same list: let them not walk in step. */
 function shuffled<T>(list: T[]): T[] {
-  return list.map(value => ({ value, at: Math.random() })).sort((a, b) => a.at - b.at).map(({ value }) => value);
+  return list
+    .map(value => ({ value, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ value }) => value);
 }
 
 function serverCpu({ child }: Variant): Promise<number> {
