@@ -93,15 +93,15 @@ async function queryOn(pool: pg.Pool, query: pg.QueryConfig): Promise<Row> {
 
 async function callOn({ database, log }: FastifyInstance, pool: pg.Pool, name: string, values: unknown[]) {
   const text = statement(name, values.length);
+  const { prepared } = database;
   try {
-    return await queryOn(pool, database.prepared ? { name, text, values } : { text, values });
+    return await queryOn(pool, prepared ? { name, text, values } : { text, values });
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
-    if (!database.prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
+    if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
+    if (database.prepared)
+      log.warn("a pooler loses prepared statements: going on without; set SERVICE_DATABASE_PREPARED=false");
     database.prepared = false;
-    log.warn(
-      "a pooler loses prepared statements: going on without them; set SERVICE_DATABASE_PREPARED=false",
-    );
     return queryOn(pool, { text, values });
   }
 }

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import postgres from "postgres";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+import { keepsStatements, type Pooler, startPgbouncer, withoutPgbouncer } from "./pgbouncer.ts";
+
+const skip = withoutPgbouncer;
+const TENANTS = ["acme", "globex", "initech", "hooli", "umbrella"];
+
+let database: Database;
+const tokens = new Map<string, string>();
+before(async () => {
+  if (skip) return;
+  database = await createDatabase();
+  for (const slug of TENANTS) {
+    const tenant = await seedTenant(database.sql, { slug });
+    const user = await seedUser(database.sql, tenant, { subject: slug });
+    await database.sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${user}, ${`of ${slug}`})`;
+    tokens.set(slug, await token({ sub: slug, tenant: slug }));
+  }
+});
+after(() => database?.drop());
+
+/** Runs `work` on the service behind a PgBouncer. */
+async function behind(
+  settings: Record<string, string | number>,
+  env: Record<string, string>,
+  work: (service: Service, pooler: Pooler) => Promise<void>,
+) {
+  const pooler = await startPgbouncer(database.urls.service, settings);
+  try {
+    const service = await createService(database, { SERVICE_DATABASE_URL: pooler.url, ...env });
+    try {
+      await work(service, pooler);
+    } finally {
+      await service.close();
+    }
+  } finally {
+    await pooler.stop();
+  }
+}
+
+/** Many tenants at once over three connections: everybody gets what is theirs, writes and long transactions included. */
+async function everythingWorks(service: Service) {
+  const rounds = Array.from({ length: 60 }, (_, i) => TENANTS[i % TENANTS.length]!);
+  await Promise.all(
+    rounds.map(async slug => {
+      const { status, body } = await service.request({ url: "/api/boards", token: tokens.get(slug)! });
+      assert.equal(status, 200);
+      assert.deepEqual(
+        body.boards.map(({ title }: { title: string }) => title),
+        [`of ${slug}`],
+      );
+    }),
+  );
+  const strangers = rounds.map((slug, i) => [slug, TENANTS[(i + 1) % TENANTS.length]!] as const);
+  await Promise.all(
+    strangers.map(async ([slug, other]) => {
+      const stranger = await token({ sub: slug, tenant: other });
+      assert.equal((await service.request({ url: "/api/boards", token: stranger })).status, 403);
+    }),
+  );
+  const operator = await token({ sub: `op-${Math.random()}`, tenant: "acme", roles: ["tenant-operator"] });
+  const created = await service.request({
+    method: "POST",
+    url: "/api/setup/tenant",
+    token: operator,
+    body: { name: "New", slug: "new", include_sample_data: true },
+  });
+  assert.equal(created.status, 201);
+  const url = `/api/setup/tenant/${created.body.tenant_id}`;
+  const changed = await service.request({ method: "PUT", url, token: operator, body: { name: "Newer" } });
+  assert.deepEqual([changed.status, changed.body.name], [200, "Newer"]);
+  assert.equal((await service.request({ url: "/api/setup/tenants", token: operator })).body.total_count, 7);
+  assert.equal((await service.request({ method: "DELETE", url, token: operator })).status, 200);
+  assert.equal((await service.request({ url: "/ready" })).status, 200);
+}
+
+const dropped = (service: Service) =>
+  service.logs.filter(({ msg }) => /prepared statements/.test(String(msg)));
+
+test("transaction mode without prepared statements: everything works", { skip }, () =>
+  behind({}, { SERVICE_DATABASE_PREPARED: "false" }, everythingWorks),
+);
+
+test("nothing of a transaction is left on the connection for the next client", { skip }, () =>
+  behind({ default_pool_size: 1 }, { SERVICE_DATABASE_PREPARED: "false" }, async (service, pooler) => {
+    await service.request({ url: "/api/boards", token: tokens.get("acme")! });
+    const next = postgres(pooler.url, { max: 1, prepare: false, connection: { application_name: "next" } });
+    try {
+      const [found] = await next`
+        select current_setting('app.tenant_id', true) as tenant, current_setting('application_name') as name,
+          current_setting('statement_timeout') as timeout`;
+      assert.deepEqual({ ...found }, { tenant: "", name: "next", timeout: "30s" });
+      await assert.rejects(next`table app.boards`, /permission denied/);
+    } finally {
+      await next.end();
+    }
+  }),
+);
+
+test(
+  "transaction mode of a PgBouncer that loses prepared statements: the service goes on without",
+  {
+    skip: skip || (keepsStatements && "this PgBouncer keeps prepared statements"),
+  },
+  () =>
+    behind({}, {}, async service => {
+      await everythingWorks(service);
+      assert.equal(dropped(service).length, 1);
+      assert.equal(service.app.database.prepared, false);
+    }),
+);
+
+test(
+  "transaction mode of a PgBouncer that keeps prepared statements: they are used",
+  {
+    skip: skip || (!keepsStatements && "this PgBouncer is older than 1.21 and keeps no prepared statements"),
+  },
+  () =>
+    behind({ max_prepared_statements: 100 }, {}, async service => {
+      await everythingWorks(service);
+      assert.equal(service.app.database.prepared, true);
+    }),
+);
+
+test("session mode with prepared statements: they are used", { skip }, () =>
+  behind({ pool_mode: "session", default_pool_size: 12 }, {}, async service => {
+    await everythingWorks(service);
+    assert.equal(dropped(service).length, 0);
+    assert.equal(service.app.database.prepared, true);
+  }),
+);
+
+test("a pooler that goes away is 503, and its return needs no restart", { skip }, async () => {
+  const first = await startPgbouncer(database.urls.service);
+  const port = new URL(first.url).port;
+  const service = await createService(database, {
+    SERVICE_DATABASE_URL: first.url,
+    SERVICE_DATABASE_PREPARED: "false",
+  });
+  try {
+    const boards = () => service.request({ url: "/api/boards", token: tokens.get("acme")! });
+    assert.equal((await boards()).status, 200);
+    await first.stop();
+    const { status, headers } = await boards();
+    assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+    const second = await startPgbouncer(database.urls.service, { listen_port: port });
+    assert.equal((await boards()).status, 200);
+    await service.close();
+    await second.stop();
+  } finally {
+    await service.close();
+  }
+});

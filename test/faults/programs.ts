@@ -1,0 +1,80 @@
+/** What the tests of poolers and replicas share: programs beside the service, as the user that they insist on. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { chmodSync, chownSync, mkdtempSync, statSync } from "node:fs";
+import net from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+/** The user of a file: Postgres and PgBouncer refuse to run as root. */
+export function ownerOf(file: string): Account {
+  const { uid, gid } = statSync(file);
+  return { uid, gid };
+}
+
+export function accountOf(name: string): Account {
+  const id = (flag: string) => Number(execFileSync("id", [flag, name], { encoding: "utf8" }));
+  return { uid: id("-u"), gid: id("-g") };
+}
+
+export function temporaryFolder(name: string, account?: Account): string {
+  const folder = mkdtempSync(path.join(tmpdir(), `tms-${name}-`));
+  chmodSync(folder, 0o700);
+  if (account) chownSync(folder, account.uid, account.gid);
+  return folder;
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = net.createServer().on("error", reject);
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as net.AddressInfo;
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+export interface Program {
+  child: ChildProcess;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Resolves once the port answers; rejects with what the program said when it ends before. */
+export async function startProgram(
+  file: string,
+  args: string[],
+  port: number,
+  account: Account | undefined,
+): Promise<Program> {
+  const child = spawn(file, args, { stdio: ["ignore", "pipe", "pipe"], ...account });
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", text => (said += text));
+  const ended = new Promise<void>(resolve => child.on("close", () => resolve()));
+  const stop = async (signal: NodeJS.Signals = "SIGINT") => {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+    await ended;
+  };
+  for (let tries = 0; tries < 500; tries++) {
+    if (child.exitCode !== null) throw new Error(`${path.basename(file)} ended: ${said}`);
+    if (await answers(port)) return { child, stop };
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+  await stop("SIGKILL");
+  throw new Error(`${path.basename(file)} does not listen on ${port}: ${said}`);
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = net.connect(port, "127.0.0.1");
+    const done = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once("connect", () => done(true)).once("error", () => done(false));
+  });
+}

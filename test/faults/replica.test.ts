@@ -1,0 +1,209 @@
+import assert from "node:assert/strict";
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  lchownSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import postgres from "postgres";
+import { startEmbedded } from "../../src/embedded.ts";
+import { migrate } from "../../src/migrate.ts";
+import { createService, type Database, type Service, seedTenant, seedUser, token } from "../harness.ts";
+import { freePort, ownerOf, type Program, startProgram, temporaryFolder } from "./programs.ts";
+
+// A primary of one's own: the run's Postgres is shared, and its files are other tests'.
+let primary: Awaited<ReturnType<typeof startEmbedded>>;
+let sql: postgres.Sql;
+let replica: { url: string; sql: postgres.Sql; server: Program; start(): Promise<Program> };
+let service: Service;
+let operator: string;
+
+before(async () => {
+  const dataDir = mkdtempSync(path.join(tmpdir(), "tms-primary-"));
+  chmodSync(dataDir, 0o711);
+  primary = await startEmbedded({ dataDir, settings: { fsync: "off", synchronous_commit: "off" } });
+  await migrate({ ownerUrl: primary.urls.owner, current: true });
+  const database = new URL(primary.urls.service).pathname;
+  sql = postgres(Object.assign(new URL(primary.urls.root), { pathname: database }).href, {
+    max: 2,
+    onnotice: () => {},
+  });
+  await seedUser(sql, await seedTenant(sql, { slug: "acme" }), { subject: "alice" });
+  replica = await startReplica();
+  service = await createService({ urls: { service: primary.urls.service } } as Database, {
+    SERVICE_DATABASE_READ_URL: replica.url,
+  });
+  operator = await token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] });
+});
+after(async () => {
+  await service?.close();
+  await replica?.sql.end();
+  await replica?.server.stop("SIGQUIT");
+  await sql?.end();
+  await primary?.remove();
+});
+
+/** A streaming replica from a base backup by SQL and a copy of the files: the embedded binaries bring no pg_basebackup. */
+async function startReplica() {
+  const [{ bindir, data }] = (await sql`
+    select (select setting from pg_config where name = 'BINDIR') as bindir, current_setting('data_directory') as data`) as unknown as [
+    { bindir: string; data: string },
+  ];
+  appendFileSync(path.join(data, "pg_hba.conf"), "\nhost replication all 127.0.0.1/32 scram-sha-256\n");
+  await sql`select pg_reload_conf()`;
+  const account = ownerOf(data);
+  const folder = temporaryFolder("replica", account);
+  const backup = await sql.reserve();
+  await backup`select pg_backup_start('replica', fast => true)`;
+  cpSync(data, folder, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: file => !/postmaster\.(pid|opts)$/.test(file),
+  });
+  for (const file of readdirSync(path.join(folder, "pg_wal")))
+    rmSync(path.join(folder, "pg_wal", file), { recursive: true });
+  const [stopped] = await backup<{ labelfile: string }[]>`select labelfile from pg_backup_stop()`;
+  backup.release();
+  const port = await freePort();
+  const root = new URL(primary.urls.root);
+  writeFileSync(path.join(folder, "backup_label"), stopped!.labelfile);
+  writeFileSync(path.join(folder, "standby.signal"), "");
+  appendFileSync(
+    path.join(folder, "postgresql.auto.conf"),
+    `\nprimary_conninfo = 'host=127.0.0.1 port=${root.port} user=${root.username} password=${decodeURIComponent(root.password)}'\n`,
+  );
+  for (const file of readdirSync(folder, { recursive: true, encoding: "utf8" }))
+    lchownSync(path.join(folder, file), account.uid, account.gid);
+  const as = process.getuid!() === 0 ? account : undefined;
+  const start = () =>
+    startProgram(
+      path.join(bindir, "postgres"),
+      ["-D", folder, "-p", String(port), "-h", "127.0.0.1", "-k", ""],
+      port,
+      as,
+    );
+  const server = await start();
+  const at = (url: string) => Object.assign(new URL(url), { port: String(port) }).href;
+  const { pathname } = new URL(primary.urls.service);
+  const own = postgres(at(Object.assign(new URL(primary.urls.root), { pathname }).href), {
+    max: 1,
+    onnotice: () => {},
+  });
+  return { url: at(primary.urls.service), sql: own, server, start };
+}
+
+const list = async () =>
+  (await service.request({ url: "/api/setup/tenants", token: operator })).body.total_count;
+
+/** Until the replica has all that the primary wrote. */
+async function caughtUp() {
+  const [{ lsn }] = (await sql`select pg_current_wal_flush_lsn()::text as lsn`) as unknown as [
+    { lsn: string },
+  ];
+  for (;;) {
+    const [row] = await replica.sql<
+      { there: boolean }[]
+    >`select pg_last_wal_replay_lsn() >= ${lsn}::text::pg_lsn as there`;
+    if (row!.there) return;
+    await sleep(20);
+  }
+}
+
+/** From here on the replica applies nothing. */
+async function fallBehind() {
+  await replica.sql`select pg_wal_replay_pause()`;
+  for (;;) {
+    const [row] = await replica.sql<{ state: string }[]>`select pg_get_wal_replay_pause_state() as state`;
+    if (row!.state === "paused") return;
+    await sleep(5);
+  }
+}
+
+test("it is a replica that streams", async () => {
+  await caughtUp();
+  const [{ recovering }] = (await replica.sql`select pg_is_in_recovery() as recovering`) as unknown as [
+    { recovering: boolean },
+  ];
+  const senders = await sql`select state from pg_stat_replication`;
+  assert.deepEqual([recovering, senders.map(({ state }) => state as string)], [true, ["streaming"]]);
+});
+
+test("an operator's reads come from the replica, also while it is behind", async () => {
+  await caughtUp();
+  const before = await list();
+  await fallBehind();
+  const made = await service.request({
+    method: "POST",
+    url: "/api/setup/tenant",
+    token: operator,
+    body: { name: "New", slug: "new" },
+  });
+  assert.equal(made.status, 201);
+  assert.equal(await list(), before, "the list is the replica's");
+  const one = await service.request({ url: `/api/setup/tenant/${made.body.tenant_id}`, token: operator });
+  assert.deepEqual([one.status, one.body.slug], [200, "new"], "what the replica has not, the primary has");
+  await replica.sql`select pg_wal_replay_resume()`;
+  await caughtUp();
+  assert.equal(await list(), before + 1);
+  const status = await service.request({ url: "/api/setup/status", token: operator });
+  assert.equal(status.status, 200);
+});
+
+test("a membership is never asked of a replica that is behind", async () => {
+  const alice = await token({ sub: "alice", tenant: "acme" });
+  const current = async () => (await service.request({ url: "/api/tenants/current", token: alice })).status;
+  const setup = async () => (await service.request({ url: "/api/setup/tenants", token: alice })).body.detail;
+  await caughtUp();
+  assert.equal(await current(), 200);
+  assert.equal(await setup(), "The role tenant-operator is required");
+  await fallBehind();
+  await sql`update app.users set removed_at = now() where auth_subject = 'alice'`;
+  assert.equal(await current(), 403);
+  assert.equal(await setup(), "User does not belong to tenant");
+  await replica.sql`select pg_wal_replay_resume()`;
+});
+
+test("a stale read cannot overwrite: its ETag is the replica's, and the primary answers 412", async () => {
+  const [{ id }] = (await sql`select id from app.tenants where slug = 'acme'`) as unknown as [{ id: string }];
+  const url = `/api/setup/tenant/${id}`;
+  await caughtUp();
+  await fallBehind();
+  const change = (name: string, etag: unknown) =>
+    service.request({
+      method: "PUT",
+      url,
+      token: operator,
+      body: { name },
+      headers: { "if-match": String(etag) },
+    });
+  const { headers } = await service.request({ url, token: operator });
+  assert.equal((await change("First", headers.etag)).status, 200);
+  const stale = await service.request({ url, token: operator });
+  assert.equal((await change("Second", stale.headers.etag)).status, 412);
+  await replica.sql`select pg_wal_replay_resume()`;
+});
+
+test("without the replica the primary answers; when it is back, it is asked again", async () => {
+  await replica.server.stop("SIGQUIT");
+  assert.ok((await list()) >= 3);
+  assert.equal(await list(), await list());
+  const { body } = await service.request({ url: "/metrics" });
+  assert.match(body, /^tms_database_replica_resting 1$/m);
+  assert.equal((await service.request({ url: "/ready" })).status, 200);
+  replica.server = await replica.start();
+  while (Date.now() < service.app.database.replicaRestsUntil) await sleep(50);
+  const { pool } = service.app.pg.replica!;
+  while (pool.idleCount === 0) {
+    assert.ok((await list()) >= 3);
+    await sleep(50);
+  }
+  assert.ok(Date.now() >= service.app.database.replicaRestsUntil, "the replica answered");
+});
