@@ -33,6 +33,7 @@ const BY_CONSTRAINT: Record<string, Titled> = {
 export const BY_SQLSTATE: Record<string, Titled> = {
   "40": [503, "Service unavailable", "The database asked for another try; send the request again"],
   "55P03": [503, "Service unavailable", "The row is busy; send the request again"],
+  "55000": [503, "Service unavailable", "The database cannot answer right now"],
   "25006": [503, "Service unavailable", "The database takes no writes right now; send the request again"],
   "25P03": [503, "Service unavailable", "The database cannot answer right now"],
   "57": [503, "Service unavailable", "The database cannot answer right now"],

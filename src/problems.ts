@@ -61,7 +61,12 @@ export const PROBLEMS = {
   field_unknown: rejected("colour", "is not a known field"),
   number_lost: rejected("body", "contains the number 12345678901234567890, which cannot be kept exactly"),
   bad_limit: rejected("limit", "must be <= 1000"),
-  bad_cursor: rejected("cursor", "was not made by this service"),
+  bad_cursor: [
+    422,
+    "Validation failed",
+    "The cursor was not made by this service",
+    { errors: [{ field: "cursor", message: "was not made by this service" }] },
+  ],
   idempotency_key_reused: [
     422,
     "Validation failed",

@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import pg from "pg";
+import { REASONS } from "../../src/auth.ts";
+import { BY_SQLSTATE, BY_STATUS, toProblem } from "../../src/errors.ts";
+import { type Example, PROBLEMS } from "../../src/problems.ts";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const page = readFileSync(path.join(root, "docs/errors.md"), "utf8");
+
+/** The rows of the table under a heading of docs/errors.md, cell by cell. */
+function table(heading: string): string[][] {
+  const section = page.split(/^## /m).find(text => text.startsWith(heading));
+  assert.ok(section, `docs/errors.md has no section "${heading}"`);
+  const rows = section.split("\n").filter(line => line.startsWith("| "));
+  return rows.slice(2).map(line =>
+    line
+      .slice(2, -2)
+      .split(" | ")
+      .map(cell =>
+        cell
+          .trim()
+          .replaceAll("\\", "")
+          .replace(/^`(.*)`$/, "$1"),
+      ),
+  );
+}
+
+/** What every row says beside the code's own words: when it happens. */
+const told = (rows: string[][]) => {
+  for (const row of rows) assert.ok(row.at(-1)!.length > 5, `${row[0]} does not say when`);
+  return rows.map(row => row.slice(0, -1));
+};
+
+test("docs/errors.md lists every refusal, in the words of the code", () => {
+  const expected = Object.entries<Example>(PROBLEMS).map(([reason, [status, error, detail, extra = {}]]) => [
+    reason,
+    String(status),
+    error,
+    detail,
+    Object.keys(extra).join(", "),
+  ]);
+  assert.deepEqual(told(table("What a request can be refused with")), expected);
+});
+
+test("docs/errors.md lists why tokens are refused, what HTTP is refused with, and every SQLSTATE", () => {
+  assert.deepEqual(table("Why a token is refused"), Object.entries(REASONS));
+  assert.deepEqual(
+    told(table("What HTTP itself")),
+    Object.values(BY_STATUS).map(([status, ...rest]) => [String(status), ...rest]),
+  );
+  // Its keys that look like numbers come first in an object: the page is read by code, not by place.
+  const byCode = (rows: string[][]) => rows.sort(([a], [b]) => a!.localeCompare(b!));
+  const expected = Object.entries(BY_SQLSTATE).map(([code, [status, ...rest]]) => [
+    code,
+    String(status),
+    ...rest,
+  ]);
+  assert.deepEqual(byCode(told(table("From SQLSTATE"))), byCode(expected));
+});
+
+test("every refusal that a SQL function raises is on the page, with its status, error and detail", () => {
+  const folder = path.join(root, "db/fixtures");
+  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name =>
+    name.endsWith(".sql"),
+  );
+  const calls = sources.flatMap(name => [
+    ...readFileSync(path.join(folder, name), "utf8").matchAll(
+      /perform app\.refuse\((\d+), '([^']+)', (?:format\()?'((?:[^']|'')+)'.*?, '(\w+)'(?:,|\))/g,
+    ),
+  ]);
+  const count = sources.flatMap(name => [
+    ...readFileSync(path.join(folder, name), "utf8").matchAll(/perform app\.refuse\(/g),
+  ]).length;
+  assert.ok(count > 15);
+  assert.equal(calls.length, count, "a call of app.refuse() is written in a way this test cannot read");
+  for (const [, status, error, format, reason] of calls) {
+    const name =
+      reason === "default_tenant" ? `default_tenant_${status === "400" ? "delete" : "suspend"}` : reason!;
+    const problem = (PROBLEMS as Record<string, Example>)[name];
+    assert.ok(problem, `src/problems.ts does not know ${name}`);
+    assert.deepEqual([String(problem[0]), problem[1]], [status, error], name);
+    const pattern = format!
+      .replaceAll("''", "'")
+      .replace(/[.*+?^${}()|[\]\\]/g, "\\$&")
+      .replaceAll("%s", ".+");
+    assert.match(problem[2], new RegExp(`^${pattern}$`), name);
+  }
+});
+
+const raised = (code: string, fields: object = {}) =>
+  Object.assign(new pg.DatabaseError("Connection terminated by secret_table", 9, "error"), {
+    code,
+    ...fields,
+  });
+
+test("a fault that Postgres raises goes by its SQLSTATE, never by its words, and none of them are told", () => {
+  for (const [prefix, [status, error, detail]] of Object.entries(BY_SQLSTATE)) {
+    const found = toProblem(raised(prefix.padEnd(5, "0")));
+    assert.deepEqual([found?.status, found?.error, found?.message], [status, error, detail], prefix);
+  }
+  for (const code of ["42P01", "42501", "XX000", "P0001", "0A000", "54001"])
+    assert.equal(toProblem(raised(code)), undefined, code);
+  const own = toProblem(
+    raised("TM404", {
+      message: "Tenant with ID ECONNRESET not found",
+      hint: "Tenant not found",
+      detail: '{"a":1}',
+    }),
+  );
+  assert.deepEqual(
+    [own?.status, own?.error, own?.message, own?.extra],
+    [404, "Tenant not found", "Tenant with ID ECONNRESET not found", { a: 1 }],
+  );
+});
+
+test("a constraint that is broken in a race answers like the check before it", () => {
+  assert.equal(toProblem(raised("23505", { constraint: "tenants_slug_key" }))?.error, "Conflict");
+  assert.equal(
+    toProblem(raised("23505", { constraint: "users_tenant_identity_key" }))?.message,
+    "This identity is already a member of the tenant",
+  );
+});
+
+test("a connection that is lost without an SQLSTATE is 503", () => {
+  for (const code of ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT", "EHOSTUNREACH"])
+    assert.equal(toProblem(Object.assign(new Error("x"), { code }))?.status, 503, code);
+  for (const message of [
+    "timeout exceeded when trying to connect",
+    "Connection terminated unexpectedly",
+    "Query read timeout",
+    "Client has encountered a connection error and is not queryable",
+  ])
+    assert.equal(toProblem(new Error(message))?.status, 503, message);
+  assert.equal(toProblem(new TypeError("x is not a function")), undefined);
+  assert.equal(toProblem("a string"), undefined);
+});
