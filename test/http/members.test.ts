@@ -93,6 +93,42 @@ test("members and boards are those of the tenant, in pages by Link", async () =>
   ]);
 });
 
+test("what stands in a row comes back as it is, whatever characters it has", async () => {
+  const { sql } = world.database;
+  const odd = await seedTenant(sql, { slug: "odd" });
+  const owner = await seedUser(sql, odd, { subject: 'quo"te\\', role: "owner", email: 'a"b@acme.com' });
+  const texts = [
+    '"',
+    "\\",
+    "\b\f\n\r\t\u0001\u007f\u2028",
+    "</script>",
+    "\u00e9\u4e2d\ud83d\ude42",
+    "null",
+    "{}",
+    "$1 %s",
+  ];
+  for (const [i, text] of texts.entries())
+    await sql`insert into app.boards (tenant_id, owner_id, title, description, created_at, updated_at)
+      values (${odd}, ${owner}, ${text}, ${i % 2 ? text : null}, ${`2026-01-01T00:00:0${i}.000${i}00Z`}, '2026-02-01T12:00:00Z')`;
+  const { body } = await ask('quo"te\\', "GET", "/api/boards", undefined, "odd");
+  const boards = body.boards.reverse() as { title: string; description: string | null; created_at: string }[];
+  assert.deepEqual(
+    boards.map(board => board.title),
+    texts,
+  );
+  assert.deepEqual(
+    boards.map(board => board.description),
+    texts.map((text, i) => (i % 2 ? text : null)),
+  );
+  for (const [i, { created_at }] of boards.entries())
+    assert.equal(new Date(created_at).toISOString(), `2026-01-01T00:00:0${i}.000Z`);
+  const members = await ask('quo"te\\', "GET", "/api/tenants/members", undefined, "odd");
+  assert.deepEqual(
+    [members.body.members[0].auth_subject, members.body.members[0].email],
+    ['quo"te\\', 'a"b@acme.com'],
+  );
+});
+
 test("a member is added by an admin, sees the tenant at once, and is out at once when removed", async () => {
   const enter = () => ask("new", "GET", "/api/tenants/current");
   assertError(await enter(), 403, DENIED);
