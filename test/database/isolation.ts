@@ -50,7 +50,8 @@ export async function tenantTables(tx: Transaction): Promise<Table[]> {
     const ready = left.filter(table =>
       table.keys.every(key => !left.some(other => other.name === key.parent)),
     );
-    if (ready.length === 0) throw new Error(`foreign keys in a circle: ${left.map(table => table.name)}`);
+    if (ready.length === 0)
+      throw new Error(`foreign keys in a circle: ${left.map(table => table.name).join()}`);
     sorted.push(...ready);
     left = left.filter(table => !ready.includes(table));
   }
@@ -59,7 +60,7 @@ export async function tenantTables(tx: Transaction): Promise<Table[]> {
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 const insert = (table: string, row: Row, rest = "") =>
-  `insert into ${table} (${Object.keys(row)}) values (${Object.values(row).map(quoted)}) ${rest}`;
+  `insert into ${table} (${Object.keys(row).join()}) values (${Object.values(row).map(quoted).join()}) ${rest}`;
 
 /** One row of a table: ids count up, keys point to `parents`, what has a default keeps it. */
 function makeRow(
@@ -77,8 +78,8 @@ function makeRow(
     else if (type === "uuid") row[name] = id;
     else if (type === "text") row[name] = table.tenant === "id" && name === "slug" ? `${word}-slug` : word;
     else if (/int|numeric/.test(type)) row[name] = "1";
-    else if (/^timestamp|^date/.test(type)) row[name] = "2026-01-01";
-    else if (/^json/.test(type)) row[name] = "{}";
+    else if (/^(timestamp|date)/.test(type)) row[name] = "2026-01-01";
+    else if (type.startsWith("json")) row[name] = "{}";
     else if (type === "boolean") row[name] = "true";
     else throw new Error(`${table.name}.${name}: teach the battery to make a ${type}`);
   }
@@ -154,8 +155,11 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
           .filter(one => one !== "tenant_id")
           .map(one => `${one} = ${quoted(probe[one]!)}`);
         return [
-          [`insert pointing at their ${key.parent} by ${key.columns}`, insert(name, probe)],
-          [`update pointing at their ${key.parent} by ${key.columns}`, `update ${name} set ${sets}`],
+          [`insert pointing at their ${key.parent} by ${key.columns.join()}`, insert(name, probe)],
+          [
+            `update pointing at their ${key.parent} by ${key.columns.join()}`,
+            `update ${name} set ${sets.join()}`,
+          ],
         ];
       }),
     ["update all", `update ${name} set ${column} = ${column}`],
@@ -257,7 +261,7 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
       )
       .map(slug => ({
         name: `${name}(${slug}) by ${role}`,
-        sql: `select f::text from ${name}(${types.map((type, i) => value(slug, role, names[i] ?? "", type))}) f;
+        sql: `select f::text from ${name}(${types.map((type, i) => value(slug, role, names[i] ?? "", type)).join()}) f;
               select current_setting('app.tenant_id', true) as residue`,
         role,
         tenant: role === "tms_app" ? A : null,

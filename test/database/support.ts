@@ -50,7 +50,9 @@ export const call = (
     const places = all.map((_, i) => `$${i + 1}`).join(", ");
     const [row] = await sp.unsafe(`select * from api.${name}(${places}) as f (body)`, all as never[]);
     // Some functions write their JSON themselves, as text.
-    return row && typeof row.body === "string" ? { ...row, body: JSON.parse(row.body) } : row;
+    return typeof row?.body === "string" && row.body !== ""
+      ? Object.assign(row, { body: JSON.parse(row.body) })
+      : row;
   });
 
 /** Fails unless the promise is refused with this status, error and detail. */

@@ -43,7 +43,7 @@ test("a client that follows Link sees every tenant once, among equal times too, 
   ]) {
     const filter = new URLSearchParams(query);
     filter.set("limit", "1000");
-    const whole = (await list(`?${filter}`)).body;
+    const whole = (await list(`?${filter.toString()}`)).body;
     const seen: string[] = [];
     for (let at: string | undefined = query; at; ) {
       const { body, headers }: Awaited<ReturnType<typeof list>> = await list(at);

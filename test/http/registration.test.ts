@@ -286,7 +286,7 @@ test("30 people register one slug at once: one wins, 29 read the conflict", asyn
 test("30 people register one name at once and get 30 slugs", async () => {
   const answers = await Promise.all(times(30, () => register({ organization_name: "Crowd" })));
   assert.deepEqual(
-    answers.map(answer => answer.body.tenant_slug).sort(),
+    answers.map(answer => answer.body.tenant_slug as string).sort(),
     ["crowd", ...times(29, i => `crowd-${i + 2}`)].sort(),
   );
 });

@@ -188,7 +188,7 @@ test("what is fine on the wire works: expect 100-continue, chunks, an upgrade no
   assert.equal((await send(get("x-tenant: acme", "upgrade: websocket", "connection: upgrade"))).status, 200);
   assert.equal((await send(`GET /health HTTP/1.0\r\n\r\n`)).status, 200);
   const body = JSON.stringify({ organization_name: "Chunks", admin_email: "a@example.com" });
-  const chunks = [...body].map(character => `1\r\n${character}\r\n`).join("");
+  const chunks = Array.from(body, character => `1\r\n${character}\r\n`).join("");
   assert.equal((await send(post("transfer-encoding: chunked"), `\r\n${chunks}0\r\n\r\n`)).status, 201);
   assert.equal(
     (await send(post("expect: 100-continue", `content-length: ${body.length}`), `\r\n${body}`)).status,
