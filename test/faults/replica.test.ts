@@ -29,7 +29,7 @@ let operator: string;
 before(async () => {
   const dataDir = mkdtempSync(path.join(tmpdir(), "tms-primary-"));
   chmodSync(dataDir, 0o711);
-  primary = await startEmbedded({ dataDir, settings: { fsync: "off", synchronous_commit: "off" } });
+  primary = await startEmbedded({ dataDir, settings: { fsync: "off" } });
   await migrate({ ownerUrl: primary.urls.owner, current: true });
   const database = new URL(primary.urls.service).pathname;
   sql = postgres(Object.assign(new URL(primary.urls.root), { pathname: database }).href, {
