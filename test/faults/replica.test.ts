@@ -97,6 +97,8 @@ async function startReplica() {
     max: 1,
     onnotice: () => {},
   });
+  // It listens before it takes connections: first it applies what was written during the copy.
+  while (!(await own`select`.catch(() => false))) await sleep(20);
   return { url: at(primary.urls.service), sql: own, server, start };
 }
 
