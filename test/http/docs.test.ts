@@ -1,0 +1,218 @@
+/** /docs in a real browser: filled in once, tried, answered. Skipped, with the reason, where no Chromium is installed. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+
+const chromium = ["chromium", "chromium-browser", "google-chrome"].find(
+  program => spawnSync(program, ["--version"]).status === 0,
+);
+const skip = chromium ? false : "no Chromium is installed here (Debian: apt-get install chromium)";
+const FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-dev-shm-usage",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-background-timer-throttling",
+  "--disable-renderer-backgrounding",
+  "--disable-backgrounding-occluded-windows",
+  "--remote-debugging-pipe",
+];
+
+type Json = Record<string, unknown>;
+
+/** The DevTools protocol over two pipes: JSON that ends with a NUL. */
+class Browser {
+  readonly events: { method: string; params: Json }[] = [];
+  readonly #child: ChildProcess;
+  readonly #folder = mkdtempSync(path.join(tmpdir(), "tms-chromium-"));
+  readonly #waiting = new Map<number, { resolve: (result: Json) => void; reject: (error: Error) => void }>();
+  #session: string | undefined;
+  #target: string | undefined;
+  #id = 0;
+
+  constructor() {
+    this.#child = spawn(chromium!, [...FLAGS, `--user-data-dir=${this.#folder}`, "about:blank"], {
+      stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
+    });
+    this.#child.on("close", code => {
+      for (const { reject } of this.#waiting.values()) reject(new Error(`Chromium ended with ${code}`));
+    });
+    let text = "";
+    (this.#child.stdio[4] as NodeJS.ReadableStream).setEncoding("utf8").on("data", chunk => {
+      text += chunk;
+      for (let end = text.indexOf("\0"); end >= 0; end = text.indexOf("\0")) {
+        this.#take(JSON.parse(text.slice(0, end)));
+        text = text.slice(end + 1);
+      }
+    });
+  }
+
+  #take(message: { id?: number; method: string; params: Json; result?: Json; error?: { message: string } }) {
+    if (message.id === undefined) return void this.events.push(message);
+    const waiting = this.#waiting.get(message.id)!;
+    this.#waiting.delete(message.id);
+    if (message.error) waiting.reject(new Error(message.error.message));
+    else waiting.resolve(message.result!);
+  }
+
+  send(method: string, params: Json = {}): Promise<Json> {
+    const id = ++this.#id;
+    const sessionId = this.#session;
+    (this.#child.stdio[3] as NodeJS.WritableStream).write(
+      `${JSON.stringify({ id, method, params, sessionId })}\0`,
+    );
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+  }
+
+  async open(url: string, width: number, scheme: "light" | "dark"): Promise<void> {
+    this.#session = undefined;
+    if (this.#target) await this.send("Target.closeTarget", { targetId: this.#target });
+    const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
+    this.#target = targetId as string;
+    this.#session = (await this.send("Target.attachToTarget", { targetId, flatten: true }))
+      .sessionId as string;
+    for (const domain of ["Page", "Runtime", "Log", "Network"]) await this.send(`${domain}.enable`);
+    await this.send("Emulation.setDeviceMetricsOverride", {
+      width,
+      height: 900,
+      deviceScaleFactor: 1,
+      mobile: false,
+    });
+    await this.send("Emulation.setEmulatedMedia", {
+      features: [{ name: "prefers-color-scheme", value: scheme }],
+    });
+    await this.send("Page.navigate", { url });
+  }
+
+  /** The value of an expression in the page, once it is neither null nor false. */
+  async until<T>(expression: string): Promise<T> {
+    for (let tries = 0; tries < 150; tries++) {
+      const { result } = (await this.send("Runtime.evaluate", { expression, returnByValue: true })) as {
+        result: { value?: T };
+      };
+      if (result.value) return result.value;
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+    throw new Error(`never came true: ${expression}`);
+  }
+
+  click(selector: string): Promise<boolean> {
+    return this.until(
+      `(one => one && (one.click(), true))(document.querySelector(${JSON.stringify(selector)}))`,
+    );
+  }
+
+  async close(): Promise<void> {
+    const ended = new Promise(resolve => this.#child.on("close", resolve));
+    this.#child.kill("SIGKILL");
+    await ended;
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+let database: Database;
+let service: Service;
+let browser: Browser;
+let url: string;
+
+before(async () => {
+  if (skip) return;
+  database = await createDatabase();
+  service = await createService(database);
+  await service.app.listen({ host: "127.0.0.1", port: 0 });
+  url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ada" });
+  browser = new Browser();
+});
+after(async () => {
+  await browser?.close();
+  await service?.close();
+  await database?.drop();
+});
+
+/** What the page asked for elsewhere, and what it complained about. */
+function faults(): string[] {
+  return browser.events.flatMap(({ method, params }) => {
+    if (method === "Network.requestWillBeSent") {
+      const asked = (params.request as { url: string }).url;
+      return asked.startsWith(url) || asked.startsWith("data:") || asked === "about:blank" ? [] : [asked];
+    }
+    if (method === "Log.entryAdded") return [JSON.stringify(params.entry)];
+    return method === "Runtime.exceptionThrown" ? [JSON.stringify(params)] : [];
+  });
+}
+
+/** Opens an operation, and executes it once the page has looked everything up: a click before that is lost for good. */
+async function tryOut(operation: string): Promise<{ status: string; body: string }> {
+  await browser.click(`${operation} .opblock-summary-control`);
+  await browser.until(`document.querySelectorAll("${operation} .response .highlight-code").length > 3`);
+  await new Promise(resolve => setTimeout(resolve, 1_000));
+  await browser.click(`${operation} .btn.execute`);
+  return browser.until(
+    `(([status, body]) => status && body && { status, body })([".response-col_status", ".highlight-code"].map(part =>
+      document.querySelector("${operation} .live-responses-table tr.response " + part)?.innerText.trim()))`,
+  );
+}
+
+test("token and tenant are filled in once, and a request tried from the page succeeds", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  await browser.open(`${url}/docs`, 1280, "light");
+  await browser.click(".btn.authorize");
+  const ada = await token({ sub: "ada" });
+  await browser.until(`document.querySelectorAll(".modal-ux input").length === 2`);
+  for (const [number, text] of [
+    [1, ada],
+    [2, "acme"],
+  ] as const) {
+    const form = `document.querySelectorAll(".modal-ux .auth-container")[${number - 1}]`;
+    await browser.until(`(one => one && (one.focus(), true))(${form}.querySelector("input"))`);
+    await browser.send("Input.insertText", { text });
+    await browser.until(`(one => one && (one.click(), true))(${form}.querySelector("button.authorize"))`);
+  }
+  await browser.click(".modal-ux .btn-done");
+  const { status, body } = await tryOut("#operations-Tenants-getCurrentTenant");
+  assert.equal(status, "200");
+  assert.match(body, /"slug": "acme"/);
+  assert.deepEqual(faults(), []);
+
+  // The next page of this browser has them still.
+  await browser.open(`${url}/docs`, 1280, "light");
+  assert.ok(await browser.until(`document.querySelector(".btn.authorize.locked") !== null`));
+});
+
+test("the page is dark for who likes it dark, fits a phone, and complains of nothing", {
+  skip,
+  timeout: 60_000,
+}, async () => {
+  browser.events.length = 0;
+  await browser.open(`${url}/docs`, 390, "dark");
+  await browser.until(`document.querySelectorAll(".opblock").length > 20`);
+  assert.ok(await browser.until(`document.documentElement.scrollWidth <= 390`));
+  const [ground, ink] = await browser.until<[string, string]>(
+    `[document.documentElement, document.querySelector(".swagger-ui .info .title")].map((one, i) =>
+      getComputedStyle(one)[i === 0 ? "backgroundColor" : "color"])`,
+  );
+  const brightness = (color: string) => Math.max(...color.match(/\d+/g)!.slice(0, 3).map(Number));
+  assert.ok(brightness(ground) < 64 && brightness(ink) > 192, `${ink} on ${ground}`);
+  assert.deepEqual(faults(), []);
+});
