@@ -4,6 +4,14 @@
 grant create on schema app, api to tms_app, tms_registrar;
 
 -- (service functions: new or changed includes go below)
+-- Before Postgres 16 an owner that inherits nothing has the rights of pg_database_owner only after it says so.
+set local role pg_database_owner;
+revoke all on schema public from public;
+reset role;
+--! include control/tenant_events.sql
+--! include context/set_actor.sql
+--! include context/require_operator.sql
+--! include api/tenants/register_tenant.sql
 --! include context/leaking_tables.sql
 --! include context/unprotected_tables.sql
 --! include context/last_audit.sql
