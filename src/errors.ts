@@ -27,6 +27,8 @@ type Titled = readonly [status: number, error: string, detail: string];
 const BY_CONSTRAINT: Record<string, Titled> = {
   tenants_slug_key: [409, "Conflict", "A tenant with this slug already exists"],
   users_tenant_identity_key: [409, "Conflict", "This identity is already a member of the tenant"],
+  // The tenant was deleted in between.
+  users_tenant_id_fkey: [403, "Access denied", "User does not belong to tenant"],
 };
 
 /** SQLSTATEs, the longest prefix first. `TMnnn` is not here: it carries its own status. Printed in docs/errors.md. */

@@ -97,6 +97,9 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     errorFormatter: (result, { request }) => hideFaults(result, request),
     queryDepth: 8,
     graphql: { parseOptions },
+    // It keeps whole documents: few, and none of them large.
+    cache: 200,
+    additionalRouteOptions: { bodyLimit: 32 * 1024 },
     context: (request: FastifyRequest) => ({ request }),
   });
   // What is no document the library reads as a syntax tree in JSON, which no limit and no check of form would look at.

@@ -195,6 +195,24 @@ test("of two owners who remove each other at once one stays", async () => {
   assert.equal((await sql`select from app.users where tenant_id = ${duo} and removed_at is null`).count, 1);
 });
 
+test("who adds a member while the tenant is deleted is no member of it any more", async () => {
+  const { sql } = world.database;
+  const going = await seedTenant(sql, { slug: "going" });
+  await seedUser(sql, going, { subject: "late", role: "owner" });
+  let added: ReturnType<typeof ask> | undefined;
+  await sql.begin(async tx => {
+    await tx`select from app.tenants where id = ${going} for update`;
+    await tx`delete from app.users where tenant_id = ${going} and auth_subject <> 'late'`;
+    added = ask("late", "POST", "/api/tenants/members", { auth_subject: "x" }, "going");
+    while (
+      (await tx`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+        .count === 0
+    );
+    await tx`delete from app.tenants where id = ${going}`;
+  });
+  assertError(await added!, 403, DENIED);
+});
+
 test("a member's fields follow the rules", async () => {
   for (const [body, field] of [
     [{}, "auth_subject"],
@@ -250,6 +268,8 @@ test("a document with a fault is 400 with what is wrong, and one that is too lar
     assert.equal(body.data, null);
     assert.match(body.errors[0].message, /Schema is not configured/);
   }
+  assert.equal((await ask("member", "POST", "/graphql", [{ query: "{ tenant { slug } }" }])).status, 400);
+  assert.equal((await query("member", `{ tenant { slug } } #${"x".repeat(33_000)}`)).status, 413);
   const introspection = await query("member", "{ __schema { types { name fields { name } } } }");
   assert.equal(introspection.status, 200);
 });
