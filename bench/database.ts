@@ -75,7 +75,8 @@ function clusterCpu(postmaster: number): number | null {
     for (const pid of readdirSync("/proc").filter(name => /^\d+$/.test(name))) {
       const stat = readStat(pid);
       if (!stat) continue;
-      if (Number(pid) === postmaster) ticks += stat.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
+      if (Number(pid) === postmaster)
+        ticks += stat.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
       else if (Number(stat[1]) === postmaster) ticks += Number(stat[11]) + Number(stat[12]);
     }
     return ticks * 10_000;
@@ -87,7 +88,9 @@ function clusterCpu(postmaster: number): number | null {
 /** The fields after the command's name, which may hold spaces itself. */
 function readStat(pid: string): string[] | undefined {
   try {
-    return readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /s, "").split(" ");
+    return readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /s, "")
+      .split(" ");
   } catch {
     return undefined; // it ended in between
   }

@@ -27,7 +27,9 @@ export async function deletionBench(server: BenchServer, { quick }: { quick: boo
         const id = await seedLarge(database, thousands);
         latency.quiet.push(...(await others(database, new Promise(resolve => setTimeout(resolve, 2_000)))));
         const start = process.hrtime.bigint();
-        const deletion = remove(database, variant, id).then(() => Number(process.hrtime.bigint() - start) / 1e9);
+        const deletion = remove(database, variant, id).then(
+          () => Number(process.hrtime.bigint() - start) / 1e9,
+        );
         latency[variant].push(...(await others(database, deletion)));
         seconds[variant].push(await deletion);
         await database.sql.unsafe("vacuum");
@@ -46,7 +48,11 @@ export async function deletionBench(server: BenchServer, { quick }: { quick: boo
   }));
 }
 
-async function remove({ urls }: BenchDatabase, variant: "api.delete_tenant" | "by hand", id: string): Promise<void> {
+async function remove(
+  { urls }: BenchDatabase,
+  variant: "api.delete_tenant" | "by hand",
+  id: string,
+): Promise<void> {
   const client = new pg.Client({ connectionString: urls.root });
   await client.connect();
   await client.query("begin");
@@ -94,7 +100,9 @@ async function seedOthers({ sql }: BenchDatabase): Promise<void> {
 /** 40 % generations and as many media, 15 % credit transactions, the rest members, boards and board members. */
 async function seedLarge({ sql }: BenchDatabase, thousands: number): Promise<string> {
   const [{ id }] = (await sql`
-    insert into app.tenants (slug, name) values ('large-' || gen_random_uuid(), 'Large') returning id`) as unknown as [{ id: string }];
+    insert into app.tenants (slug, name) values ('large-' || gen_random_uuid(), 'Large') returning id`) as unknown as [
+    { id: string },
+  ];
   await sql.unsafe(`
     insert into app.users (tenant_id, id, auth_provider, auth_subject)
     select '${id}', md5('u' || n)::uuid, 'jwt', 'large-' || n from generate_series(1, ${thousands}) n;

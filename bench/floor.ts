@@ -23,11 +23,26 @@ app.addHook("onRequest", request => request.jwtVerify());
 const text = { type: "string" } as const;
 const tenantShape = {
   type: "object",
-  properties: { tenant_id: text, name: text, slug: text, status: text, settings: { type: "object", additionalProperties: true }, created_at: text, updated_at: text },
+  properties: {
+    tenant_id: text,
+    name: text,
+    slug: text,
+    status: text,
+    settings: { type: "object", additionalProperties: true },
+    created_at: text,
+    updated_at: text,
+  },
 } as const;
 const boardShape = {
   type: "object",
-  properties: { board_id: text, title: text, description: text, owner_id: text, created_at: text, updated_at: text },
+  properties: {
+    board_id: text,
+    title: text,
+    description: text,
+    owner_id: text,
+    created_at: text,
+    updated_at: text,
+  },
 } as const;
 const respond = (shape: object) => ({ schema: { response: { 200: shape, 201: shape } } });
 
@@ -46,32 +61,49 @@ async function json(reply: FastifyReply, name: string, sql: string, values: unkn
 }
 
 if (mode === "rows") {
-  app.get("/api/boards", respond({ type: "object", properties: { boards: { type: "array", items: boardShape } } }), async request => ({
-    boards: await rows("boards", boardsByRow, [request.user.tenant_id, 20]),
-  }));
+  app.get(
+    "/api/boards",
+    respond({ type: "object", properties: { boards: { type: "array", items: boardShape } } }),
+    async request => ({
+      boards: await rows("boards", boardsByRow, [request.user.tenant_id, 20]),
+    }),
+  );
   const tenant = async (id: string) => (await rows("tenant", tenantByRow, [id]))[0];
   app.get("/api/tenants/current", respond(tenantShape), async request => tenant(request.user.tenant_id));
-  app.get<{ Params: { id: string } }>("/api/setup/tenant/:id", respond(tenantShape), async request => tenant(request.params.id));
+  app.get<{ Params: { id: string } }>("/api/setup/tenant/:id", respond(tenantShape), async request =>
+    tenant(request.params.id),
+  );
 } else {
   const list = `select json_build_object('boards', coalesce(json_agg(b), '[]'))::text as body from (${boardsByRow}) b`;
   const one = `select row_to_json(t)::text as body from (${tenantByRow}) t`;
   app.get("/api/boards", async (request, reply) => json(reply, "boards", list, [request.user.tenant_id, 20]));
-  app.get("/api/tenants/current", async (request, reply) => json(reply, "tenant", one, [request.user.tenant_id]));
-  app.get<{ Params: { id: string } }>("/api/setup/tenant/:id", async (request, reply) => json(reply, "tenant", one, [request.params.id]));
+  app.get("/api/tenants/current", async (request, reply) =>
+    json(reply, "tenant", one, [request.user.tenant_id]),
+  );
+  app.get<{ Params: { id: string } }>("/api/setup/tenant/:id", async (request, reply) =>
+    json(reply, "tenant", one, [request.params.id]),
+  );
 }
 
 const created = { type: "object", properties: { tenant_id: text, name: text, slug: text } };
 const createBody = {
   type: "object",
   required: ["name", "slug"],
-  properties: { name: { type: "string", minLength: 1, maxLength: 255 }, slug: { type: "string", pattern: "^[a-z0-9-]+$" } },
+  properties: {
+    name: { type: "string", minLength: 1, maxLength: 255 },
+    slug: { type: "string", pattern: "^[a-z0-9-]+$" },
+  },
 };
 app.post<{ Body: { name: string; slug: string } }>(
   "/api/setup/tenant",
   { schema: { body: createBody, response: { 201: created } } },
   async (request, reply) => {
     const { name, slug } = request.body;
-    const [row] = await rows("create", "insert into floor.tenants (name, slug) values ($1, $2) returning id as tenant_id, name, slug", [name, slug]);
+    const [row] = await rows(
+      "create",
+      "insert into floor.tenants (name, slug) values ($1, $2) returning id as tenant_id, name, slug",
+      [name, slug],
+    );
     return reply.code(201).send(row);
   },
 );
@@ -83,7 +115,11 @@ app.post<{ Body: { organization_name: string; organization_slug: string; admin_e
       body: {
         type: "object",
         required: ["organization_name", "organization_slug", "admin_email"],
-        properties: { organization_name: text, organization_slug: text, admin_email: { type: "string", format: "email" } },
+        properties: {
+          organization_name: text,
+          organization_slug: text,
+          admin_email: { type: "string", format: "email" },
+        },
       },
       response: { 201: created },
     },

@@ -5,20 +5,37 @@ import { type Figure, median } from "./report.ts";
 const OPERATOR = ["'t-1'", "'jwt'", "'operator'", "null", "null", "null"].join(", ");
 
 /** What is asked of each database; `n` is a tenant's number. A call that writes is rolled back. */
-const CASES: { name: string; sql: string; values: (n: number, tenants: number) => unknown[]; undo?: boolean }[] = [
+const CASES: {
+  name: string;
+  sql: string;
+  values: (n: number, tenants: number) => unknown[];
+  undo?: boolean;
+}[] = [
   {
     name: "resolve a tenant and its membership",
     sql: "select * from api.get_current_tenant($1, 'jwt', $2, null, null, null)",
     values: n => [`t-${n}`, `user-${n}`],
   },
-  { name: "refuse a stranger", sql: "select * from api.get_current_tenant($1, 'jwt', 'stranger', null, null, null)", values: n => [`t-${n}`] },
-  { name: "list: first page of 100", sql: `select * from api.list_tenants(${OPERATOR}, 100, null, null, null)`, values: () => [] },
+  {
+    name: "refuse a stranger",
+    sql: "select * from api.get_current_tenant($1, 'jwt', 'stranger', null, null, null)",
+    values: n => [`t-${n}`],
+  },
+  {
+    name: "list: first page of 100",
+    sql: `select * from api.list_tenants(${OPERATOR}, 100, null, null, null)`,
+    values: () => [],
+  },
   {
     name: "list: a deep page of 100",
     sql: `select * from api.list_tenants(${OPERATOR}, 100, app.cursor_of((select created_at from app.tenants where slug = $1), md5('x')::uuid), null, null)`,
     values: (_n, tenants) => [`t-${Math.floor(tenants * 0.9)}`],
   },
-  { name: "search: one hit", sql: `select * from api.list_tenants(${OPERATOR}, 100, null, null, $1)`, values: n => [`needle-${n % 10}-`] },
+  {
+    name: "search: one hit",
+    sql: `select * from api.list_tenants(${OPERATOR}, 100, null, null, $1)`,
+    values: n => [`needle-${n % 10}-`],
+  },
   {
     name: "register with a taken name",
     sql: `select * from api.register_tenant('nobody-yet', 'jwt', $1, null, null, null, 'Taken', null, 'taken', 'corp.example',
@@ -26,7 +43,11 @@ const CASES: { name: string; sql: string; values: (n: number, tenants: number) =
     values: n => [`founder-${n}`],
     undo: true,
   },
-  { name: "rate limit", sql: "select * from api.take_rate_limit('setup_read', $1, 60)", values: n => [`jwt\n${n % 1000}`] },
+  {
+    name: "rate limit",
+    sql: "select * from api.take_rate_limit('setup_read', $1, 60)",
+    values: n => [`jwt\n${n % 1000}`],
+  },
 ];
 
 /** The same calls in databases of different size, one after the other in turn, over one connection each. */
@@ -46,7 +67,7 @@ export async function growthBench(server: BenchServer, { quick }: { quick: boole
       const times = new Map(sizes.map(tenants => [tenants, [] as number[]]));
       for (let round = -20; round < (quick ? 60 : 300); round++) {
         for (const { tenants, client } of databases) {
-          const n = 1 + ((round + 20) * 7919) % tenants;
+          const n = 1 + (((round + 20) * 7919) % tenants);
           const micros = await time(client, one, one.values(n, tenants));
           if (round >= 0) times.get(tenants)!.push(micros);
         }
@@ -69,7 +90,11 @@ export async function growthBench(server: BenchServer, { quick }: { quick: boole
   }
 }
 
-async function time(client: pg.Client, { name, sql, undo }: (typeof CASES)[number], values: unknown[]): Promise<number> {
+async function time(
+  client: pg.Client,
+  { name, sql, undo }: (typeof CASES)[number],
+  values: unknown[],
+): Promise<number> {
   if (undo) await client.query("begin");
   const start = process.hrtime.bigint();
   await client.query({ name, text: sql, values }).catch(error => {

@@ -6,22 +6,42 @@ const TENANT = "md5('t1')::uuid";
 
 /** Each runs in the backend, `n` times in a block, with the plan cached as a function's statements are. */
 const STATEMENTS: { name: string; sql: string; repeat: number; limit: number }[] = [
-  { name: "point read", sql: `perform title from app.boards where tenant_id = v_tenant and id = v_board`, repeat: 5_000, limit: 1.25 },
+  {
+    name: "point read",
+    sql: `perform title from app.boards where tenant_id = v_tenant and id = v_board`,
+    repeat: 5_000,
+    limit: 1.25,
+  },
   {
     name: "list of 20",
     sql: `perform id, title from app.boards where tenant_id = v_tenant order by created_at desc, id limit 20`,
     repeat: 2_000,
     limit: 1.05,
   },
-  { name: "scan of 100,000 rows, filtered", sql: `perform count(*) from app.media where tenant_id = v_tenant and size_bytes % 7 = 3`, repeat: 3, limit: 1.05 },
-  { name: "aggregate of 100,000 rows", sql: `perform sum(size_bytes) from app.media where tenant_id = v_tenant`, repeat: 3, limit: 1.05 },
+  {
+    name: "scan of 100,000 rows, filtered",
+    sql: `perform count(*) from app.media where tenant_id = v_tenant and size_bytes % 7 = 3`,
+    repeat: 3,
+    limit: 1.05,
+  },
+  {
+    name: "aggregate of 100,000 rows",
+    sql: `perform sum(size_bytes) from app.media where tenant_id = v_tenant`,
+    repeat: 3,
+    limit: 1.05,
+  },
   {
     name: "insert",
     sql: `insert into app.provider_configs (tenant_id, provider_name) values (v_tenant, 'bench-' || gen_random_uuid())`,
     repeat: 1_000,
     limit: 1.25,
   },
-  { name: "update", sql: `update app.boards set title = 'Board' where tenant_id = v_tenant and id = v_board`, repeat: 1_000, limit: 1.25 },
+  {
+    name: "update",
+    sql: `update app.boards set title = 'Board' where tenant_id = v_tenant and id = v_board`,
+    repeat: 1_000,
+    limit: 1.25,
+  },
 ];
 
 /** The same statement with the same explicit predicate: as tms_app under the policies, and as a superuser past them. */
@@ -33,7 +53,9 @@ export async function rlsBench(server: BenchServer, { quick }: { quick: boolean 
     return sql;
   };
   const sessions = {
-    "RLS, as tms_app": await session(`set role tms_app; set app.tenant_id = '00000000-0000-0000-0000-000000000000'`),
+    "RLS, as tms_app": await session(
+      `set role tms_app; set app.tenant_id = '00000000-0000-0000-0000-000000000000'`,
+    ),
     "no RLS": await session("select 1"),
   };
   try {
@@ -79,7 +101,10 @@ export async function rlsBench(server: BenchServer, { quick }: { quick: boolean 
 }
 
 /** Microseconds a statement. What it writes is rolled back, so that no block finds a larger table than the first. */
-async function runBlock(sql: postgres.Sql, { sql: statement, repeat }: (typeof STATEMENTS)[number]): Promise<number> {
+async function runBlock(
+  sql: postgres.Sql,
+  { sql: statement, repeat }: (typeof STATEMENTS)[number],
+): Promise<number> {
   let micros = 0;
   await sql
     .begin(async transaction => {

@@ -1,20 +1,40 @@
+/**
+ * `npm run bench [-- --quick] [-- --only=http,rls,growth,deletion,audit]`: starts what it needs, prints figures and the
+ * ratios that the project is held to, and after a full run of all groups keeps them in docs/.
+ */
 import { startBenchServer } from "./database.ts";
 import { deletionBench } from "./deletion.ts";
 import { growthBench } from "./growth.ts";
 import { httpBench } from "./http.ts";
+import { ratiosOf } from "./ratios.ts";
+import { type Figure, report } from "./report.ts";
 import { rlsBench } from "./rls.ts";
 
 const GROUPS = { http: httpBench, rls: rlsBench, growth: growthBench, deletion: deletionBench };
 const quick = process.argv.includes("--quick");
-const only = process.argv.find(one => one.startsWith("--only="))?.slice(7).split(",");
+const only = process.argv
+  .find(one => one.startsWith("--only="))
+  ?.slice("--only=".length)
+  .split(",");
+const unknown = only?.filter(name => !(name in GROUPS)) ?? [];
+if (unknown.length > 0) {
+  console.error(`Unknown group ${unknown.join(", ")}; there are ${Object.keys(GROUPS).join(", ")}`);
+  process.exit(2);
+}
+
+const start = Date.now();
 const server = await startBenchServer();
 try {
+  const figures: Figure[] = [];
   for (const [name, bench] of Object.entries(GROUPS)) {
     if (only && !only.includes(name)) continue;
-    const start = Date.now();
-    console.table(await bench(server, { quick }));
-    console.log(name, (Date.now() - start) / 1000, "s");
+    console.error(`${name} …`);
+    figures.push(...(await bench(server, { quick })));
   }
+  report(figures, ratiosOf(figures), {
+    quick: quick || only !== undefined,
+    seconds: (Date.now() - start) / 1000,
+  });
 } finally {
   await server.stop();
 }

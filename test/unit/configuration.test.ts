@@ -6,7 +6,9 @@ import { VARIABLES } from "../../src/config.ts";
 const page = new URL("../../docs/configuration.md", import.meta.url);
 
 test("docs/configuration.md lists every variable as the code knows it (UPDATE_DOCS=1 writes it)", () => {
-  const rows = VARIABLES.map(({ name, default: standard, meaning }) => `| \`${name}\` | ${standard} | ${meaning} |`);
+  const rows = VARIABLES.map(
+    ({ name, default: standard, meaning }) => `| \`${name}\` | ${standard} | ${meaning} |`,
+  );
   const table = ["| variable | default | meaning |", "|---|---|---|", ...rows].join("\n");
   const text = readFileSync(page, "utf8");
   const [before, , after] = text.split(/(?<=<!-- variables -->\n)|(?=\n<!-- end -->)/);
