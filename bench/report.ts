@@ -69,9 +69,9 @@ export function report(
   console.log("written: docs/benchmark.json, docs/benchmark.svg");
 }
 
-function printTable(rows: Record<string, unknown>[]): void {
+function printTable(rows: Record<string, string | number | null | undefined>[]): void {
   const columns = [...new Set(rows.flatMap(row => Object.keys(row)))];
-  const cell = (value: unknown) =>
+  const cell = (value: string | number | null | undefined) =>
     typeof value === "number" ? value.toLocaleString("en") : String(value ?? "–");
   const widths = columns.map(name => Math.max(name.length, ...rows.map(row => cell(row[name]).length)));
   const line = (cells: string[], numeric: boolean[]) =>
