@@ -269,13 +269,13 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
   );
 }
 
-/** Relations besides tables that tms_app can name: a view is as good as a table to look through. */
-async function viewProbes(tx: Transaction): Promise<Probe[]> {
-  const views = await tx<{ name: string }[]>`
+/** All other relations that tms_app can name: a view or a partition is as good as a table to look through. */
+async function otherProbes(tx: Transaction, tables: Table[]): Promise<Probe[]> {
+  const others = await tx<{ name: string }[]>`
     select c.oid::regclass::text as name from pg_class c
-    where c.relkind in ('v', 'm', 'f', 'p', 'r') and (c.relispartition or c.relkind in ('v', 'm', 'f'))
-      and c.relnamespace::regnamespace::text not in ('pg_catalog', 'information_schema')`;
-  return views.map(({ name }) => ({
+    where c.relkind in ('v', 'm', 'f', 'p', 'r') and not c.oid::regclass::text = any (${tables.map(table => table.name)})
+      and c.relnamespace::regnamespace::text not in ('pg_catalog', 'information_schema', 'pg_toast')`;
+  return others.map(({ name }) => ({
     name: `${name}: read`,
     sql: `select to_jsonb(t) from ${name} t`,
     role: "tms_app",
@@ -345,7 +345,7 @@ export async function leaks(tx: Transaction, mutate?: string): Promise<string[]>
     const [before] = await tx.unsafe(fingerprint);
     const all = [
       ...tables.flatMap((table, index) => probes(table, index, a, b)),
-      ...(await viewProbes(tx)),
+      ...(await otherProbes(tx, tables)),
       ...(await functionProbes(tx, b)),
     ];
     const seen = new Map<string, Observation>();
