@@ -25,6 +25,8 @@ const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = 
     "POST",
     `/api/setup/tenant/${ID}/${move}`,
   ]),
+  ["GET", "/api/setup/explain?tenant=acme&subject=ann"],
+  ["POST", "/api/setup/explain", { claims: { sub: "ann", tenant: "acme" }, header: "acme" }],
   ["GET", "/api/tenants/registration/status"],
   [
     "POST",
@@ -51,7 +53,21 @@ const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = 
   ["POST", "/graphql", { query: "{ tenant { slug } }", variables: {}, operationName: null }],
   ["GET", "/graphql"],
   ["GET", "/health"],
+  ["GET", "/ready"],
+  ["GET", "/metrics"],
 ];
+
+test("every operation of the document is in the table", async () => {
+  const { body } = await world.service.request({ url: "/openapi.json" });
+  const known = ROUTES.map(([method, url]) => `${method} ${url.split("?")[0]}`);
+  const operations = Object.entries<object>(body.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map(method => `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, ID)}`),
+  );
+  assert.deepEqual(
+    operations.filter(operation => !known.includes(operation)),
+    [],
+  );
+});
 
 let callers = 0;
 /** A caller who is a member and an operator, new each time so that no limit is in the way. */
@@ -201,6 +217,27 @@ test("a GraphQL document is text: a syntax tree in JSON is not looked at", async
     const { status } = await survive({ method: "POST", url: "/graphql", body: { query } });
     assert.equal(status, 400, query);
   }
+});
+
+test("every kind of claim in a question about claims", async () => {
+  for (const name of [
+    "sub",
+    "iss",
+    "exp",
+    "nbf",
+    "tenant",
+    "org",
+    "email",
+    "email_verified",
+    "roles",
+    "name",
+  ])
+    for (const value of VALUES)
+      await survive({
+        method: "POST",
+        url: "/api/setup/explain",
+        body: { claims: { sub: "ann", [name]: value } },
+      });
 });
 
 test("every broken body on every route", async () => {
