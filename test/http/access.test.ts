@@ -70,6 +70,24 @@ test("every operation needs a token: 401 with a challenge, in the body of every 
   }
 });
 
+test("an operation that somebody adds is closed too: only what the document calls open answers without a token", async () => {
+  const { body } = await world.service.request({ url: "/openapi.json" });
+  const open: string[] = [];
+  for (const [path, methods] of Object.entries<Record<string, { security?: unknown[] }>>(body.paths)) {
+    for (const [method, { security }] of Object.entries(methods)) {
+      const url = path.replaceAll(/\{\w+\}/g, "x");
+      const answer = await world.service.request({
+        method: method.toUpperCase() as "GET",
+        url,
+        undocumented: true,
+      });
+      if (answer.status !== 401) open.push(`${method} ${path}`);
+      assert.equal(answer.status !== 401, security?.length === 0, `${method} ${path}`);
+    }
+  }
+  assert.deepEqual(open.sort(), ["get /health", "get /metrics", "get /ready"]);
+});
+
 test("every operation needs a tenant, of operators too: the missing header in the words of the specification", async () => {
   for (const [method, url, body] of EVERY) {
     const token = await operator({ tenant: undefined });
