@@ -26,7 +26,7 @@ export async function seedTenants(sql: postgres.Sql, count: number): Promise<voi
     begin
       for v_user in select * from app.users where role = 'owner' loop
         perform app.set_tenant(v_user.tenant_id);
-        perform app.create_sample_data(v_user.id);
+        perform app.create_sample_data(v_user.tenant_id, v_user.id);
       end loop;
     end
     $$;

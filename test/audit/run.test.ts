@@ -1,0 +1,260 @@
+/** audit.run() as a DBA calls it: who may, what it stores, and that nothing that could not run passes for clean. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import postgres from "postgres";
+import { createDatabase, type Database } from "../harness.ts";
+import { seedTenants } from "./world.ts";
+
+const TENANTS = 200;
+
+describe("audit.run()", { timeout: 60_000 }, () => {
+  let database: Database;
+  let dba: postgres.Sql;
+  const login = `audit_dba_${process.pid}`;
+  const notices: string[] = [];
+
+  before(async () => {
+    database = await createDatabase();
+    await seedTenants(database.sql, TENANTS);
+    // A login that is a tms_auditor and nothing else.
+    await database.sql.unsafe(`create role ${login} login password 'only for this test' in role tms_auditor`);
+    const url = Object.assign(new URL(database.urls.root), {
+      username: login,
+      password: "only for this test",
+    });
+    dba = postgres(url.href, { max: 1, onnotice: notice => notices.push(notice.message ?? "") });
+  });
+  after(async () => {
+    await dba.end();
+    await database.sql.unsafe(`drop role ${login}`);
+    await database.drop();
+  });
+
+  const lastRun = async () => (await database.sql`select * from audit.last_run`)[0]!;
+
+  it("finds no error in 200 tenants with sample data, called by a login that is a tms_auditor and nothing else", async () => {
+    const [call] = await dba`call audit.run(p_sample => 25)`;
+    const run = await lastRun();
+    assert.equal(run.run_id, call!.p_run);
+    assert.deepEqual(
+      [run.result, Number(run.errors), Number(run.not_run), run.run_by],
+      ["clean", 0, 0, login],
+      JSON.stringify(await dba`select * from audit.findings`),
+    );
+    const [checks] = await dba`select count(*)::int as n from audit.checks()`;
+    assert.equal(run.checks, checks!.n);
+  });
+
+  it("looked at every row: examined beside found", async () => {
+    const rows = await dba`select "check", checked::int from audit.last_checks`;
+    const checked = Object.fromEntries(rows.map(row => [row.check as string, row.checked as number]));
+    // Per tenant: 2 users, 1 board, 1 membership, 3 generations, 3 media, 2 credits, 1 configuration.
+    assert.equal(checked.tenant_missing, TENANTS * 13);
+    assert.equal(checked.credit_balance, TENANTS * 2);
+    assert.equal(checked.board_member_outside_tenant, TENANTS);
+    assert.equal(checked.proof_rows, 25 * 14, "with the tenant itself");
+    assert.equal(checked.tenant_malformed, TENANTS);
+    const empty = rows.filter(row => row.checked === 0).map(row => row.check);
+    assert.deepEqual(
+      empty.sort(),
+      ["bypass_role", "constraint_broken", "view_leaks"],
+      "of these there are none to examine",
+    );
+  });
+
+  it("raises a notice as each pass ends, and one for each check that several tables answer together", async () => {
+    assert.ok(
+      notices.some(line => /^audit 1\/\d+ rls_disabled: 8 rows, 0 findings, \d+ ms$/.test(line)),
+      notices[0],
+    );
+    assert.ok(
+      notices.some(line => /^audit \d+\/\d+ scan app\.boards: 200 rows, 0 findings, \d+ ms$/.test(line)),
+    );
+    assert.ok(
+      notices.some(line => /^audit check parent_missing: \d+ rows in 3 tables, 0 findings/.test(line)),
+    );
+  });
+
+  it("reads every tenant and writes nothing, for the same login", async () => {
+    assert.equal((await dba`select count(*)::int as n from app.tenants`)[0]!.n, TENANTS);
+    for (const statement of [
+      "update app.boards set title = 'x'",
+      "delete from app.tenants",
+      "insert into audit.found select * from audit.found",
+      "update audit.runs set errors = 0",
+      "delete from audit.runs",
+      "set role tms_app",
+      "set role tms_owner",
+    ]) {
+      await assert.rejects(dba.unsafe(statement), { code: "42501" }, statement);
+    }
+  });
+
+  it("may be called by tms_owner and by a superuser too, and by nobody else", async () => {
+    const owner = postgres(database.urls.owner, { max: 1, onnotice: () => {} });
+    const service = postgres(database.urls.service, { max: 1, onnotice: () => {} });
+    try {
+      await owner`call audit.run(p_only => 'schema', p_sample => 2)`;
+      assert.equal((await lastRun()).result, "clean");
+      await database.sql`call audit.run(p_only => 'data')`;
+      assert.equal((await lastRun()).result, "clean");
+      await assert.rejects(async () => service`call audit.run()`, { code: "42501" });
+    } finally {
+      await Promise.all([owner.end(), service.end()]);
+    }
+  });
+
+  it("is not fooled by a session with row_security off or a tenant set", async () => {
+    await dba.unsafe("set row_security = off; set app.tenant_id = '00000000-0000-0000-0000-000000000001'");
+    await dba`call audit.run(p_only => 'data')`;
+    await dba.unsafe("reset row_security; reset app.tenant_id");
+    const [row] = await dba`select checked::int from audit.last_checks where "check" = 'tenant_missing'`;
+    assert.equal(row!.checked, TENANTS * 13);
+  });
+
+  it("takes one tenant, and refuses one that is not there, a family that is not one, and a transaction", async () => {
+    await dba`call audit.run('t7', 'data')`;
+    const run = await lastRun();
+    assert.deepEqual([run.tenant, run.family, run.result], ["t7", "data", "clean"]);
+    const [row] = await dba`select checked::int from audit.last_checks where "check" = 'tenant_missing'`;
+    assert.equal(row!.checked, 13);
+    await assert.rejects(async () => dba`call audit.run('nobody')`, { code: "P0002" });
+    await assert.rejects(async () => dba`call audit.run(p_only => 'half')`, { code: "22023" });
+    await assert.rejects(async () => dba`call audit.run(p_sample => 0)`, { code: "22023" });
+    await assert.rejects(
+      dba.begin(sql => sql`call audit.run()`),
+      { code: "2D000" },
+    );
+    assert.equal((await lastRun()).run_id, run.run_id);
+  });
+
+  it("counts every finding and keeps the first thousand of each check", async () => {
+    const { sql } = database;
+    await sql.begin(plant =>
+      plant.unsafe(`
+        set local session_replication_role = replica;
+        insert into app.boards (tenant_id, owner_id, title) select gen_random_uuid(), gen_random_uuid(), 'lost' from generate_series(1, 1500);
+        insert into app.media (tenant_id, generation_id, storage_url) select gen_random_uuid(), gen_random_uuid(), 'lost' from generate_series(1, 700)`),
+    );
+    try {
+      await dba`call audit.run(p_only => 'data')`;
+      const run = await lastRun();
+      assert.equal(run.result, "errors");
+      const [row] = await dba`select errors::int from audit.last_checks where "check" = 'tenant_missing'`;
+      assert.equal(row!.errors, 2200);
+      const kept = await dba`select n from audit.findings where "check" = 'tenant_missing' order by n`;
+      assert.deepEqual([kept.length, kept[0]!.n, kept.at(-1)!.n], [1000, 1, 1000]);
+      const [report] = await dba`select audit.report() as json`;
+      assert.equal(report!.json.summary.errors, Number(run.errors));
+    } finally {
+      await sql`delete from app.boards where title = 'lost'`;
+      await sql`delete from app.media where storage_url = 'lost'`;
+    }
+  });
+
+  it("stores a check that may not read as an error, and goes on with the others", async () => {
+    const { sql } = database;
+    await sql`revoke select on app.media from tms_auditor`;
+    try {
+      await dba`call audit.run(p_only => 'data')`;
+    } finally {
+      await sql`grant select on app.media to tms_auditor`;
+    }
+    const run = await lastRun();
+    assert.equal(run.result, "incomplete");
+    const failed = await dba`select "check", severity, failed from audit.last_checks where failed order by 1`;
+    assert.deepEqual(
+      failed.map(row => row.check),
+      [
+        "completed_without_media",
+        "parent_missing",
+        "parent_of_other_tenant",
+        "storage_of_other_tenant",
+        "tenant_missing",
+        "time_in_future",
+      ],
+    );
+    const [found] = await dba`select * from audit.findings where "check" = 'storage_of_other_tenant'`;
+    assert.deepEqual(
+      [found!.severity, found!.category, found!.relation],
+      ["error", "cross_tenant_access", "app.media"],
+    );
+    assert.match(
+      found!.detail,
+      /the check could not run: permission denied for table media \(SQLSTATE 42501\)/,
+    );
+    const [boards] =
+      await dba`select checked::int from audit.results where run_id = ${run.run_id} and check_name = 'tenant_missing' and relation = 'app.boards'`;
+    assert.equal(boards!.checked, TENANTS);
+  });
+
+  it("stores a dropped column as checks that could not run", async () => {
+    const { sql } = database;
+    await sql`alter table app.board_members rename column user_id to member_id`;
+    try {
+      await dba`call audit.run(p_only => 'data')`;
+    } finally {
+      await sql`alter table app.board_members rename column member_id to user_id`;
+    }
+    assert.equal((await lastRun()).result, "incomplete");
+    const [found] =
+      await dba`select detail from audit.findings where "check" = 'board_member_outside_tenant'`;
+    assert.match(found!.detail, /could not run: column c\.user_id does not exist/);
+  });
+
+  it("stores a lock that is not given back, and a time-out, as checks that could not run", async () => {
+    const { sql } = database;
+    for (const settings of [
+      { lock: "100ms", statement: "0" },
+      { lock: "500ms", statement: "200ms" },
+    ]) {
+      await sql.begin(async blocker => {
+        await blocker`lock table app.media in access exclusive mode`;
+        await dba.unsafe(
+          `set lock_timeout = '${settings.lock}'; set statement_timeout = '${settings.statement}'`,
+        );
+        await dba`call audit.run(p_only => 'data')`;
+        await dba.unsafe("reset lock_timeout; reset statement_timeout");
+      });
+      assert.equal((await lastRun()).result, "incomplete");
+      const found = await dba`select distinct detail from audit.findings where severity = 'error'`;
+      const kind = settings.statement === "0" ? "lock" : "statement";
+      assert.ok(
+        found.some(row =>
+          String(row.detail).includes(`could not run: canceling statement due to ${kind} timeout`),
+        ),
+        JSON.stringify(found),
+      );
+    }
+  });
+
+  it("stays unfinished when somebody cancels it, and the last finished run stays the last", async () => {
+    const { sql } = database;
+    const before = await lastRun();
+    await sql.begin(async blocker => {
+      await blocker`lock table app.media in access exclusive mode`;
+      const call = dba`call audit.run(p_only => 'data')`.execute();
+      const waiting = async () =>
+        (
+          await blocker`select pid from pg_stat_activity where usename = ${login} and wait_event_type = 'Lock'`
+        )[0]?.pid;
+      for (let pid = await waiting(); ; pid = await waiting()) {
+        if (pid) {
+          await blocker`select pg_cancel_backend(${pid})`;
+          break;
+        }
+      }
+      await assert.rejects(call, { code: "57014" });
+    });
+    assert.equal((await lastRun()).run_id, before.run_id);
+    const [newest] = await dba`select result from audit.trend limit 1`;
+    assert.equal(newest!.result, "unfinished");
+  });
+
+  it("proves every tenant on request", async () => {
+    await dba`call audit.run(p_only => 'schema', p_sample => null)`;
+    const [row] = await dba`select checked::int from audit.last_checks where "check" = 'proof_rows'`;
+    assert.equal(row!.checked, TENANTS * 14);
+    assert.equal((await lastRun()).result, "clean");
+  });
+});
