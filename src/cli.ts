@@ -5,6 +5,10 @@ import yargs from "yargs";
 import { hideBin } from "yargs/helpers";
 import { audit } from "./cli/audit.ts";
 import { demo } from "./cli/demo.ts";
+import { events } from "./cli/events.ts";
+import { explain } from "./cli/explain.ts";
+import { exportCommand } from "./cli/export.ts";
+import { importCommand } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
@@ -30,6 +34,11 @@ await yargs(hideBin(process.argv))
   .command(migrate)
   .command(audit)
   .command(token)
+  .command(explain)
+  .command(events)
+  .command(exportCommand)
+  .command(importCommand)
+  .completion("completion", "Print a script for bash or zsh that completes commands and options")
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()
   .version(version)

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type postgres from "postgres";
+import type { CommandModule } from "yargs";
+import { asOwner } from "./owner.ts";
+
+interface Arguments {
+  tenant: string | undefined;
+  last: number;
+  follow: boolean;
+  json: boolean;
+}
+
+interface Event {
+  id: string;
+  at: string;
+  event: string;
+  tenant_id: string;
+  slug: string;
+  name: string;
+  changed: string[] | null;
+  actor: { provider: string; subject: string } | null;
+  login: string;
+}
+
+/** Transactions end in another order than their numbers: so far behind the newest one we still look for latecomers. */
+const LATECOMERS = 1_000;
+
+/** In the order of id. `slug` finds the tenant's events under its other slugs too. */
+const read = (sql: postgres.Sql, slug: string | undefined, after: number, limit: number) =>
+  sql<Event[]>`
+    select * from (
+      select id, app.iso_time(at) as at, event, tenant_id, slug, name, to_json(changed) as changed,
+        case when actor_subject is not null then json_build_object('provider', actor_provider, 'subject', actor_subject) end as actor, login
+      from control.tenant_events
+      where id > ${after}
+        and (${slug ?? null}::text is null
+          or tenant_id in (select tenant_id from control.tenant_events where slug = ${slug ?? null}))
+      order by id desc limit ${limit}) newest
+    order by id`;
+
+const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
+  `${at.slice(0, 19)}Z  ${event.padEnd(10)}  ${slug} (${name})${changed ? ` ${changed.join(", ")}` : ""}  by ${
+    actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`
+  }`;
+
+export const events: CommandModule<object, Arguments> = {
+  command: "events",
+  describe: "Show what happened to tenants, when and by whom",
+  builder: yargs =>
+    yargs
+      .option("tenant", {
+        type: "string",
+        requiresArg: true,
+        describe: "Slug of one tenant, also a former one",
+      })
+      .option("last", { type: "number", default: 100, requiresArg: true, describe: "How many of the newest" })
+      .option("follow", { type: "boolean", default: false, describe: "Go on with what happens from now on" })
+      .option("json", { type: "boolean", default: false, describe: "One JSON object a line" })
+      .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
+  handler: ({ tenant, last, follow, json }) =>
+    asOwner(async sql => {
+      const seen = new Set<number>();
+      let newest = 0;
+      const show = (found: readonly Event[]) => {
+        for (const event of found) {
+          const id = Number(event.id);
+          if (seen.has(id)) continue;
+          seen.add(id);
+          newest = Math.max(newest, id);
+          console.log(json ? JSON.stringify({ ...event, id }) : toText(event));
+        }
+        for (const id of seen) if (id <= newest - LATECOMERS) seen.delete(id);
+      };
+      if (!follow) return show(await read(sql, tenant, 0, last));
+      // What is older than what is shown must not appear as news.
+      const [top] = await sql<{ id: string }[]>`select coalesce(max(id), 0) as id from control.tenant_events`;
+      for (const { id } of await read(sql, undefined, Number(top!.id) - LATECOMERS, LATECOMERS))
+        seen.add(Number(id));
+      newest = Number(top!.id);
+      for (const event of await read(sql, tenant, 0, last)) {
+        seen.delete(Number(event.id));
+        show([event]);
+      }
+      for (;;) {
+        await sleep(1_000);
+        show(await read(sql, tenant, newest - LATECOMERS, 2 * LATECOMERS).catch(() => []));
+      }
+    }),
+};

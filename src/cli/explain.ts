@@ -1,0 +1,118 @@
+import { decodeJwt } from "jose";
+import type { CommandModule } from "yargs";
+import type { Claims } from "../auth.ts";
+import { StartupError } from "../embedded.ts";
+import { type Asked, askedByClaims, type Refused } from "../explain.ts";
+import { asOwner } from "./owner.ts";
+
+interface Arguments {
+  tenant: string | undefined;
+  provider: string;
+  subject: string | undefined;
+  claims: string | undefined;
+  token: string | undefined;
+  json: boolean;
+}
+
+interface Explanation {
+  allowed: boolean;
+  because: string;
+  operator: boolean;
+  tenant: { slug: string | null; source: string; tenant_id: string | null; status: string | null };
+  membership: { role: string; joined_at: string; removed_at: string | null } | null;
+  roles: Record<"login" | "acts_as", { name: string; superuser: boolean; bypassrls: boolean }>;
+  tables: { table: string; row_security: string; held: number | null; shown: number | null; more: boolean }[];
+  notes: string[];
+}
+
+function claimsOf({ claims, token }: Arguments): Claims | undefined {
+  try {
+    if (token !== undefined) return decodeJwt(token);
+    if (claims === undefined) return undefined;
+    const found = JSON.parse(claims) as unknown;
+    if (typeof found === "object" && found !== null && !Array.isArray(found)) return found as Claims;
+  } catch {}
+  throw new StartupError(token === undefined ? "--claims takes a JSON object" : "--token takes a JWT");
+}
+
+function toText({
+  allowed,
+  because,
+  tenant,
+  membership,
+  operator,
+  roles,
+  tables,
+  notes,
+}: Explanation): string {
+  const flags = ({ name, superuser, bypassrls }: Explanation["roles"]["login"]) =>
+    [name, superuser && "superuser", bypassrls && "bypassrls"].filter(Boolean).join(", ");
+  const lines = [
+    `${allowed ? "Allowed" : "Refused"}: ${because}`,
+    "",
+    `tenant      ${tenant.slug ?? "(default)"}, named by ${tenant.source}: ${tenant.tenant_id ? `${tenant.status}, ${tenant.tenant_id}` : "does not exist"}`,
+    `membership  ${membership ? `${membership.role} since ${membership.joined_at}${membership.removed_at ? `, ended ${membership.removed_at}` : ""}` : "none"}`,
+    `operator    ${operator ? "yes" : "no"}`,
+    `roles       logged in as ${flags(roles.login)}; requests act as ${flags(roles.acts_as)}`,
+    "",
+    `${"table".padEnd(30)} ${"row security".padEnd(13)} ${"holds".padStart(7)} ${"shows".padStart(7)}`,
+    ...tables.map(
+      ({ table, row_security, held, shown, more }) =>
+        `${table.padEnd(30)} ${row_security.padEnd(13)} ${`${held ?? "?"}${more ? "+" : ""}`.padStart(7)} ${String(shown ?? "?").padStart(7)}`,
+    ),
+    ...notes.map(note => `\n${note}`),
+  ];
+  return lines.join("\n");
+}
+
+export const explain: CommandModule<object, Arguments> = {
+  command: "explain",
+  describe: "Tell why somebody is refused, or shown nothing",
+  builder: yargs =>
+    yargs
+      .option("tenant", {
+        type: "string",
+        requiresArg: true,
+        describe: "Slug of the tenant; beside claims, the X-Tenant header",
+      })
+      .option("provider", {
+        type: "string",
+        default: "jwt",
+        requiresArg: true,
+        describe: "Issuer of the identity",
+      })
+      .option("subject", { type: "string", requiresArg: true, describe: "Subject of the identity" })
+      .option("claims", { type: "string", requiresArg: true, describe: "A token's claims as JSON" })
+      .option("token", {
+        type: "string",
+        requiresArg: true,
+        describe: "A token; its signature is not looked at",
+      })
+      .conflicts("claims", ["token", "subject"])
+      .conflicts("token", "subject")
+      .option("json", { type: "boolean", default: false, describe: "As JSON" })
+      .epilogue(
+        "With claims or a token, the environment (SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_TENANT_CLAIM …)\n" +
+          "decides as it does for requests. DATABASE_URL is tms_owner's login; without it the\n" +
+          "embedded Postgres is asked.",
+      ),
+  handler: args =>
+    asOwner(async (sql, config) => {
+      const claims = claimsOf(args);
+      const { tenant = null, provider, subject = null } = args;
+      const asked: Asked | Refused = claims
+        ? askedByClaims(claims, args.tenant, config)
+        : { slug: tenant, source: "given", provider, subject, operator: false };
+      if ("refusal" in asked) {
+        const { status, error } = asked.refusal;
+        console.log(
+          args.json ? JSON.stringify(asked, null, 2) : `Refused: ${asked.because} (${status} ${error})`,
+        );
+        return;
+      }
+      const { slug, source, operator } = asked;
+      const [row] = await sql<{ found: Explanation }[]>`
+        select api.explain_access(${slug}, ${asked.provider}, ${asked.subject}, ${source}, ${operator}) as found`;
+      console.log(args.json ? JSON.stringify(row!.found, null, 2) : toText(row!.found));
+    }),
+};

@@ -1,0 +1,27 @@
+import postgres from "postgres";
+import { type Config, loadConfig } from "../config.ts";
+import { openEmbedded, StartupError } from "../embedded.ts";
+import { explainDatabase } from "../migrate.ts";
+
+/** Runs `work` on tms_owner's connection: the environment's DATABASE_URL, else the embedded Postgres. */
+export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Promise<T>): Promise<T> {
+  const env = { ...process.env };
+  const { DATABASE_URL: ownerUrl, SERVICE_DATABASE_URL: serviceUrl } = env;
+  delete env.SERVICE_DATABASE_URL;
+  delete env.SERVICE_DATABASE_READ_URL;
+  if (!ownerUrl && serviceUrl)
+    throw new StartupError("DATABASE_URL, tms_owner's login, is missing, and SERVICE_DATABASE_URL is set");
+  // The service's login and key are not needed, so what is wrong with them is not this command's business.
+  const { config } = loadConfig(env);
+  const embedded = ownerUrl ? undefined : await openEmbedded({ dataDir: config.dataDir, log: console.error });
+  const url = ownerUrl ?? embedded!.urls.owner;
+  const sql = postgres(url, { max: 2, onnotice: () => {}, connect_timeout: 10, fetch_types: false });
+  try {
+    return await work(sql, config);
+  } catch (error) {
+    throw explainDatabase(error, url, "DATABASE_URL");
+  } finally {
+    await sql.end({ timeout: 5 });
+    await embedded?.stop();
+  }
+}

@@ -1,0 +1,176 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { after, before, test } from "node:test";
+import postgres from "postgres";
+import { exportTenant, importTenant, linesOf } from "../../src/transfer.ts";
+import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
+
+let source: Database;
+let target: Database;
+let from: postgres.Sql;
+let to: postgres.Sql;
+let acme: string;
+
+/** A table that came with somebody's own migration: kinds of columns that get lost easily, rows that refer to each other. */
+const ADDED = `
+  create table app."Odd notes" (
+    tenant_id uuid not null, id bigint generated always as identity, parent bigint, note text, raw json, amount numeric,
+    blob bytea, tags text[], span tstzrange, ratio float8, doubled numeric generated always as (amount * 2) stored,
+    primary key (tenant_id, id), foreign key (tenant_id, parent) references app."Odd notes" (tenant_id, id));
+  select app.isolate('app."Odd notes"')`;
+
+before(async () => {
+  [source, target] = await Promise.all([createDatabase(), createDatabase()]);
+  from = postgres(source.urls.owner, { max: 2, onnotice: () => {}, fetch_types: false });
+  to = postgres(target.urls.owner, { max: 2, onnotice: () => {}, fetch_types: false });
+  for (const owner of [from, to]) await owner.unsafe(ADDED);
+  const { sql } = source;
+  acme = await seedTenant(sql, { slug: "acme", name: 'Acme "quoted" \u2028 \n line' });
+  const alice = await seedUser(sql, acme, { subject: "alice", role: "owner" });
+  const globex = await seedTenant(sql, { slug: "globex" });
+  await seedUser(sql, globex, { subject: "bob" });
+  await sql.begin(async sql => {
+    await sql`select app.set_tenant(${acme})`;
+    await sql`select app.create_sample_data(${acme}, ${alice})`;
+    await sql`
+      insert into app.boards (tenant_id, owner_id, title, description)
+      select ${acme}, ${alice}, 'Board ' || n, e'two\\nlines \\u2028 and \\u0001' from generate_series(1, 2500) n`;
+    await sql`
+      insert into app."Odd notes" (tenant_id, note, raw, amount, blob, tags, span, ratio)
+      select ${acme}, 'n' || n, e'{"b" : 1,\\n "a": 12345678901234567890.10, "a": 2}', 0.1234567890123456789 * n,
+        '\\x00ff', array['a,"b"', null, '{}'], tstzrange(now(), null), case when n = 1 then 'NaN' else 1e-300 end
+      from generate_series(1, 1200) n`;
+    // The first refers to the last: no order of single rows fits.
+    await sql`update app."Odd notes" set parent = 1201 - id`;
+  });
+});
+after(async () => {
+  await Promise.all([from.end(), to.end()]);
+  await Promise.all([source.drop(), target.drop()]);
+});
+
+async function text(slug: string): Promise<string> {
+  let all = "";
+  for await (const lines of exportTenant(from, slug)) all += lines;
+  return all;
+}
+
+async function* chunks(all: string, size = 999): AsyncGenerator<Buffer> {
+  const bytes = Buffer.from(all);
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+const load = (all: string, slug?: string, sql = to) => importTenant(sql, linesOf(chunks(all)), slug);
+
+const TABLES = [
+  "users",
+  "boards",
+  "board_members",
+  "generations",
+  "media",
+  "provider_configs",
+  "credit_transactions",
+  '"Odd notes"',
+];
+
+/** Everything a tenant holds, without the tenant's own id. */
+async function content({ sql }: Database, id: string) {
+  const all: Record<string, unknown> = {};
+  for (const table of TABLES) {
+    const [row] = await sql.unsafe(
+      `select count(*)::int as n, md5(string_agg((to_jsonb(t) - 'tenant_id')::text, ',' order by (to_jsonb(t) - 'tenant_id')::text)) as sum
+       from app.${table} t where tenant_id = $1`,
+      [id],
+    );
+    all[table] = { ...row };
+  }
+  const [tenant] = await sql`
+    select name, settings, status, created_at::text, updated_at::text, registration from app.tenants where id = ${id}`;
+  return { ...all, tenant: { ...tenant } };
+}
+
+test("a tenant goes into another deployment and is the same there, to the last digit, tables added later included", async () => {
+  const done = await load(await text("acme"));
+  assert.deepEqual([done.tenant_id, done.slug], [acme, "acme"]);
+  assert.deepEqual([done.counts["app.boards"], done.counts['app."Odd notes"']], [2501, 1200]);
+  assert.deepEqual(await content(target, acme), await content(source, acme));
+  const [raw] = await target.sql`select raw::text from app."Odd notes" limit 1`;
+  assert.match(raw!.raw as string, /12345678901234567890\.10/);
+  const [next] = await target.sql`insert into app."Odd notes" (tenant_id) values (${acme}) returning id::int`;
+  assert.equal(next!.id, 1201, "a number that was imported is not given out again");
+  await target.sql`delete from app."Odd notes" where id = 1201`;
+  const [event] = await target.sql`select event, login from control.tenant_events where tenant_id = ${acme}`;
+  assert.deepEqual({ ...event }, { event: "imported", login: "tms_owner" });
+});
+
+test("beside the original it gets another slug and another id, and nothing of the original changes", async () => {
+  const before = await content(source, acme);
+  const done = await load(await text("acme"), "acme-copy", from);
+  assert.notEqual(done.tenant_id, acme);
+  assert.deepEqual(await content(source, done.tenant_id), before);
+  assert.deepEqual(await content(source, acme), before);
+});
+
+test("only the tenant's rows are in the file", async () => {
+  const all = await text("acme");
+  assert.ok(!all.includes("globex") && !all.includes("bob"));
+  for (const line of all.trimEnd().split("\n")) JSON.parse(line);
+});
+
+test("a used slug is refused", async () => {
+  await assert.rejects(load(await text("acme"), "globex", from), /A tenant with the slug globex exists/);
+  await assert.rejects(text("nobody"), /There is no tenant with the slug nobody/);
+});
+
+test("whatever is wrong with a file, nothing of it stays", async () => {
+  const all = await text("globex");
+  const lines = all.trimEnd().split("\n");
+  const { id } = (JSON.parse(lines[0]!) as { tenant: { id: string } }).tenant;
+  const broken: [what: string, file: string, says: RegExp][] = [
+    ["nothing", "", /cut off/],
+    ["no trailer", `${lines.slice(0, -1).join("\n")}\n`, /cut off/],
+    ["half a line", all.slice(0, -30), /damaged/],
+    ["a row missing", all.replace(`${lines.at(-2)}\n`, ""), /checksum/],
+    ["a value changed", all.replace('"bob"', '"eve"'), /checksum/],
+    ["a row twice", all.replace(`${lines.at(-2)}\n`, `${lines.at(-2)}\n${lines.at(-2)}\n`), /duplicate key/],
+    ["more after the end", `${all}{"table":"app.users","row":{}}\n`, /goes on after its end/],
+    ["another program's file", '{"some":"json"}\n', /not a tenant's export/],
+    ["no JSON", "hello\n", /no JSON object/],
+    ["a later version", all.replace('"version":1', '"version":2'), /version 2/],
+    ["a table that is not here", all.replaceAll("app.users", "app.people"), /no table app\.people/],
+    ["a column that is not here", all.replaceAll('"display_name"', '"nickname"'), /no column nickname/],
+    [
+      "rows of a table that is none of a tenant's",
+      all.replaceAll('"app.users"', '"control.deployment"'),
+      /no table control/,
+    ],
+  ];
+  for (const [what, file, says] of broken) {
+    await assert.rejects(load(file, undefined, to), says, what);
+    const [left] = await target.sql`
+      select (select count(*)::int from app.tenants where slug = 'globex' or id = ${id}) as tenants, (select count(*)::int from app.users where tenant_id <> ${acme}) as users`;
+    assert.deepEqual({ ...left }, { tenants: 0, users: 0 }, what);
+  }
+});
+
+test("a forged file writes into the new tenant only, whatever tenant its rows name", async () => {
+  const all = (await text("globex")).replaceAll(/"tenant_id":"[^"]+"/g, `"tenant_id":"${acme}"`);
+  const lines = all.trimEnd().split("\n");
+  const trailer = JSON.parse(lines.pop()!) as { sha256: string };
+  trailer.sha256 = createHash("sha256")
+    .update(`${lines.join("\n")}\n`)
+    .digest("hex");
+  const before = await content(target, acme);
+  const { tenant_id } = await load(`${[...lines, JSON.stringify(trailer)].join("\n")}\n`);
+  assert.deepEqual(await content(target, acme), before);
+  const bobs = await target.sql`select tenant_id from app.users where auth_subject = 'bob'`;
+  assert.deepEqual([...bobs], [{ tenant_id }]);
+});
+
+test("the snapshot is one: what is written while the export goes on is not in it", async () => {
+  const export_ = exportTenant(from, "acme");
+  let all = (await export_.next()).value as string;
+  await source.sql`
+    insert into app.boards (tenant_id, owner_id, title) select tenant_id, id, 'Latecomer' from app.users where auth_subject = 'alice' and tenant_id = ${acme}`;
+  for await (const lines of export_) all += lines;
+  assert.ok(!all.includes("Latecomer"));
+});
