@@ -79,24 +79,24 @@ function findings(audit: Audit): string {
     return `<section><h2>Findings</h2><p class="none">No check found anything.</p></section>`;
   }
   return `<section><h2>Findings</h2>
-${groups.map((group, i) => groupOf(audit, group, i < 3)).join("\n")}
+${groups.map(group => groupOf(audit, group)).join("\n")}
 </section>`;
 }
 
-function groupOf(
-  { about }: Audit,
-  { findings, total }: { findings: Finding[]; total: number },
-  open: boolean,
-): string {
+/** A person reads a few of a kind; the others are there to be looked up. */
+const FIRST = 3;
+
+function groupOf({ about }: Audit, { findings, total }: { findings: Finding[]; total: number }): string {
   const { severity, check, category } = findings[0]!;
   const words = about.get(check);
-  return `<details class="group"${open ? " open" : ""}>
+  const more = findings.slice(FIRST);
+  const said =
+    total > findings.length ? `the first ${number(findings.length)} of ${number(total)} are kept` : "";
+  return `<details class="group"${severity === "error" ? " open" : ""}>
 <summary><span class="badge ${severity}">${severity}</span> <b>${escapeHtml(check)}</b> <span class="dim">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
 ${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p><p><b>To mend:</b> ${escapeHtml(words.mend)}</p>` : ""}
-<ul>
-${findings.map(oneFinding).join("\n")}
-</ul>
-${total > findings.length ? `<p class="dim">The first ${number(findings.length)} of ${number(total)}.</p>` : ""}
+<ul>${findings.slice(0, FIRST).map(oneFinding).join("\n")}</ul>
+${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more${said ? `; ${said}` : ""}</summary><ul>${more.map(oneFinding).join("\n")}</ul></details>` : ""}
 </details>`;
 }
 
@@ -117,7 +117,7 @@ function matrix({ report, results }: Audit): string {
 ${checks.map(({ check }) => `<tr><th scope="row">${escapeHtml(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
 </tbody>
 </table></div>
-<p class="dim legend"><span class="cell fine">·</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell error">!</span> could not run. Blank: not a question for that table.</p>
+<p class="dim legend"><span class="cell fine">✓</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell error">!</span> could not run. Blank: not a question for that table.</p>
 </section>`;
 }
 
@@ -128,14 +128,14 @@ function cell(check: string, table: string, result: Result | undefined): string 
     result.error > 0 ? "error" : result.warning > 0 ? "warning" : result.info > 0 ? "info" : "fine";
   const title = `${check} on ${table}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
   const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
-  return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "·" : compact}</td>`;
+  return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;
 }
 
 /** Earlier runs of the same scope as stacked bars. The scale is a root, so that one error stays visible beside a thousand. */
 function trend({ trend: runs }: Audit): string {
   const width = 900;
-  const height = 160;
-  const floor = height - 22;
+  const height = 170;
+  const floor = height - 32;
   const step = width / Math.max(runs.length, 12);
   const root = (count: number) => Math.sqrt(count);
   const highest = Math.max(1, ...runs.map(run => root(run.errors + run.warnings + run.infos)));
@@ -169,8 +169,8 @@ function trend({ trend: runs }: Audit): string {
 <svg class="trend" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(summary)}">
 <line x1="0" y1="${floor}" x2="${width}" y2="${floor}"/>
 ${bars.join("\n")}
-<text x="0" y="${height - 4}">${first.startedAt.slice(0, 16).replace("T", " ")}</text>
-${runs.length > 1 ? `<text x="${end.toFixed(0)}" y="${height - 4}" text-anchor="end">${last.startedAt.slice(0, 16).replace("T", " ")}</text>` : ""}
+<text x="0" y="${height - 6}">${first.startedAt.slice(0, 16).replace("T", " ")}</text>
+${runs.length > 1 ? `<text x="${end.toFixed(0)}" y="${height - 6}" text-anchor="end">${last.startedAt.slice(0, 16).replace("T", " ")}</text>` : ""}
 </svg>
 <p class="dim">Findings of the last ${plural(runs.length, "run")} of this scope, on a square-root scale; a thin line is a run without any.</p>
 </section>`;
@@ -179,7 +179,7 @@ ${runs.length > 1 ? `<text x="${end.toFixed(0)}" y="${height - 4}" text-anchor="
 function everyCheck({ report, about, notRun }: Audit): string {
   const row = ({ check, category, severity, checked, findings }: Audit["report"]["checks"][number]) => {
     const kind = notRun.includes(check) ? "error" : findings > 0 ? severity : "fine";
-    const count = notRun.includes(check) ? "not run" : findings === 0 ? "·" : number(findings);
+    const count = notRun.includes(check) ? "not run" : findings === 0 ? "✓" : number(findings);
     return `<tr><th scope="row">${escapeHtml(check)}<span class="dim">${escapeHtml(about.get(check)?.finds ?? "")}</span></th><td class="dim wide">${escapeHtml(category)}</td><td class="num">${number(checked)}</td><td class="num cell ${kind}">${count}</td></tr>`;
   };
   return `<section><h2>Every check</h2>
@@ -218,6 +218,7 @@ p { margin: .25rem 0; }
 .group { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; margin: .6rem 0; padding: .5rem .9rem; }
 .group summary { cursor: pointer; overflow-wrap: anywhere; }
 .group ul { list-style: none; margin: .6rem 0 .3rem; padding: 0; }
+.more > summary { cursor: pointer; color: var(--dim); padding: .4rem 0; border-top: 1px solid var(--line); }
 .group li { border-top: 1px solid var(--line); padding: .55rem 0; }
 .count { float: right; font-variant-numeric: tabular-nums; font-weight: 600; }
 .badge { display: inline-block; border-radius: 1rem; padding: 0 .6rem; font-size: .82rem; }
@@ -226,9 +227,9 @@ pre { margin: .35rem 0 0; padding: .5rem .7rem; background: var(--paper); border
 .scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: .5rem; background: var(--panel); }
 table { border-collapse: collapse; width: 100%; }
 th { text-align: left; font-weight: 500; }
-thead th { color: var(--dim); font-size: .85rem; border-bottom: 1px solid var(--line); vertical-align: bottom; }
-.matrix th, .matrix td { padding: .18rem .55rem; }
-.matrix thead th { padding: .5rem .55rem; text-align: center; }
+thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--line); vertical-align: bottom; }
+.matrix { font-size: .86rem; } .matrix th, .matrix td { padding: .18rem .45rem; }
+.matrix thead th { padding: .5rem .45rem; text-align: center; }
 .matrix th:first-child { position: sticky; left: 0; background: var(--panel); text-align: left; white-space: nowrap; }
 .matrix tbody tr + tr > * { border-top: 1px solid var(--line); }
 .cell { text-align: center; font-variant-numeric: tabular-nums; }
@@ -242,6 +243,6 @@ thead th { color: var(--dim); font-size: .85rem; border-bottom: 1px solid var(--
 .checks th, .checks td { padding: .4rem .7rem; border-top: 1px solid var(--line); vertical-align: top; }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend text { font-size: 26px; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend text { font-size: 24px; } .matrix { font-size: .74rem; } }
 @media print { .scroll { overflow: visible; } .group { break-inside: avoid; } body { background: none; } }
 `;

@@ -1,7 +1,7 @@
 /** The report for people at a terminal: worst first, each with its remedy. */
 import type { Audit, Finding } from "./run.ts";
 
-const SHOWN = 20;
+const SHOWN = 10;
 const number = (value: number) => value.toLocaleString("en-US");
 export const plural = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 

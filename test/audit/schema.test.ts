@@ -113,6 +113,13 @@ const PLANTS: Plant[] = [
   },
   { check: "table_missing", how: "a dropped table", sql: "drop table app.media", relation: "app.media" },
   {
+    check: "table_missing",
+    how: "a renamed column",
+    sql: "alter table app.provider_configs rename config to configuration",
+    relation: "app.provider_configs",
+    row: { column: "config" },
+  },
+  {
     check: "table_rules",
     how: "a nullable tenant_id",
     sql: "alter table app.media drop constraint media_pkey, alter tenant_id drop not null",
@@ -354,8 +361,8 @@ const PLANTS: Plant[] = [
   {
     check: "function_settings",
     how: "a function with a tenant of its own",
-    sql: "alter function app.create_sample_data(uuid, uuid) set app.tenant_id = '00000000-0000-0000-0000-000000000001'",
-    relation: "app.create_sample_data(uuid, uuid)",
+    sql: "alter function app.set_tenant(uuid) set app.tenant_id = '00000000-0000-0000-0000-000000000001'",
+    relation: "app.set_tenant(uuid)",
   },
   {
     check: "function_body",
@@ -426,6 +433,7 @@ const PLANTS: Plant[] = [
     how: "an escape for unset tenants",
     sql: "alter policy tenant_only on app.boards using (app.tenant_id() is null or tenant_id = app.tenant_id())",
     relation: "app.boards",
+    row: { inside: "no tenant" },
   },
   {
     check: "proof_writes",

@@ -1,0 +1,79 @@
+/** A migration that leaves a table unprotected is stopped: in the development loop, in the pipeline, at the start. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, before, describe, it } from "node:test";
+import { checkIsolation } from "../../src/migrate.ts";
+import { createDatabase, type Database } from "../harness.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+const GRAPHILE = path.join(
+  path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
+  "dist",
+  "cli.js",
+);
+const FORGOTTEN =
+  "create table if not exists app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), primary key (tenant_id, id));";
+
+describe("the gate", { timeout: 60_000 }, () => {
+  let database: Database;
+  let folder: string;
+  before(async () => {
+    database = await createDatabase();
+    folder = await mkdtemp(path.join(tmpdir(), "tms-gate-"));
+    await cp(path.join(ROOT, "db"), path.join(folder, "db"), { recursive: true });
+    await cp(path.join(ROOT, ".gmrc"), path.join(folder, ".gmrc"));
+  });
+  after(async () => {
+    await rm(folder, { recursive: true });
+    await database.drop();
+  });
+
+  /** graphile-migrate's own development loop, once. */
+  function develop(current: string): Promise<{ status: number | null; said: string }> {
+    return writeFile(path.join(folder, "db", "current.sql"), `--! Message: next\n\n${current}\n`).then(
+      () =>
+        new Promise((resolve, reject) => {
+          const child = spawn(process.execPath, [GRAPHILE, "current"], {
+            cwd: folder,
+            env: { ...process.env, DATABASE_URL: database.urls.owner, NO_COLOR: "1", FORCE_COLOR: "0" },
+          });
+          let said = "";
+          for (const stream of [child.stdout, child.stderr])
+            stream.setEncoding("utf8").on("data", text => (said += text));
+          child.on("error", reject).on("close", status => resolve({ status, said }));
+        }),
+    );
+  }
+
+  it("stops graphile-migrate's development loop, naming the table and the remedy", async () => {
+    const { status, said } = await develop(FORGOTTEN);
+    assert.notEqual(status, 0, said);
+    assert.match(said, /app\.invoices: row-level security is not enabled/);
+    assert.match(said, /select app\.isolate\('app\.invoices'\);/);
+  });
+
+  it("stops npm run migrate and the start of the service, also when there is nothing left to migrate", async () => {
+    await database.sql.unsafe(`${FORGOTTEN} alter table app.invoices owner to tms_owner`);
+    await assert.rejects(checkIsolation(database.urls.owner), {
+      message:
+        /^Migrated, but tenants are not isolated: app\.invoices: row-level security is not enabled.*app\.isolate\('app\.invoices'\)/,
+    });
+  });
+
+  it("lets the same migration through once its table is isolated", async () => {
+    const { status, said } = await develop(`${FORGOTTEN}\nselect app.isolate('app.invoices');`);
+    assert.equal(status, 0, said);
+    await checkIsolation(database.urls.owner);
+  });
+
+  it("does not stop a migration for the server's version, nor for what is only a warning", async () => {
+    await database.sql.unsafe("create publication gate_feed for table app.boards");
+    await checkIsolation(database.urls.owner);
+    const [row] = await database.sql`select count(*)::int as n from audit.run_check('publication')`;
+    assert.equal(row!.n, 1);
+  });
+});

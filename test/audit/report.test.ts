@@ -1,0 +1,214 @@
+/** `npm run audit`: its three formats, its exit status, and that nothing but the report goes to stdout. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import path from "node:path";
+import { after, before, describe, it } from "node:test";
+import { toHtml } from "../../src/audit/html.ts";
+import { type Report, runAudit } from "../../src/audit/run.ts";
+import { createDatabase, type Database } from "../harness.ts";
+import { idsOf, seedTenants } from "./world.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+
+function cli(
+  url: string | undefined,
+  ...args: string[]
+): Promise<{ status: number | null; out: string; err: string }> {
+  const { SERVICE_DATABASE_URL: _, DATABASE_URL: __, ...rest } = process.env;
+  const env = { ...rest, ...(url === undefined ? {} : { DATABASE_URL: url }) };
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, ["--import", "tsx", "src/cli.ts", "audit", ...args], {
+      cwd: ROOT,
+      env,
+    });
+    let out = "";
+    let err = "";
+    child.stdout.setEncoding("utf8").on("data", text => (out += text));
+    child.stderr.setEncoding("utf8").on("data", text => (err += text));
+    child.on("error", reject).on("close", status => resolve({ status, out, err }));
+  });
+}
+
+describe("npm run audit", { timeout: 90_000 }, () => {
+  let database: Database;
+  before(async () => {
+    database = await createDatabase();
+    await seedTenants(database.sql, 3);
+  });
+  after(() => database.drop());
+
+  it("prints the JSON report and nothing else, and exits 0 when there is no error", async () => {
+    const { status, out, err } = await cli(database.urls.owner, "--format", "json");
+    assert.equal(err, "");
+    assert.equal(status, 0);
+    const report = JSON.parse(out) as Report;
+    assert.deepEqual(Object.keys(report), [
+      "started_at",
+      "finished_at",
+      "tenant",
+      "checks",
+      "findings",
+      "summary",
+    ]);
+    assert.match(report.started_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    assert.ok(report.finished_at > report.started_at);
+    assert.equal(report.tenant, null);
+    assert.equal(report.summary.checks, report.checks.length);
+    assert.equal(report.summary.errors, 0);
+    for (const check of report.checks) {
+      assert.deepEqual(Object.keys(check), ["check", "category", "severity", "checked", "findings"]);
+    }
+    assert.deepEqual([...new Set(report.checks.map(check => check.category))].sort(), [
+      "board_membership",
+      "cross_tenant_access",
+      "data_consistency",
+      "isolation_config",
+      "orphaned_record",
+    ]);
+  });
+
+  it("exits 1 when there are errors, and shows each with its remedy, worst first, in all formats", async () => {
+    const { sql, urls } = database;
+    const { tenant, credit } = await idsOf(sql, "t2");
+    await sql`update app.credit_transactions set amount = amount - 5 where id = ${credit!}`;
+    await sql.unsafe("create publication report_feed for table app.boards");
+    const name = `<script>alert("'&")</script>`;
+    await sql`insert into app.boards (tenant_id, owner_id, title) select tenant_id, owner_id, ${name} from app.boards limit 1`;
+    await sql.unsafe(
+      `alter table app.boards add constraint "<b>bold" check (title <> '${name.replaceAll("'", "''")}') not valid`,
+    );
+    try {
+      const [json, text, html] = await Promise.all(
+        ["json", "text", "html"].map(format => cli(urls.owner, "--format", format)),
+      );
+      for (const run of [json!, text!, html!]) assert.deepEqual([run.status, run.err], [1, ""]);
+
+      const report = JSON.parse(json!.out) as Report;
+      const found = report.findings.find(finding => finding.check === "credit_balance");
+      assert.deepEqual(Object.keys(found!), [
+        "check",
+        "category",
+        "severity",
+        "tenant_id",
+        "relation",
+        "row",
+        "detail",
+        "remedy",
+      ]);
+      assert.deepEqual(
+        [found!.category, found!.severity, found!.tenant_id, found!.relation, found!.row],
+        ["data_consistency", "error", tenant, "app.credit_transactions", { tenant_id: tenant, id: credit }],
+      );
+      const order = report.findings.map(finding => ["error", "warning", "info"].indexOf(finding.severity));
+      assert.deepEqual(order, [...order].sort(), "worst first");
+      assert.equal(
+        report.summary.errors,
+        report.findings.filter(finding => finding.severity === "error").length,
+      );
+      assert.equal(
+        report.summary.warnings,
+        report.findings.filter(finding => finding.severity === "warning").length,
+      );
+
+      assert.match(text!.out, /ERROR {2}credit_balance \(data_consistency\): 1 finding/);
+      assert.match(text!.out, /the balance before was 100, the amount is -15/);
+      assert.match(text!.out, /select id, type, amount, balance_after/);
+      assert.ok(text!.out.indexOf("ERROR ") < text!.out.indexOf("WARNING "));
+      assert.match(text!.out, /FAILED: \d+ errors\. \d+ checks/);
+
+      assert.match(html!.out, /^<!doctype html>/);
+      assert.doesNotMatch(
+        html!.out,
+        /<script|<link|<img|<iframe|\bsrc=|\burl\(|@import|https?:/i,
+        "asks nothing of a network",
+      );
+      assert.ok(html!.out.includes("&lt;b&gt;bold"), "what comes from the database is text");
+      assert.ok(html!.out.includes("<svg"), "the trend is a picture");
+    } finally {
+      await sql.unsafe(`alter table app.boards drop constraint "<b>bold"; drop publication report_feed`);
+      await sql`delete from app.boards where title = ${name}`;
+      await sql`update app.credit_transactions set amount = amount + 5 where id = ${credit!}`;
+    }
+  });
+
+  it("exits 2 when a check could not run, whatever the others say", async () => {
+    const { sql, urls } = database;
+    await sql`revoke select on app.media from tms_auditor`;
+    try {
+      const { status, out } = await cli(urls.owner, "--format", "json", "--only", "data");
+      assert.equal(status, 2);
+      const report = JSON.parse(out) as Report;
+      const failed = report.checks.find(check => check.check === "storage_of_other_tenant");
+      assert.deepEqual([failed!.severity, failed!.checked, failed!.findings], ["error", 0, 1]);
+      assert.match((await cli(urls.owner, "--only", "data")).out, /INCOMPLETE: \d+ checks could not run/);
+    } finally {
+      await sql`grant select on app.media to tms_auditor`;
+    }
+  });
+
+  it("exits 2 and says why in one line when it cannot begin", async () => {
+    const nowhere = Object.assign(new URL(database.urls.owner), { port: "1" }).href;
+    const cases: [string, RegExp, ...string[]][] = [
+      [database.urls.owner, /no tenant with the slug 'nobody'/, "--tenant", "nobody"],
+      [database.urls.service, /grant tms_auditor to it/],
+      [nowhere, /cannot be reached/],
+      [database.urls.owner, /Invalid values/, "--format", "pdf"],
+      [database.urls.owner, /--sample takes a number/, "--sample", "none"],
+    ];
+    await Promise.all(
+      cases.map(async ([url, words, ...args]) => {
+        const { status, out, err } = await cli(url, ...args);
+        assert.deepEqual([status, out], [2, ""], err);
+        assert.match(err, words);
+      }),
+    );
+  });
+
+  it("reports one tenant by its slug", async () => {
+    const { status, out } = await cli(
+      database.urls.owner,
+      "--format",
+      "json",
+      "--tenant",
+      "t2",
+      "--only",
+      "data",
+    );
+    const report = JSON.parse(out) as Report;
+    assert.deepEqual([status, report.tenant], [0, "t2"]);
+    assert.equal(report.checks.find(check => check.check === "tenant_missing")!.checked, 13);
+    assert.ok(report.checks.every(check => check.category !== "isolation_config"));
+  });
+
+  it("tells how far it is while it runs", async () => {
+    const seen: number[] = [];
+    const audit = await runAudit(database.urls.owner, { sample: 3 }, progress => {
+      assert.equal(progress.done, seen.length + 1);
+      seen.push(progress.share);
+    });
+    assert.deepEqual(
+      seen,
+      [...seen].sort((a, b) => a - b),
+    );
+    assert.ok(Math.abs(seen.at(-1)! - 1) < 1e-9);
+    assert.equal(audit.notRun.length, 0);
+  });
+
+  it("draws the trend of earlier runs of the same scope, and tables against checks", async () => {
+    const { sql, urls } = database;
+    const first = await runAudit(urls.owner, { sample: 1, only: "schema" });
+    await sql.unsafe("alter table app.media no force row level security");
+    const broken = await runAudit(urls.owner, { sample: 1, only: "schema" });
+    await sql.unsafe("alter table app.media force row level security");
+    const last = await runAudit(urls.owner, { sample: 1, only: "schema" });
+    assert.deepEqual(
+      last.trend.map(run => run.errors),
+      [0, 1, 0],
+    );
+    assert.equal(first.trend.length, 1);
+    const page = toHtml(broken);
+    assert.match(page, /title="rls_not_forced on app\.media: 1 examined, 1 finding">1</);
+    assert.match(page, /title="rls_not_forced on app\.boards: 1 examined, 0 findings">✓</);
+    assert.match(page, /<title>Run \d+, [^<]*: 1 error, /);
+  });
+});
