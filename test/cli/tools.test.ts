@@ -102,7 +102,8 @@ test("events prints what happened, of one tenant on request, and follows", async
 test("a database that is not named says which variable is missing", async () => {
   env = { SERVICE_DATABASE_URL: database.urls.service };
   const { code, stderr } = await run("events");
-  assert.deepEqual([code, /^DATABASE_URL, tms_owner's login, is missing/.test(stderr)], [1, true]);
+  assert.equal(code, 1);
+  assert.match(stderr, /^DATABASE_URL, tms_owner's login, is missing/);
 });
 
 test("completion prints a script, and completes commands", async () => {

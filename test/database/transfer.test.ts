@@ -81,7 +81,7 @@ async function content({ sql }: Database, id: string) {
        from app.${table} t where tenant_id = $1`,
       [id],
     );
-    all[table] = { ...row };
+    all[table] = [row!.n, row!.sum];
   }
   const [tenant] = await sql`
     select name, settings, status, created_at::text, updated_at::text, registration from app.tenants where id = ${id}`;
