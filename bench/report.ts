@@ -42,8 +42,10 @@ export function report(
 ): void {
   for (const group of new Set(figures.map(figure => figure.group))) {
     console.log(`\n${group}`);
-    const rows = figures.filter(figure => figure.group === group).map(({ group: _, ...row }) => row);
-    printTable(rows);
+    printTable(
+      figures.filter(figure => figure.group === group),
+      ["group"],
+    );
   }
   console.log("\nratios");
   printTable(
@@ -69,8 +71,11 @@ export function report(
   console.log("written: docs/benchmark.json, docs/benchmark.svg");
 }
 
-function printTable(rows: Record<string, string | number | null | undefined>[]): void {
-  const columns = [...new Set(rows.flatMap(row => Object.keys(row)))];
+function printTable(
+  rows: Record<string, string | number | null | undefined>[],
+  without: string[] = [],
+): void {
+  const columns = [...new Set(rows.flatMap(row => Object.keys(row)))].filter(name => !without.includes(name));
   const cell = (value: string | number | null | undefined) =>
     typeof value === "number" ? value.toLocaleString("en") : String(value ?? "–");
   const widths = columns.map(name => Math.max(name.length, ...rows.map(row => cell(row[name]).length)));

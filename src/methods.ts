@@ -16,7 +16,7 @@ export default fp(async (app: FastifyInstance) => {
     sendError(new Problem(404, "Not found", "There is nothing at this address"), request, reply),
   );
   app.decorate("refuseOtherMethods", () => {
-    for (const [url, methods] of [...byUrl]) {
+    for (const [url, methods] of byUrl) {
       const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
       const allow = METHODS.filter(method => methods.has(method)).join(", ");
       // The framework makes twins with a trailing slash by itself, and tells only a part of their methods.

@@ -7,7 +7,7 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row)
     const [path, query] = request.url.split("?", 2);
     const parameters = new URLSearchParams(query);
     parameters.set("cursor", row.next_cursor);
-    reply.header("link", `<${path}?${parameters}>; rel="next"`);
+    reply.header("link", `<${path}?${parameters.toString()}>; rel="next"`);
   }
   return sendRow(reply, row);
 }
