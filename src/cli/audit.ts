@@ -33,8 +33,8 @@ async function target(): Promise<{ url: string; stop(): Promise<void> }> {
     );
   }
   const { config } = loadConfig(process.env);
-  const { urls, stop } = await openEmbedded({ dataDir: config.dataDir, log: line => say(`${line}\n`) });
-  return { url: urls.owner, stop };
+  const embedded = await openEmbedded({ dataDir: config.dataDir, log: line => say(`${line}\n`) });
+  return { url: embedded.urls.owner, stop: () => embedded.stop() };
 }
 
 /** Nothing but the report goes to stdout; what is said beside it is for a person, and quiet where there is none. */
@@ -103,13 +103,13 @@ export const audit: CommandModule<object, Arguments> = {
   handler: async args => {
     try {
       const scope = scopeFrom(args);
-      const { url, stop } = await target();
+      const database = await target();
       try {
-        const result = await runAudit(url, scope, process.stderr.isTTY ? progressBar() : undefined);
+        const result = await runAudit(database.url, scope, process.stderr.isTTY ? progressBar() : undefined);
         process.stdout.write(`${FORMATS[args.format](result)}\n`);
         process.exitCode = exitStatus(result);
       } finally {
-        await stop();
+        await database.stop();
       }
     } catch (error) {
       cannot(error);

@@ -304,7 +304,7 @@ const PLANTS: Plant[] = [
   },
 ];
 
-describe("the data checks", () => {
+void describe("the data checks", () => {
   let database: Database;
   let a: Ids;
   let b: Ids;

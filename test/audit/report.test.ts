@@ -29,7 +29,7 @@ function cli(
   });
 }
 
-describe("npm run audit", { timeout: 90_000 }, () => {
+void describe("npm run audit", { timeout: 90_000 }, () => {
   let database: Database;
   before(async () => {
     database = await createDatabase();
@@ -100,7 +100,11 @@ describe("npm run audit", { timeout: 90_000 }, () => {
         ["data_consistency", "error", tenant, "app.credit_transactions", { tenant_id: tenant, id: credit }],
       );
       const order = report.findings.map(finding => ["error", "warning", "info"].indexOf(finding.severity));
-      assert.deepEqual(order, [...order].sort(), "worst first");
+      assert.deepEqual(
+        order,
+        [...order].sort((a, b) => a - b),
+        "worst first",
+      );
       assert.equal(
         report.summary.errors,
         report.findings.filter(finding => finding.severity === "error").length,

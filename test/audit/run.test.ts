@@ -7,7 +7,7 @@ import { seedTenants } from "./world.ts";
 
 const TENANTS = 200;
 
-describe("audit.run()", { timeout: 60_000 }, () => {
+void describe("audit.run()", { timeout: 60_000 }, () => {
   let database: Database;
   let dba: postgres.Sql;
   const login = `audit_dba_${process.pid}`;
@@ -54,12 +54,9 @@ describe("audit.run()", { timeout: 60_000 }, () => {
     assert.equal(checked.board_member_outside_tenant, TENANTS);
     assert.equal(checked.proof_rows, 25 * 14, "with the tenant itself");
     assert.equal(checked.tenant_malformed, TENANTS);
-    const empty = rows.filter(row => row.checked === 0).map(row => row.check);
-    assert.deepEqual(
-      empty.sort(),
-      ["bypass_role", "constraint_broken", "view_leaks"],
-      "of these there are none to examine",
-    );
+    const empty = rows.filter(row => row.checked === 0).map(row => row.check as string);
+    const none = ["bypass_role", "constraint_broken", "view_leaks"];
+    assert.deepEqual(new Set(empty), new Set(none), "of these there are none to examine");
   });
 
   it("raises a notice as each pass ends, and one for each check that several tables answer together", async () => {

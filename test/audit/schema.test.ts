@@ -461,7 +461,7 @@ const PLANTS: Plant[] = [
 /** Planted otherwise, below: a server cannot be made older in a transaction, nor restarted with other settings. */
 const ELSEWHERE = ["server_version", "server_settings"];
 
-describe("the schema checks", () => {
+void describe("the schema checks", () => {
   let database: Database;
   let first: string;
   before(async () => {
