@@ -12,6 +12,7 @@ export type Readiness = {
     age_seconds: number;
     errors: number;
     warnings: number;
+    /** Checks that could not run: with one of them the audit proves nothing */ not_run: number;
   } | null;
 };
 
@@ -30,6 +31,7 @@ export type NotReady = {
     age_seconds: number;
     errors: number;
     warnings: number;
+    /** Checks that could not run: with one of them the audit proves nothing */ not_run: number;
   } | null;
 };
 
@@ -41,6 +43,51 @@ export type SetupStatus = {
   multi_tenant_mode: boolean;
   auth_provider: string;
   recommendations: Array<string>;
+};
+
+export type Explanation = {
+  /** Would the request get into the tenant */ allowed: boolean;
+  because: string;
+  /** Given when the claims do not come as far as the database */ refusal?: {
+    status: number;
+    error: string;
+    detail: string;
+    reason: string | null;
+  };
+  operator?: boolean;
+  tenant?: {
+    slug: string | null;
+    source: string;
+    exists: boolean;
+    tenant_id: string | null;
+    name: string | null;
+    status: "pending" | "active" | "suspended" | null;
+    is_default: boolean | null;
+  };
+  identity?: { provider: string | null; subject: string | null; };
+  membership?: {
+    user_id: string;
+    role: string;
+    joined_at: string;
+    removed_at: string | null;
+  } | null;
+  roles?: { login: {
+    name: string;
+    superuser: boolean;
+    bypassrls: boolean;
+  }; acts_as: {
+    name: string;
+    superuser: boolean;
+    bypassrls: boolean;
+  }; };
+  tables?: Array<{
+    table: string;
+    row_security: "forced" | "enabled" | "off";
+    held: number | null;
+    shown: number | null;
+    more: boolean | null;
+  }>;
+  notes?: Array<string>;
 };
 
 export type CreateTenant = {
@@ -208,6 +255,20 @@ export interface Operations {
     takes: {  };
     answers: Record<200, SetupStatus> & Record<400 | 401 | 403 | 429 | 500 | 503, ErrorBody>;
   };
+  /** Why is somebody refused, or shown nothing */
+  explainAccess: {
+    takes: { query?: {
+  tenant?: string;
+  provider?: string;
+  subject?: string;
+}; };
+    answers: Record<200, Explanation> & Record<400 | 401 | 403 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** The same for a token's claims */
+  explainClaims: {
+    takes: { body: { claims: Record<string, unknown>; /** The X-Tenant that came along */ header?: string; }; };
+    answers: Record<200, Explanation> & Record<400 | 401 | 403 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** Create a tenant */
   createTenant: {
     takes: { headers?: { "Idempotency-Key"?: string; }; body: CreateTenant; };
@@ -319,6 +380,8 @@ export const addresses = {
   getHealth: ["GET", "/health"],
   getReady: ["GET", "/ready"],
   getSetupStatus: ["GET", "/api/setup/status"],
+  explainAccess: ["GET", "/api/setup/explain"],
+  explainClaims: ["POST", "/api/setup/explain"],
   createTenant: ["POST", "/api/setup/tenant"],
   listTenants: ["GET", "/api/setup/tenants"],
   getTenant: ["GET", "/api/setup/tenant/{tenant_id}"],

@@ -1,7 +1,7 @@
 /** What the Dockerfile puts into the image, put into a folder: built, migrated and started without TypeScript's runner. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -17,10 +17,8 @@ before(async () => {
   const args = [tsc, "-p", "tsconfig.build.json", "--outDir", path.join(folder, "dist")];
   const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
   assert.equal(status, 0, stdout);
-  for (const file of ["package.json", ".gmrc"]) cpSync(path.join(root, file), path.join(folder, file));
-  mkdirSync(path.join(folder, "db"));
-  for (const part of ["roles.sql", "current.sql", "committed"])
-    cpSync(path.join(root, "db", part), path.join(folder, "db", part), { recursive: true });
+  for (const part of ["package.json", ".gmrc", "db"])
+    cpSync(path.join(root, part), path.join(folder, part), { recursive: true });
   symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"));
   database = await createDatabase();
 });

@@ -122,9 +122,11 @@ class Browser {
 
   async close(): Promise<void> {
     const ended = new Promise(resolve => this.#child.on("close", resolve));
-    this.#child.kill("SIGKILL");
+    // Killed, it would leave helpers behind that still write.
+    this.#session = undefined;
+    await this.send("Browser.close").catch(() => this.#child.kill("SIGKILL"));
     await ended;
-    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 20 });
   }
 }
 
