@@ -43,7 +43,7 @@ const RESPONSE_HEADERS = {
   ETag: text("The version of the tenant, for If-Match and If-None-Match"),
   Link: text('The next page, rel="next"; missing on the last page'),
   Location: text("The address of what was created"),
-} satisfies Record<ResponseHeader | string, object>;
+} satisfies Record<ResponseHeader, object> & Record<string, object>;
 
 const REQUEST_HEADERS: Record<RequestHeader, Json> = {
   "Idempotency-Key": text("Makes a repeat of the request safe", {

@@ -29,7 +29,7 @@ export function createClient({ url, token, tenant }: ClientOptions) {
     >;
     const [method, path] = addresses[operation];
     const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params![name]!));
-    const search = query ? `?${new URLSearchParams(query)}` : "";
+    const search = query ? `?${new URLSearchParams(query).toString()}` : "";
     const answer = await fetch(new URL(filled + search, url), {
       method,
       headers: {
