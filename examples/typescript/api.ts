@@ -90,6 +90,8 @@ export type Explanation = {
   notes?: Array<string>;
 };
 
+export type ExplainByClaims = { claims: Record<string, unknown>; /** The X-Tenant that came along */ header?: string; };
+
 export type CreateTenant = {
   name: string;
   slug: string;
@@ -266,7 +268,7 @@ export interface Operations {
   };
   /** The same for a token's claims */
   explainClaims: {
-    takes: { body: { claims: Record<string, unknown>; /** The X-Tenant that came along */ header?: string; }; };
+    takes: { body: ExplainByClaims; };
     answers: Record<200, Explanation> & Record<400 | 401 | 403 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Create a tenant */

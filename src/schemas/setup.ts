@@ -111,7 +111,11 @@ export const ExplainByClaims = Type.Object(
     claims: Type.Object({}, { additionalProperties: true, examples: [{ sub: "alice", org: "acme" }] }),
     header: Type.Optional(Type.String({ description: "The X-Tenant that came along", examples: ["acme"] })),
   },
-  { additionalProperties: false },
+  {
+    additionalProperties: false,
+    title: "ExplainByClaims",
+    examples: [{ claims: { sub: "alice" }, header: "acme" }],
+  },
 );
 export type ExplainByClaims = Static<typeof ExplainByClaims>;
 

@@ -132,25 +132,16 @@ test("only the service's own operations go without a token, and the document and
 
 test("the body that the document shows for an operation is one that the service takes", async () => {
   const id = await seedTenant(database.sql, { slug: "globex" });
+  const by: Record<string, string> = { Setup: tokens.operator, Registration: tokens.newcomer };
   const shown = operations.filter(({ requestBody }) => requestBody);
-  assert.deepEqual(shown.map(({ operationId }) => operationId).sort(), [
-    "addMember",
-    "createTenant",
-    "queryGraphql",
-    "registerTenant",
-    "updateTenant",
-  ]);
-  const by: Record<string, string> = {
-    createTenant: tokens.operator,
-    updateTenant: tokens.operator,
-    registerTenant: tokens.newcomer,
-  };
-  for (const { operationId, method, path, requestBody } of shown) {
+  assert.ok(shown.length > 4);
+  for (const { operationId, method, path, tags, requestBody } of shown) {
     const { example } = requestBody!.content["application/json"];
+    assert.ok(example, `${operationId} shows no body`);
     const answer = await service.request({
       method: method.toUpperCase() as "POST",
       url: path.replace("{tenant_id}", id),
-      token: by[operationId] ?? tokens.owner,
+      token: by[tags[0]!] ?? tokens.owner,
       body: example,
     });
     assert.ok(answer.status < 300, `${operationId}: ${JSON.stringify(answer.body)}`);
