@@ -7,7 +7,7 @@ import type { Config } from "./config.ts";
 import { Problem } from "./errors.ts";
 
 /** So long a stopping service still answers, so that a client on a kept connection reads 503 instead of losing it. */
-const NOTICE_MS = 500;
+const NOTICE_MS = 250;
 
 const refusal = (reason: string, detail: string) =>
   Object.assign(new Problem(503, "Service unavailable", detail), { reason });
@@ -25,7 +25,9 @@ export default fp(
       open.delete(this);
     }
     const sockets = new Set<Socket>();
+    let taken = 0;
     app.server.on("connection", socket => {
+      taken++;
       sockets.add(socket);
       socket.once("close", () => sockets.delete(socket));
     });
@@ -46,8 +48,15 @@ export default fp(
       for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
       const until = Date.now() + NOTICE_MS;
       while (Date.now() < until && sockets.size > 0) await sleep(20);
+      // Listening ends when nobody is left who knocked and was not taken: the kernel cuts those off.
+      for (let before = -1; before !== taken; ) {
+        before = taken;
+        await new Promise(setImmediate);
+      }
+      const listened = Date.now();
       // Node's own closeIdleConnections() leaves those alone that never sent a whole request.
       const reaper = setInterval(() => {
+        if (Date.now() < listened + NOTICE_MS) return; // who was taken last may still be about to ask
         const busy = new Set([...open].map(response => response.req.socket));
         for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
       }, 20);

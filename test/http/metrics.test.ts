@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
+import { parse } from "yaml";
 import {
   createDatabase,
   createService,
@@ -165,4 +167,76 @@ test("the last audit of all tenants is told: its age, its errors; before the fir
   assert.equal(value(text, 'tms_audit_findings{severity="warning"}'), 5);
   const { status, body } = await service.request({ url: "/ready" });
   assert.deepEqual([status, body.last_audit.errors], [200, 3]);
+});
+
+/** Every series name that a file speaks of, with the labels that it selects or groups by. */
+function spokenOf(text: string): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const [, name, selector = ""] of text.matchAll(
+    /\b((?:tms|nodejs|process)_[a-z_0-9]+)(?:\{([^}]*)\})?/g,
+  )) {
+    const labels = found.get(name!) ?? new Set();
+    for (const [, label] of selector.matchAll(/([a-z_]+)\s*[=!]~?/g)) labels.add(label!);
+    found.set(name!, labels);
+  }
+  return found;
+}
+
+test("the dashboard and the alerts speak of metrics and labels that exist", async () => {
+  await service.request({ url: "/api/setup/tenants", token: alice, tenant: "acme" });
+  const text = await scrape();
+  const labelsOf = (name: string) =>
+    new Set(
+      [...text.matchAll(new RegExp(`^${name}\\{([^}]*)\\}`, "gm"))].flatMap(([, all]) =>
+        [...all!.matchAll(/([a-z_]+)="/g)].map(([, label]) => label),
+      ),
+    );
+  const dashboard = JSON.parse(
+    readFileSync(new URL("../../deploy/grafana-dashboard.json", import.meta.url), "utf8"),
+  ) as {
+    panels: { id: number; title: string; type: string; targets: { expr: string; refId: string }[] }[];
+  };
+  const { groups } = parse(readFileSync(new URL("../../deploy/alerts.yml", import.meta.url), "utf8"), {
+    strict: true,
+  }) as {
+    groups: {
+      rules: {
+        alert: string;
+        expr: string;
+        labels: { severity: string };
+        annotations: { summary: string };
+      }[];
+    }[];
+  };
+  const rules = groups.flatMap(({ rules }) => rules);
+  assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
+  assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+  for (const { alert, labels, annotations } of rules)
+    assert.ok(annotations.summary && ["critical", "warning", "info"].includes(labels.severity), alert);
+  const expressions = [...dashboard.panels.flatMap(({ targets }) => targets), ...rules].map(
+    ({ expr }) => expr,
+  );
+  assert.ok(expressions.length > 25);
+  for (const expression of expressions) {
+    const spoken = spokenOf(expression);
+    assert.ok(spoken.size > 0, expression);
+    for (const [name, labels] of spoken) {
+      const base = name.replace(/_(bucket|count|sum)$/, "");
+      assert.match(text, new RegExp(`^# TYPE ${base} `, "m"), `${expression} speaks of ${name}`);
+      const known = labelsOf(name);
+      for (const label of labels)
+        assert.ok(
+          label === "instance" || known.size === 0 || known.has(label),
+          `${name} has no label ${label}`,
+        );
+    }
+  }
+});
+
+test("docs/operations.md lists every metric of the service, and no other", async () => {
+  const page = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const [, table] = /<!-- metrics -->([\s\S]*?)<!-- end -->/.exec(page)!;
+  const listed = [...table!.matchAll(/^\| `(tms_\w+)`/gm)].map(([, name]) => name);
+  const told = [...(await scrape()).matchAll(/^# TYPE (tms_\w+) /gm)].map(([, name]) => name);
+  assert.deepEqual(listed.sort(), told.sort());
 });
