@@ -21,6 +21,7 @@ import setup from "./routes/setup.ts";
 import tenants from "./routes/tenants.ts";
 import startup from "./startup.ts";
 import tenant from "./tenant.ts";
+import tracing from "./tracing.ts";
 import validation from "./validation.ts";
 
 export interface AppOptions {
@@ -34,6 +35,7 @@ export async function buildApp(config: Config, options: AppOptions = {}): Promis
 
   await app.register(protocol);
   await app.register(inFlight, { config });
+  await app.register(tracing);
   await app.register(methods);
   await app.register(body);
   await app.register(validation);

@@ -144,6 +144,7 @@ function asCaller(call: typeof callFunction) {
   return async (request: FastifyRequest, name: string, ...values: unknown[]): Promise<Row> => {
     const { identity, tenant, server } = request;
     const mayLag = identity.operator && server.database.pools.replica && OPERATOR_READS.includes(name);
+    const span = request.span?.call(name);
     try {
       const row = await (mayLag ? callReplica : call)(
         server,
@@ -163,6 +164,8 @@ function asCaller(call: typeof callFunction) {
       // Refused for another reason: the tenant itself was resolved.
       if (problem && problem.status < 500 && problem.reason !== "not_a_member") logResolved(request);
       throw problem ?? error;
+    } finally {
+      span?.end();
     }
   };
 }

@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, test } from "node:test";
+import { tracesAskedBy } from "../../src/tracing.ts";
+import { createDatabase, createService, type Database, seedTenant, seedUser, token } from "../harness.ts";
+
+const installed = await import("@opentelemetry/sdk-node" as string).then(
+  () => true,
+  () => false,
+);
+
+let database: Database;
+let collector: Server;
+const received: string[] = [];
+before(async () => {
+  database = await createDatabase();
+  collector = createServer((request, response) => {
+    let body = "";
+    request
+      .setEncoding("latin1")
+      .on("data", chunk => (body += chunk))
+      .on("end", () => {
+        received.push(`${request.url} ${body}`);
+        response.writeHead(200, { "content-type": "application/json" }).end("{}");
+      });
+  });
+  await new Promise<void>(resolve => collector.listen(0, "127.0.0.1", resolve));
+});
+after(async () => {
+  collector.close();
+  await database.drop();
+});
+
+/** The variables for as long as `work` takes: OpenTelemetry reads the process's own. */
+async function withEnvironment(env: Record<string, string>, work: () => Promise<void>) {
+  Object.assign(process.env, env);
+  try {
+    await work();
+  } finally {
+    for (const name of Object.keys(env)) delete process.env[name];
+  }
+}
+
+test("traces are asked for by the standard variables, and by nothing else", () => {
+  for (const [env, asked] of [
+    [{}, undefined],
+    [{ OTEL_SERVICE_NAME: "x" }, undefined],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: "http://c:4318" }, "OTEL_EXPORTER_OTLP_ENDPOINT"],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://c" }, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"],
+    [{ OTEL_TRACES_EXPORTER: "otlp" }, "OTEL_TRACES_EXPORTER"],
+    [{ OTEL_TRACES_EXPORTER: "none", OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, undefined],
+    [{ OTEL_SDK_DISABLED: "true", OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, undefined],
+  ] as const)
+    assert.equal(tracesAskedBy(env), asked);
+});
+
+test(
+  "where OpenTelemetry is not installed the service says so in one sentence",
+  {
+    skip: installed && "OpenTelemetry is installed here",
+  },
+  () =>
+    withEnvironment({ OTEL_TRACES_EXPORTER: "otlp" }, () =>
+      assert.rejects(createService(database), (error: Error) => {
+        assert.equal(
+          error.message,
+          "OTEL_TRACES_EXPORTER asks for traces, and OpenTelemetry is not installed: npm install @opentelemetry/api @opentelemetry/sdk-node",
+        );
+        return true;
+      }),
+    ),
+);
+
+test(
+  "a request is a span of the caller's trace, with a span for the call of the database",
+  {
+    skip:
+      !installed &&
+      "OpenTelemetry is not installed here (npm install --no-save @opentelemetry/api @opentelemetry/sdk-node)",
+  },
+  () =>
+    withEnvironment(
+      {
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${(collector.address() as AddressInfo).port}`,
+        OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
+        OTEL_METRICS_EXPORTER: "none",
+        OTEL_LOGS_EXPORTER: "none",
+      },
+      async () => {
+        await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+        const alice = await token({ sub: "alice", tenant: "acme" });
+        const service = await createService(database);
+        const trace = "0af7651916cd43dd8448eb211c80319c";
+        const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
+        assert.equal((await service.request({ url: "/api/boards", token: alice, headers })).status, 200);
+        assert.equal((await service.request({ url: "/api/boards", token: alice })).status, 200);
+        assert.match(String(service.logs.at(-1)!.trace_id), /^[\da-f]{32}$/);
+        await service.close();
+        const spans = received.flatMap(text =>
+          (
+            JSON.parse(text.slice(text.indexOf(" "))) as {
+              resourceSpans: {
+                scopeSpans: {
+                  spans: { name: string; traceId: string; parentSpanId: string; spanId: string }[];
+                }[];
+              }[];
+            }
+          ).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+        );
+        const mine = spans.filter(({ traceId }) => traceId === trace);
+        assert.deepEqual(mine.map(({ name }) => name).sort(), ["GET /api/boards", "api.list_boards"]);
+        const [request, call] = ["GET /api/boards", "api.list_boards"].map(
+          name => mine.find(span => span.name === name)!,
+        );
+        assert.deepEqual([request!.parentSpanId, call!.parentSpanId], ["b7ad6b7169203331", request!.spanId]);
+      },
+    ),
+);
