@@ -39,7 +39,8 @@ export async function createDatabase(): Promise<Database> {
       where datname = ${template} and grantee <> 0 and grantee <> datdba`;
     for (const { role, right } of grants) await sql.unsafe(`grant ${right} on database ${name} to ${role}`);
   });
-  const sql = postgres(urls.root, { max: 4, onnotice: () => {} });
+  // Idle connections end, so that a file whose `before` failed ends too.
+  const sql = postgres(urls.root, { max: 4, idle_timeout: 10, onnotice: () => {} });
   const drop = async () => {
     await sql.end({ timeout: 5 });
     await asRoot(root => root`drop database ${root(name)} with (force)`);

@@ -18,7 +18,10 @@ export interface World {
 
 export async function createWorld(env: Record<string, string> = {}): Promise<World> {
   const database = await createDatabase();
-  const service = await createService(database, env);
+  const service = await createService(database, env).catch(async error => {
+    await database.drop();
+    throw error;
+  });
   const end = async () => {
     await service.close();
     await database.drop();
