@@ -4,6 +4,9 @@
 grant create on schema app, api to tms_app, tms_registrar;
 
 -- (service functions: new or changed includes go below)
+--! include context/is_distributed.sql
+--! include context/write_policies.sql
+--! include context/isolate.sql
 -- Before Postgres 16 an owner that inherits nothing has the rights of pg_database_owner only after it says so.
 set local role pg_database_owner;
 revoke all on schema public from public;
@@ -14,6 +17,19 @@ reset role;
 --! include api/tenants/register_tenant.sql
 --! include context/leaking_tables.sql
 --! include context/unprotected_tables.sql
+--! include context/isolation_advice.sql
+--! include context/count_tenants.sql
+--! include context/join_tenant.sql
+--! include context/enter_default_tenant.sql
+--! include context/enter_tenant.sql
+--! include context/create_sample_data.sql
+--! include context/move_tenant.sql
+--! include context/remove_tenant.sql
+--! include api/boards/list_boards.sql
+--! include api/members/list_members.sql
+--! include api/tenants/get_current_tenant.sql
+--! include api/setup/create_tenant.sql
+--! include api/setup/update_tenant.sql
 --! include context/last_audit.sql
 --! include api/service/get_readiness.sql
 grant usage on schema api to tms_auditor;

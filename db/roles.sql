@@ -5,6 +5,8 @@
 --   \password tms_owner   and   \password tms_service
 do $$
 declare
+  -- The nodes of a Citus cluster reach each other as the role that asks: there all must be able to log in.
+  v_citus constant boolean := exists (select from pg_catalog.pg_settings where name = 'citus.shard_count' and vartype = 'integer');
   v_wanted record;
   v_found pg_catalog.pg_roles;
   v_drift text;
@@ -18,9 +20,9 @@ begin
     from (values
       ('tms_owner', true, 'Owns the objects of the tenant management service; what migrations log in as'),
       ('tms_service', true, 'The service''s login: may execute api functions and nothing else; member of nothing'),
-      ('tms_app', false, 'The application inside one tenant: every right it has is under row-level security'),
-      ('tms_registrar', false, 'Owns the few functions that must cross tenants; reaches app.tenants and app.users only'),
-      ('tms_auditor', false, 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
+      ('tms_app', v_citus, 'The application inside one tenant: every right it has is under row-level security'),
+      ('tms_registrar', v_citus, 'Owns the few functions that must cross tenants; reaches app.tenants and app.users only'),
+      ('tms_auditor', v_citus, 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
     ) as wanted (name, can_login, purpose)
   loop
     if not exists (select from pg_catalog.pg_roles where rolname = v_wanted.name) then

@@ -1,0 +1,170 @@
+-- Makes a migrated database that of a Citus cluster: app.tenants on every node, every tenant table in shards by
+-- tenant_id, a tenant's rows side by side. Run by a superuser on the coordinator, in the service's database, when the
+-- extension is created and the workers are added, and again after each migration; a second run changes only what is
+-- missing. docs/scale.md says what comes before it, what it was run on, and what differs afterwards.
+--   psql -v ON_ERROR_STOP=1 -f db/distribute.sql "$ROOT_DATABASE_URL"
+begin;
+
+do $$
+begin
+  if not exists (select from pg_extension where extname = 'citus') then
+    raise exception using errcode = 'object_not_in_prerequisite_state', message = 'create extension citus, here and on every worker, comes first';
+  end if;
+  if not exists (select from pg_dist_node where groupid = 0) or not exists (select from pg_dist_node where groupid <> 0 and shouldhaveshards) then
+    raise exception using errcode = 'object_not_in_prerequisite_state', message = 'citus_set_coordinator_host() and citus_add_node() come first';
+  end if;
+end
+$$;
+
+-- 1. Whoever works on a shard logs in to its worker: also the owners of functions. Who may do so from where is
+--    pg_hba.conf's to say, with what password pg_dist_authinfo's.
+alter role tms_app login;
+alter role tms_registrar login;
+alter role tms_auditor login;
+
+-- 2. Settings of every session on the coordinator.
+do $$
+declare
+  v_setting record;
+begin
+  for v_setting in
+    select * from (values
+      -- SET LOCAL app.tenant_id goes to the workers with the transaction. Without this every policy there sees no tenant.
+      ('citus.propagate_set_commands', 'local'),
+      -- app.tenants is written in transactions that have read shards, which takes one connection a node.
+      ('citus.multi_shard_modify_mode', 'sequential'),
+      -- Without this, app.tenants drags every table that refers to it into the metadata, where none can be distributed.
+      ('citus.enable_local_reference_table_foreign_keys', 'off'),
+      -- A request works as tms_registrar, then as tms_app; tms_owner and a spare one.
+      ('citus.max_cached_conns_per_worker', '4')
+    ) as wanted (name, value)
+  loop
+    perform set_config(v_setting.name, v_setting.value, true);
+    execute format('alter database %I set %s = %L', current_database(), v_setting.name, v_setting.value);
+  end loop;
+end
+$$;
+
+-- 3. What cannot be there. A trigger on a table of every node would run on each of them: the counts are counted instead
+--    (app.count_tenants), events are not written. A foreign key of a table of the coordinator would look at the
+--    coordinator's empty copy (app.remove_tenant deletes those rows itself).
+do $$
+declare
+  v_name name;
+begin
+  for v_name in select tgname from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal loop
+    execute format('drop trigger %I on app.tenants', v_name);
+  end loop;
+  for v_name in select conname from pg_constraint where conrelid = 'control.idempotency_keys'::regclass and contype = 'f' loop
+    execute format('alter table control.idempotency_keys drop constraint %I', v_name);
+  end loop;
+end
+$$;
+
+-- 4. One function distributes a table, and app.isolate() calls it: a later migration needs no line more. Its existence
+--    is what app.is_distributed() asks for, and with it app.write_policies() writes policies without subqueries, which
+--    Citus refuses, and takes FORCE off. A shard that is moved while it is written to is copied by logical replication,
+--    which FORCE stops for good: the move never ends. FORCE holds the owner's own statements to the policies; the
+--    service never works as the owner.
+create or replace function app.distribute(p_table regclass)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if not exists (select from pg_dist_partition where logicalrelid = p_table) then
+    -- Beside what is there already, and so a tenant's rows of every table on one worker.
+    perform create_distributed_table(p_table, 'tenant_id',
+      colocate_with => coalesce((select logicalrelid::text from pg_dist_partition where partmethod = 'h' limit 1), 'default'));
+  end if;
+end
+$$;
+comment on function app.distribute(regclass) is
+  'Distributes a tenant table by tenant_id, beside the others; does nothing when it is distributed. app.isolate() calls it.';
+revoke all on function app.distribute(regclass) from public;
+grant execute on function app.distribute(regclass) to tms_owner;
+
+-- 5. Parents first: what refers to a table that is not distributed yet cannot be.
+do $$
+declare
+  v_table regclass;
+begin
+  perform app.write_policies('app.tenants', 'id');
+  for v_table in select conrelid from pg_constraint where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0 loop
+    perform app.write_policies(v_table, 'tenant_id');
+  end loop;
+
+  if not exists (select from pg_dist_partition where logicalrelid = 'app.tenants'::regclass) then
+    perform create_reference_table('app.tenants');
+  end if;
+  for v_table in
+    with recursive tables as (
+      select conrelid as relid from pg_constraint where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0
+    ), levels (relid, level) as (
+      select relid, 0 from tables
+      union
+      select c.conrelid, l.level + 1
+      from levels l join pg_constraint c on c.confrelid = l.relid and c.contype = 'f' and c.conrelid <> c.confrelid
+      where c.conrelid in (select relid from tables) and l.level < (select count(*) from tables)
+    )
+    select relid from levels group by relid order by max(level), relid
+  loop
+    perform app.isolate(v_table);
+  end loop;
+  -- The rows are in the shards now; what stays on the coordinator, the tables that refer to app.tenants included, is a copy
+  -- that nobody sees.
+  perform truncate_local_data_after_distributing_table('app.tenants');
+end
+$$;
+
+-- 6. Functions that the workers run. The first are part of statements that are sent there. The last two are sent there
+--    whole: their work as tms_app belongs into the transaction of tms_registrar that has just written the tenant.
+do $$
+declare
+  v_function regprocedure;
+  v_grant record;
+begin
+  foreach v_function in array array[
+    'app.tenant_id()', 'app.set_tenant(uuid)', 'app.iso_time(timestamptz)', 'app.cursor_of(timestamptz, uuid)', 'app.tenant_json(app.tenants)',
+    'app.member_json(app.users)', 'app.board_json(app.boards)', 'app.create_sample_data(uuid, uuid)', 'app.empty_tenant(uuid)']::regprocedure[]
+  loop
+    if v_function in ('app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure) then
+      perform create_distributed_function(v_function, 'p_tenant_id', colocate_with => 'app.users', force_delegation => true);
+    else
+      perform create_distributed_function(v_function);
+    end if;
+    -- A REVOKE does not travel with the function, only one that is made afterwards.
+    execute format('revoke all on function %s from public', v_function);
+    for v_grant in
+      select grantee::regrole as role from pg_proc, aclexplode(proacl) where oid = v_function and grantee not in (0, proowner)
+    loop
+      execute format('grant execute on function %s to %s', v_function, v_grant.role);
+    end loop;
+  end loop;
+end
+$$;
+
+-- 7. What all this must have led to.
+do $$
+declare
+  v_fault text;
+begin
+  for v_fault in
+    select format('%s is not distributed', conrelid::regclass)
+    from pg_constraint
+    where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0
+      and not exists (select from pg_dist_partition where logicalrelid = conrelid and partmethod = 'h')
+    union all
+    select format('%s is not beside the other tenant tables', logicalrelid)
+    from pg_dist_partition
+    where partmethod = 'h' and colocationid <> (select colocationid from pg_dist_partition where logicalrelid = 'app.users'::regclass)
+    union all
+    select format('%s: %s', u.name, u.fault) from app.unprotected_tables() u
+  loop
+    raise exception using errcode = 'object_not_in_prerequisite_state', message = v_fault;
+  end loop;
+end
+$$;
+
+commit;
