@@ -39,6 +39,8 @@ grant usage on schema api to tms_auditor;
 
 
 -- (audit: includes go below)
+drop index if exists app.credit_transactions_ledger;
+create index credit_transactions_ledger on app.credit_transactions (tenant_id, user_id, created_at, id) include (amount, balance_after);
 --! include audit/schema.sql
 --! include audit/catalog.sql
 --! include audit/relations.sql

@@ -232,15 +232,6 @@ const PLANTS: Plant[] = [
     row: key("credit"),
   },
   {
-    check: "credit_of_other_user",
-    category: "data_consistency",
-    severity: "warning",
-    how: "a charge to a colleague",
-    sql: a => `update app.credit_transactions set user_id = '${a.member}' where id = '${a.credit}'`,
-    relation: "app.credit_transactions",
-    row: key("credit"),
-  },
-  {
     check: "generation_state",
     category: "data_consistency",
     how: "a worker that died between two updates",

@@ -1,0 +1,224 @@
+/**
+ * What the data checks of the audit cost beside one count(*) of every table, what the service's requests notice of it,
+ * and what the command holds in memory. Alone: `node --import tsx bench/audit.ts [--quick]`.
+ */
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { SignJWT } from "jose";
+import type postgres from "postgres";
+import { loadConfig } from "../src/config.ts";
+import { migrate } from "../src/migrate.ts";
+import { startServer } from "../src/server.ts";
+import { type BenchDatabase, type BenchServer, startBenchServer } from "./database.ts";
+import { type Figure, median } from "./report.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const SECRET = "a benchmark's secret of more than thirty-two bytes";
+const TABLES = [
+  "tenants",
+  "users",
+  "boards",
+  "board_members",
+  "generations",
+  "media",
+  "provider_configs",
+  "credit_transactions",
+];
+
+/** A thousand rows a tenant: 20 users, 40 boards, 100 memberships, 340 generations, 300 media, 195 credits, 5 configurations. */
+async function seed(sql: postgres.Sql, tenants: number): Promise<void> {
+  const id = (kind: string, n: string) => `md5('${kind}' || t || '/' || (${n}))::uuid`;
+  const from = (rows: number) => `from generate_series(1, ${tenants}) t, generate_series(0, ${rows - 1}) i`;
+  const at = `timestamptz '2026-01-01' + i * interval '1 minute'`;
+  await sql.unsafe(`
+    insert into app.tenants (id, name, slug, registration) select md5('t' || t)::uuid, 'Tenant ' || t, 't-' || t, '{}' from generate_series(1, ${tenants}) t;
+    set session_replication_role = replica;
+    insert into app.users (tenant_id, id, auth_provider, auth_subject, role)
+      select md5('t' || t)::uuid, ${id("u", "i")}, 'jwt', 'user-' || t || '-' || i, case i when 0 then 'owner' else 'member' end ${from(20)};
+    insert into app.boards (tenant_id, id, owner_id, title, created_at, updated_at)
+      select md5('t' || t)::uuid, ${id("b", "i")}, ${id("u", "i % 20")}, 'Board ' || i, ${at}, ${at} ${from(40)};
+    insert into app.board_members (tenant_id, board_id, user_id, invited_by)
+      select md5('t' || t)::uuid, ${id("b", "i % 40")}, ${id("u", "(i % 40 + 1 + i / 40) % 20")}, ${id("u", "i % 20")} ${from(100)};
+    insert into app.generations (tenant_id, id, board_id, user_id, artifact_type, status, input, created_at, completed_at)
+      select md5('t' || t)::uuid, ${id("g", "i")}, ${id("b", "i % 40")}, ${id("u", "i % 20")}, 'image',
+        case when i < 300 then 'completed' when i < 320 then 'pending' else 'failed' end,
+        jsonb_build_object('prompt', 'A lighthouse at dusk, number ' || i), ${at}, case when i < 300 then ${at} + interval '1 s' end ${from(340)};
+    insert into app.media (tenant_id, id, generation_id, storage_url, content_type, size_bytes, created_at)
+      select md5('t' || t)::uuid, ${id("m", "i")}, ${id("g", "i")}, 's3://media/' || md5('t' || t)::uuid || '/' || i || '.png', 'image/png', 1024, ${at} ${from(300)};
+    insert into app.credit_transactions (tenant_id, id, user_id, generation_id, type, amount, balance_after, created_at)
+      select md5('t' || t)::uuid, ${id("c", "i")}, ${id("u", "i % 20")}, case when i >= 20 then ${id("g", "i")} end,
+        case when i < 20 then 'grant' else 'usage' end, case when i < 20 then 100 else -1 end, 100 - i / 20, ${at} ${from(195)};
+    insert into app.provider_configs (tenant_id, id, provider_name, config)
+      select md5('t' || t)::uuid, ${id("p", "i")}, 'provider-' || i, '{"endpoint": "https://provider.example"}' ${from(5)};
+    reset session_replication_role`);
+  for (const table of TABLES) await sql.unsafe(`vacuum (analyze) app.${table}`);
+}
+
+const seconds = async (work: () => Promise<unknown>): Promise<number> => {
+  const start = performance.now();
+  await work();
+  return (performance.now() - start) / 1000;
+};
+
+/** One member's request after another until `until` settles; milliseconds each. */
+async function requests(address: string, token: string, until: Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  let over = false;
+  const done = until.finally(() => {
+    over = true;
+  });
+  while (!over) {
+    const start = performance.now();
+    const answer = await fetch(`${address}/api/tenants/current`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    await answer.arrayBuffer();
+    if (answer.status !== 200) throw new Error(`The service answered ${answer.status}`);
+    times.push(performance.now() - start);
+    await sleep(5);
+  }
+  await done;
+  return times;
+}
+
+/** The most memory that `npm run audit` ever held, in MiB; null where /proc does not tell. */
+async function peakMemory(url: string): Promise<number | null> {
+  const child = spawn(
+    process.execPath,
+    ["--import", "tsx", "src/cli.ts", "audit", "--only", "data", "--format", "json"],
+    {
+      cwd: ROOT,
+      env: { ...process.env, DATABASE_URL: url },
+      stdio: ["ignore", "ignore", "inherit"],
+    },
+  );
+  const ended = new Promise<void>(resolve => child.once("close", () => resolve()));
+  let running = true;
+  void ended.then(() => {
+    running = false;
+  });
+  let peak: number | null = null;
+  while (running) {
+    try {
+      const found = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8"));
+      if (found) peak = Number(found[1]) / 1024;
+    } catch {
+      // It ended in between, or this system has no /proc.
+    }
+    await sleep(20);
+  }
+  await ended;
+  return peak;
+}
+
+export async function auditBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
+  const tenants = quick ? 1_000 : 10_000;
+  const rounds = quick ? 3 : 5;
+  const name = `${(tenants * 1000).toLocaleString("en")} rows in ${tenants.toLocaleString("en")} tenants`;
+  const small = await server.database("bench_audit_small");
+  const large = await server.database("bench_audit");
+  try {
+    for (const database of [small, large]) await migrate({ ownerUrl: database.urls.owner, current: true });
+    await seed(small.sql, 10);
+    console.error(`  loading ${name}`);
+    await seed(large.sql, tenants);
+    const count = () =>
+      seconds(async () => {
+        for (const table of TABLES) await large.sql.unsafe(`select count(*) from app.${table}`);
+      });
+    const check = () => seconds(() => large.sql`call audit.run(p_only => 'data')`);
+
+    const times: { count: number[]; check: number[] } = { count: [], check: [] };
+    await count(); // into the cache, for both
+    for (let round = 0; round < rounds; round++) {
+      times.count.push(await count());
+      times.check.push(await check());
+    }
+    const [run] = await large.sql`select result, errors + warnings + infos as found from audit.last_run`;
+    if (run!.result !== "clean" || Number(run!.found) !== 0)
+      throw new Error(`The audit found ${run!.found} in clean data`);
+
+    const [quiet, busy] = await latencies(large, check);
+    const base = median(times.count);
+    return [
+      { group: "audit", case: name, variant: "count(*) pass", seconds: round(base), "times count(*)": 1 },
+      {
+        group: "audit",
+        case: name,
+        variant: "data checks",
+        seconds: round(median(times.check)),
+        "times count(*)": round(median(times.check) / base),
+      },
+      {
+        group: "audit",
+        case: name,
+        variant: "a request, quiet",
+        medianMs: round(median(quiet)),
+        requests: quiet.length,
+      },
+      {
+        group: "audit",
+        case: name,
+        variant: "a request, meanwhile",
+        medianMs: round(median(busy)),
+        requests: busy.length,
+      },
+      {
+        group: "audit",
+        case: name,
+        variant: "memory of the command",
+        peakMiB: whole(await peakMemory(large.urls.owner)),
+      },
+      {
+        group: "audit",
+        case: name,
+        variant: "memory, 10 tenants",
+        peakMiB: whole(await peakMemory(small.urls.owner)),
+      },
+    ];
+  } finally {
+    await small.drop();
+    await large.drop();
+  }
+}
+
+const round = (value: number) => Math.round(value * 1000) / 1000;
+const whole = (value: number | null) => (value === null ? null : Math.round(value));
+
+async function latencies(
+  database: BenchDatabase,
+  check: () => Promise<unknown>,
+): Promise<[number[], number[]]> {
+  const { config } = loadConfig({
+    SERVICE_PORT: "0",
+    SERVICE_DATABASE_URL: database.urls.service,
+    SERVICE_JWT_SECRET: SECRET,
+    SERVICE_MULTI_TENANT_MODE: "true",
+    SERVICE_LOG_LEVEL: "silent",
+  });
+  const service = await startServer(config);
+  try {
+    const token = await new SignJWT({ sub: "user-7-0", tenant: "t-7" })
+      .setProtectedHeader({ alg: "HS256" })
+      .setExpirationTime("2h")
+      .sign(new TextEncoder().encode(SECRET));
+    await requests(service.address, token, sleep(1000));
+    const quiet = await requests(service.address, token, sleep(4000));
+    const busy = await requests(service.address, token, check());
+    return [quiet, busy];
+  } finally {
+    await service.close();
+  }
+}
+
+if (process.argv[1] && path.resolve(process.argv[1]) === import.meta.filename) {
+  const server = await startBenchServer();
+  try {
+    const figures = await auditBench(server, { quick: process.argv.includes("--quick") });
+    console.table(figures.map(({ group: _, ...figure }) => figure));
+  } finally {
+    await server.stop();
+  }
+}
