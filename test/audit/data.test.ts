@@ -271,9 +271,10 @@ const PLANTS: Plant[] = [
     category: "data_consistency",
     severity: "warning",
     how: "a clock that is wrong",
-    sql: a => `update app.media set created_at = now() + interval '2 days' where id = '${a.medium}'`,
-    relation: "app.media",
-    row: key("medium"),
+    sql: a =>
+      `update app.credit_transactions set created_at = now() + interval '2 days' where id = '${a.credit}'`,
+    relation: "app.credit_transactions",
+    row: key("credit"),
   },
   {
     check: "not_an_object",

@@ -168,7 +168,6 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
         "parent_of_other_tenant",
         "storage_of_other_tenant",
         "tenant_missing",
-        "time_in_future",
       ],
     );
     const [found] = await dba`select * from audit.findings where "check" = 'storage_of_other_tenant'`;
