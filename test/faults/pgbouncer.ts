@@ -1,10 +1,10 @@
-/** A real PgBouncer in front of a test database. */
+/** A real PgBouncer in front of a test database; PGBOUNCER names another than the installed one. */
 import { spawnSync } from "node:child_process";
 import { chownSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { accountOf, freePort, startProgram, temporaryFolder } from "./programs.ts";
 
-const program = ["/usr/sbin/pgbouncer", "pgbouncer"].find(
+const program = [process.env.PGBOUNCER ?? "", "/usr/sbin/pgbouncer", "pgbouncer"].find(
   file => spawnSync(file, ["--version"]).status === 0,
 );
 
