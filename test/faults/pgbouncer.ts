@@ -65,7 +65,7 @@ export async function startPgbouncer(
   return {
     url: Object.assign(new URL(serviceUrl), { hostname: "127.0.0.1", port: String(port) }).href,
     stop: async () => {
-      await running.stop("SIGTERM");
+      await running.stop("SIGKILL"); // newer ones wait at SIGTERM for clients to leave
       rmSync(folder, { recursive: true, force: true });
     },
   };
