@@ -4,7 +4,7 @@ import { chownSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { accountOf, freePort, startProgram, temporaryFolder } from "./programs.ts";
 
-const program = [process.env.PGBOUNCER ?? "", "/usr/sbin/pgbouncer", "pgbouncer"].find(
+const program = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer"].find(
   file => spawnSync(file, ["--version"]).status === 0,
 );
 
