@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 
 /** One measured row; what a group does not measure it leaves out. */
@@ -68,7 +68,14 @@ export function report(
   };
   writeFileSync(new URL("../docs/benchmark.json", import.meta.url), `${JSON.stringify(result, null, 2)}\n`);
   writeFileSync(new URL("../docs/benchmark.svg", import.meta.url), picture(ratios, machine));
-  console.log("written: docs/benchmark.json, docs/benchmark.svg");
+  const page = new URL("../docs/performance.md", import.meta.url);
+  const tables = `${asMarkdown(figures, ratios)}\n${METHOD}\n\nMeasured ${result.at.slice(0, 10)} on ${machine}.`;
+  const marked = /(?<=<!-- figures -->\n)[\s\S]*(?=\n<!-- end -->)/;
+  writeFileSync(
+    page,
+    readFileSync(page, "utf8").replace(marked, () => tables),
+  );
+  console.log("written: docs/benchmark.json, docs/benchmark.svg, docs/performance.md");
 }
 
 function printTable(
@@ -90,6 +97,29 @@ function printTable(
         numeric,
       ),
     );
+}
+
+function asMarkdown(figures: Figure[], ratios: Ratio[]): string {
+  const row = (cells: (string | number | null | undefined)[]) =>
+    `| ${cells.map(cell => cell ?? "–").join(" | ")} |`;
+  const table = (columns: string[], rows: Parameters<typeof row>[0][]) =>
+    [row(columns), `|${columns.map(() => "---").join("|")}|`, ...rows.map(row), ""].join("\n");
+  const byGroup = [...new Set(figures.map(({ group }) => group))].map(group => {
+    const own = figures.filter(figure => figure.group === group);
+    const columns = [...new Set(own.flatMap(figure => Object.keys(figure)))].filter(name => name !== "group");
+    return table(
+      columns,
+      own.map(figure => columns.map(name => figure[name])),
+    );
+  });
+  const held = ratios.map(one => [
+    one.case,
+    one.ratio,
+    one.value.toFixed(2),
+    one.target,
+    one.holds ? "yes" : "**no**",
+  ]);
+  return [table(["case", "ratio", "value", "held to", "holds"], held), ...byGroup].join("\n");
 }
 
 /** Each ratio as a bar, its target as a mark; colours that read on light and dark. */
