@@ -15,6 +15,7 @@ export interface Config {
   databaseReadUrl: string | null;
   databasePoolSize: number;
   prepareStatements: boolean;
+  explicitTransactions: boolean;
   multiTenantMode: boolean;
   /** At most one key is set; none when the embedded database is to supply a secret. `publicKey` is SPKI PEM. */
   jwt: {
@@ -125,6 +126,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
     databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,
     prepareStatements: read("SERVICE_DATABASE_PREPARED")!,
+    explicitTransactions: read("SERVICE_DATABASE_EXPLICIT_TRANSACTION")!,
     multiTenantMode: read("SERVICE_MULTI_TENANT_MODE")!,
     jwt: {
       secret: read("SERVICE_JWT_SECRET"),

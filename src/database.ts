@@ -38,6 +38,7 @@ export default fp(
       idleTimeoutMillis: 30_000,
       maxLifetimeSeconds: 1_800,
       types,
+      pipeline: config.explicitTransactions,
     };
     const primary = { ...options, connectionString: config.databaseUrl!, connectionTimeoutMillis: 3_000 };
     await app.register(postgres, primary);
@@ -53,7 +54,12 @@ export default fp(
       pool.on("error", lost);
       pool.on("connect", client => client.on("error", lost));
     }
-    app.decorate("database", { pools, prepared: config.prepareStatements, replicaRestsUntil: 0 });
+    app.decorate("database", {
+      pools,
+      prepared: config.prepareStatements,
+      explicit: config.explicitTransactions,
+      replicaRestsUntil: 0,
+    });
   },
   { name: "database" },
 );
@@ -76,12 +82,24 @@ function statement(name: string, parameters: number): string {
 /** What a pooler answers that hands one server connection to many clients and keeps no statements for them. */
 const STATEMENT_LOST = ["26000", "42P05"];
 
+/** All three are on the wire before the first is answered (`pipeline`); after an error the last one rolls back. */
+async function queryInTransaction(
+  client: pg.ClientBase,
+  query: pg.QueryConfig,
+): Promise<pg.QueryResult<Row>> {
+  const sent = [client.query("begin"), client.query<Row>(query), client.query("commit")] as const;
+  const [begun, called, ended] = await Promise.allSettled(sent);
+  for (const { reason } of [begun, called, ended].filter(answer => answer.status === "rejected"))
+    throw reason;
+  return sent[1];
+}
+
 /** `pool.query` throws a connection away at every error, and each refusal is one: only those that end it may. */
-async function queryOn(pool: pg.Pool, query: pg.QueryConfig): Promise<Row> {
+async function queryOn(pool: pg.Pool, query: pg.QueryConfig, explicit: boolean): Promise<Row> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    const { rows } = await client.query<Row>(query);
+    const { rows } = await (explicit ? queryInTransaction(client, query) : client.query<Row>(query));
     return rows[0]!;
   } catch (error) {
     if ((error as pg.DatabaseError).severity !== "ERROR") broken = error as Error;
@@ -93,16 +111,16 @@ async function queryOn(pool: pg.Pool, query: pg.QueryConfig): Promise<Row> {
 
 async function callOn({ database, log }: FastifyInstance, pool: pg.Pool, name: string, values: unknown[]) {
   const text = statement(name, values.length);
-  const { prepared } = database;
+  const { prepared, explicit } = database;
   try {
-    return await queryOn(pool, prepared ? { name, text, values } : { text, values });
+    return await queryOn(pool, prepared ? { name, text, values } : { text, values }, explicit);
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
     if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
     if (database.prepared)
       log.warn("a pooler loses prepared statements: going on without; set SERVICE_DATABASE_PREPARED=false");
     database.prepared = false;
-    return queryOn(pool, { text, values });
+    return queryOn(pool, { text, values }, explicit);
   }
 }
 
@@ -197,21 +215,26 @@ export function sendRow(reply: FastifyReply, row: Row, status = 200): FastifyRep
 
 /** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
 export async function checkDatabase(app: FastifyInstance, schemaVersion: string | null): Promise<string[]> {
-  const { rows: login } = await app.pg
-    .query<{ fault: string }>("select * from api.get_login_faults() as f (fault)")
-    .catch(error => {
-      if (["3F000", "42883", "42501"].includes(error.code)) {
-        throw new Problem(
-          503,
-          "Service unavailable",
-          "The database holds no schema that this login may use: run npm run migrate",
-        );
-      }
-      throw error;
-    });
+  const loginFaults = "select * from api.get_login_faults() as f (fault)";
+  const { replica } = app.database.pools;
+  // A replica that is away when the service starts is no reason not to start; the primary answers.
+  const { rows: reading } = (await replica?.query<{ fault: string }>(loginFaults).catch(err => {
+    app.log.warn({ err }, "the read replica cannot be reached");
+  })) ?? { rows: [] };
+  const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(error => {
+    if (["3F000", "42883", "42501"].includes(error.code)) {
+      throw new Problem(
+        503,
+        "Service unavailable",
+        "The database holds no schema that this login may use: run npm run migrate",
+      );
+    }
+    throw error;
+  });
   const { body: found } = await callFunction(app, "get_schema_version");
   return [
     ...login.map(({ fault }) => `The service's database login is not safe to use: ${fault}`),
+    ...reading.map(({ fault }) => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
     ...(found === schemaVersion
       ? []
       : [
@@ -225,7 +248,7 @@ declare module "fastify" {
     isLevelEnabled(level: string): boolean;
   }
   interface FastifyInstance {
-    database: { pools: Pools; prepared: boolean; replicaRestsUntil: number };
+    database: { pools: Pools; prepared: boolean; explicit: boolean; replicaRestsUntil: number };
     operatorRole: string;
     defaultTenantSlug: string;
   }

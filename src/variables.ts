@@ -160,6 +160,11 @@ export const TABLE = {
     default: "true",
     meaning: "Named prepared statements; false behind a pooler that cannot keep them",
   },
+  SERVICE_DATABASE_EXPLICIT_TRANSACTION: {
+    kind: "flag",
+    default: "false",
+    meaning: "Begins and commits around each call, still in one round trip: for Citus",
+  },
   SERVICE_DATABASE_READ_URL: { kind: "database", meaning: "A read replica for requests that only read" },
   DATABASE_URL: {
     kind: "database",

@@ -82,3 +82,27 @@ test("a limited request takes one more, for the count that survives its rollback
   const token = await operator();
   assert.deepEqual(await trips({ url: "/api/setup/tenants", token }), { status: 200, trips: 2 });
 });
+
+test("with explicit transactions a call, refused or not, ends its own", async () => {
+  const explicit = await createService(database, {
+    SERVICE_DATABASE_POOL_SIZE: "1",
+    SERVICE_DATABASE_EXPLICIT_TRANSACTION: "true",
+  });
+  try {
+    for (const [name, status] of [
+      ["ann", 200],
+      ["eve", 403],
+      ["ann", 200],
+    ] as const)
+      assert.equal(
+        (await explicit.request({ url: "/api/boards", token: await person(name, "acme") })).status,
+        status,
+      );
+    const ended = await database.sql`
+      select query, state from pg_stat_activity
+      where usename = 'tms_service' and datname = current_database() and query <> '' and query !~ '^select'`;
+    assert.deepEqual([...ended], [{ query: "commit", state: "idle" }]);
+  } finally {
+    await explicit.close();
+  }
+});

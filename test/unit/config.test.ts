@@ -46,6 +46,7 @@ test("an empty environment is the embedded database in single-tenant mode", () =
     databaseReadUrl: null,
     databasePoolSize: 10,
     prepareStatements: true,
+    explicitTransactions: false,
     multiTenantMode: false,
     jwt: {
       secret: null,
@@ -82,6 +83,7 @@ test("every value given is read", () => {
     SERVICE_DATABASE_READ_URL: "postgresql://reader@replica/tms",
     SERVICE_DATABASE_POOL_SIZE: "4",
     SERVICE_DATABASE_PREPARED: "False",
+    SERVICE_DATABASE_EXPLICIT_TRANSACTION: "1",
     SERVICE_MULTI_TENANT_MODE: "TRUE",
     SERVICE_JWT_SECRET: SECRET,
     SERVICE_JWT_ISSUER: " https://issuer.example ",
@@ -106,6 +108,7 @@ test("every value given is read", () => {
     databaseReadUrl: "postgresql://reader@replica/tms",
     databasePoolSize: 4,
     prepareStatements: false,
+    explicitTransactions: true,
     multiTenantMode: true,
     jwt: {
       secret: SECRET,
