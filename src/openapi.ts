@@ -77,7 +77,7 @@ const SHARED: Record<number, string> = {
 
 /** Every problem an operation may answer with: what it names itself, and what its method, body and place imply. */
 function problemsOf({ method, config, schema }: Route): Problem[] {
-  const always: Problem[] = ["internal", "unavailable"];
+  const always: Problem[] = ["internal", "unavailable", "overloaded", "stopping"];
   if (schema.security) return always;
   const names: Problem[] = [
     "tenant_missing",

@@ -81,6 +81,18 @@ export const PROBLEMS = {
     { request_id: ID },
   ],
   unavailable: [503, "Service unavailable", "The database cannot be reached", { request_id: ID }],
+  overloaded: [
+    503,
+    "Service unavailable",
+    "The service is at its limit; send the request again",
+    { request_id: ID },
+  ],
+  stopping: [
+    503,
+    "Service unavailable",
+    "The service is stopping; send the request again",
+    { request_id: ID },
+  ],
 } as const satisfies Record<string, Example>;
 
 export type Problem = keyof typeof PROBLEMS;
