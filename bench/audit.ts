@@ -234,7 +234,7 @@ if (process.argv[1] && path.resolve(process.argv[1]) === import.meta.filename) {
   const server = await startBenchServer();
   try {
     const figures = await auditBench(server, { quick: process.argv.includes("--quick") });
-    console.table(figures.map(({ group: _, ...figure }) => figure));
+    console.table(figures);
   } finally {
     await server.stop();
   }

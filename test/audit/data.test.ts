@@ -374,6 +374,17 @@ void describe("the data checks", () => {
     assert.match(found!.detail, /restrictive policy quiet applies/);
   });
 
+  it("reads no table with the auditor's rights that somebody else may fill with code", async () => {
+    const trap = `
+      create table app.trap (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+      select app.isolate('app.trap')`;
+    const found = await planted(database.sql, trap, "tenant_missing");
+    assert.match(
+      found.find(f => f.relation === "app.trap")!.detail,
+      /could not run: app\.trap is owned by postgres/,
+    );
+  });
+
   it("asks the tables' owner before it calls a table empty", async () => {
     // What a policy cannot hide from the catalog check, a rule or a fault of the server still could: a function that lies.
     const lie = `
