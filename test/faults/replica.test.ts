@@ -159,6 +159,21 @@ test("an operator's reads come from the replica, also while it is behind", async
   assert.equal(status.status, 200);
 });
 
+test("the replica's login is held to the same rules as the primary's", async () => {
+  const env = (url: string) => ({ SERVICE_DATABASE_READ_URL: url });
+  const { pathname } = new URL(primary.urls.service);
+  const root = Object.assign(new URL(primary.urls.root), { pathname, port: new URL(replica.url).port }).href;
+  const database = { urls: { service: primary.urls.service } } as Database;
+  await assert.rejects(
+    createService(database, env(root)),
+    /The login of SERVICE_DATABASE_READ_URL is not safe to use: it is a superuser/,
+  );
+  const nowhere = Object.assign(new URL(replica.url), { port: String(await freePort()) }).href;
+  const without = await createService(database, env(nowhere));
+  assert.equal((await without.request({ url: "/api/setup/tenants", token: operator })).status, 200);
+  await without.close();
+});
+
 test("a membership is never asked of a replica that is behind", async () => {
   const alice = await token({ sub: "alice", tenant: "acme" });
   const current = async () => (await service.request({ url: "/api/tenants/current", token: alice })).status;
