@@ -118,16 +118,18 @@ begin
 end
 $$;
 
--- 6. Functions that the workers run. The first are part of statements that are sent there. The last two are sent there
---    whole: their work as tms_app belongs into the transaction of tms_registrar that has just written the tenant.
+-- 6. Functions that the workers run. Those in SQL may be part of a statement that is sent there. Two are sent there whole:
+--    their work as tms_app belongs into the transaction in which tms_registrar has written, or deletes, the tenant.
 do $$
 declare
   v_function regprocedure;
   v_grant record;
 begin
-  foreach v_function in array array[
-    'app.tenant_id()', 'app.set_tenant(uuid)', 'app.iso_time(timestamptz)', 'app.cursor_of(timestamptz, uuid)', 'app.tenant_json(app.tenants)',
-    'app.member_json(app.users)', 'app.board_json(app.boards)', 'app.create_sample_data(uuid, uuid)', 'app.empty_tenant(uuid)']::regprocedure[]
+  for v_function in
+    select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
+    where p.pronamespace = 'app'::regnamespace
+      and (l.lanname = 'sql' and not p.prosecdef
+        or p.oid in ('app.set_tenant(uuid)'::regprocedure, 'app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure))
   loop
     if v_function in ('app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure) then
       perform create_distributed_function(v_function, 'p_tenant_id', colocate_with => 'app.users', force_delegation => true);
@@ -168,3 +170,24 @@ end
 $$;
 
 commit;
+
+-- 8. And on the workers, which were told what the first part of this file wrote. Any policy for tms_app beside the one on
+--    the tenant would open every tenant's rows to every other.
+do $$
+declare
+  v_answer record;
+begin
+  for v_answer in
+    select nodename || ':' || nodeport as node, success, result
+    from run_command_on_workers($command$
+      select coalesce(string_agg(distinct format('%s on %s', polname, polrelid::regclass), ', '), 'none')
+      from pg_policy
+      where polroles && array['tms_app'::regrole::oid, 0] and polpermissive and polname <> 'tenant_only'$command$)
+    join pg_dist_node using (nodename, nodeport)
+  loop
+    if not v_answer.success or v_answer.result <> 'none' then
+      raise exception using errcode = 'object_not_in_prerequisite_state', message = format('%s: %s', v_answer.node, v_answer.result);
+    end if;
+  end loop;
+end
+$$;
