@@ -1,3 +1,6 @@
--- Write the next migration here. Around includes of functions:
--- grant create on schema app, api to tms_app, tms_registrar;
--- revoke create on schema app, api from tms_app, tms_registrar;
+--! Message: next
+
+-- Functions belong to the role they act as; creating them takes a right that no role keeps.
+grant create on schema app, api to tms_app, tms_registrar;
+--! include api/setup/update_tenant.sql
+revoke create on schema app, api from tms_app, tms_registrar;
