@@ -83,7 +83,7 @@ $$;
 comment on function app.distribute(regclass) is
   'Distributes a tenant table by tenant_id, beside the others; does nothing when it is distributed. app.isolate() calls it.';
 revoke all on function app.distribute(regclass) from public;
-grant execute on function app.distribute(regclass) to tms_owner;
+alter function app.distribute(regclass) owner to tms_owner;
 
 -- 5. Parents first: what refers to a table that is not distributed yet cannot be.
 do $$
@@ -143,6 +143,19 @@ begin
     loop
       execute format('grant execute on function %s to %s', v_function, v_grant.role);
     end loop;
+  end loop;
+end
+$$;
+
+-- Views of the extension that everybody may read; the service's login may execute api functions and nothing else.
+do $$
+declare
+  v_view regclass;
+begin
+  for v_view in select to_regclass(name) from unnest(array['public.citus_tables', 'public.citus_schemas']) as name loop
+    if v_view is not null then
+      execute format('revoke all on table %s from public', v_view);
+    end if;
   end loop;
 end
 $$;
