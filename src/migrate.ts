@@ -84,9 +84,7 @@ export async function applyRoles(rootUrl: string): Promise<void> {
 export async function checkIsolation(ownerUrl: string): Promise<void> {
   const sql = connect(ownerUrl);
   try {
-    const [gate] = await sql<{ there: boolean }[]>`
-      select to_regprocedure('audit.require_isolation()') is not null as there`;
-    if (gate!.there) await sql`select audit.require_isolation()`;
+    await sql`select audit.require_isolation()`;
   } catch (error) {
     if ((error as { code?: string }).code !== "55000") throw error;
     throw new StartupError(`Migrated, but ${lowerFirst((error as Error).message)}`);
