@@ -135,7 +135,14 @@ async function readSecrets(dataDir: string, cluster: string): Promise<Secrets> {
     await rename(draft, file);
   }
   await chmod(file, 0o600);
-  return JSON.parse(await readFile(file, "utf8")) as Secrets;
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as Secrets;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new StartupError(
+      `${file} is damaged: put it back as it was, or begin anew without it and ${cluster}`,
+    );
+  }
 }
 
 /** Makes a folder that the server's account can pass through, whatever the umask; folders that exist stay as they are. */

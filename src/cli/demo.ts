@@ -67,7 +67,7 @@ async function ensureTenant(
 
 /** The lines to paste; every one works as it stands, the later ones after the earlier ones. */
 async function guide(
-  { address, urls }: Running,
+  { address, urls, config }: Running,
   tokens: { operator: string; members: string[]; carol: string },
 ) {
   const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
@@ -77,6 +77,7 @@ async function guide(
   >`select id from app.tenants where slug = ${MEMBERS[0].slug}`.finally(() => sql.end());
   return `The tenant management service is at ${address} (try the API at ${address}/docs).
 Multi-tenant mode is on; the tenants acme and globex have sample data. Ctrl-C stops it.
+Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, npm run audit and the other commands work on them.
 
 Paste into another terminal. First, who you are, for the next 12 hours:
 

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { createWriteStream, rmSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
+import { StartupError } from "../embedded.ts";
 import { exportTenant } from "../transfer.ts";
 import { asOwner } from "./owner.ts";
 
@@ -30,7 +31,14 @@ export const exportCommand: CommandModule<object, Arguments> = {
     asOwner(async sql => {
       const file =
         output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600, flags: "wx" });
-      const failed = new Promise<never>((_resolve, reject) => file.once("error", reject));
+      let existed = false;
+      const failed = new Promise<never>((_resolve, reject) =>
+        file.once("error", ({ code }: NodeJS.ErrnoException) => {
+          existed = code === "EEXIST";
+          const why = existed ? "exists already" : "cannot be written";
+          reject(new StartupError(`${output ?? "Standard output"} ${why} (${code})`));
+        }),
+      );
       failed.catch(() => {});
       let size = 0;
       try {
@@ -44,8 +52,7 @@ export const exportCommand: CommandModule<object, Arguments> = {
         console.error(`Wrote ${tenant} to ${output}, ${size} bytes`);
       } catch (error) {
         // A half file must not be taken for a whole one; one that was there before is not ours.
-        if (output !== undefined && (error as NodeJS.ErrnoException).code !== "EEXIST")
-          rmSync(output, { force: true });
+        if (output !== undefined && !existed) rmSync(output, { force: true });
         throw error;
       }
     }),

@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { open } from "node:fs/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../embedded.ts";
 import { importTenant, linesOf } from "../transfer.ts";
@@ -8,6 +8,16 @@ interface Arguments {
   file: string;
   slug: string | undefined;
   json: boolean;
+}
+
+async function openInput(file: string) {
+  // yargs makes an empty text of a lone hyphen.
+  if (file === "-" || (file === "" && process.argv.includes("-"))) return process.stdin;
+  try {
+    return (await open(file)).createReadStream();
+  } catch (error) {
+    throw new StartupError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
 }
 
 export const importCommand: CommandModule<object, Arguments> = {
@@ -27,7 +37,7 @@ export const importCommand: CommandModule<object, Arguments> = {
     asOwner(async sql => {
       if (slug !== undefined && !/^[a-z0-9-]{1,255}$/.test(slug))
         throw new StartupError("--slug takes 1 to 255 lowercase letters, digits and hyphens");
-      const input = file === "-" ? process.stdin : createReadStream(file);
+      const input = await openInput(file);
       const done = await importTenant(sql, linesOf(input), slug);
       if (json) return console.log(JSON.stringify(done));
       const rows = Object.values(done.counts).reduce((sum, count) => sum + count, 0);

@@ -86,6 +86,14 @@ async function checkSchema(databaseUrl: string) {
     if (!["3F000", "42883", "42501"].includes((error as { code?: string }).code ?? "")) {
       throw explainDatabase(error, databaseUrl, "SERVICE_DATABASE_URL");
     }
+    const [there] = await sql`
+      select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
+      where n.nspname = 'api' and p.proname = 'get_schema_version'`.catch(() => []);
+    if (there) {
+      throw new StartupError(
+        "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions",
+      );
+    }
     found = null;
   } finally {
     await sql.end({ timeout: 5 });
