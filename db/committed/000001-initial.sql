@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:c1890610631f44f0a94d28ba34ad27f647a5463c
+--! Hash: sha1:b5508f4b8a2557dc2953041131cdbb0b356597cd
 --! Message: initial
 
 -- The database is closed but for the roles that are named here; roles come from db/roles.sql.
@@ -1679,11 +1679,12 @@ begin
 
   -- An empty object changes nothing, not even updated_at. Each given field is replaced as a whole.
   if coalesce(p_name, p_slug, p_settings::text) is not null then
-    v_now := clock_timestamp();
+    -- The row is locked, so this is later than what it says now; and no node is asked for its own clock.
+    v_now := greatest(clock_timestamp(), v_tenant.updated_at + interval '1 microsecond');
     begin
       update app.tenants
       set name = coalesce(p_name, name), slug = coalesce(p_slug, slug), settings = coalesce(p_settings, settings),
-          updated_at = greatest(v_now, updated_at + interval '1 microsecond')
+          updated_at = v_now
       where id = v_tenant.id
       returning * into v_tenant;
     exception when unique_violation then
@@ -2722,8 +2723,10 @@ comment on function audit.has_rows(regclass, name, uuid) is
 -- `r1`, `r2` … the referred rows, null where there is none. `suspects` asks the same of the whole table in the cheapest way
 -- there is, and of all tests of one reference at once: an anti-join that returns nothing where all is well, and that can be a
 -- merge of two indexes. Only where it finds something is the predicate asked, row by row.
+-- Its columns may change between releases, which `create or replace` refuses.
+drop function if exists audit.row_tests(regclass);
 create or replace function audit.row_tests(p_table regclass)
-returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, suspects text)
+returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, suspects text, parent regclass)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
@@ -2786,7 +2789,7 @@ as $$
     from ref
     cross join lateral (select string_agg(quote_ident(x), ', ') as parent_list from unnest(parent_columns) x) l
   ), own_sql as (
-    select o.check_name, r.joins, case when o.fine is not null then r.suspects end as suspects,
+    select o.check_name, r.joins, case when o.fine is not null then r.suspects end as suspects, r.parent,
       case when r.alias is null then o.predicate else replace(o.predicate, '{' || r.child_columns[1] || '}', r.alias) end as predicate, o.detail
     from own o
     left join ref_sql r on position('{' || r.child_columns[1] || '}' in o.predicate) > 0 and cardinality(r.child_columns) = 1
@@ -2794,7 +2797,7 @@ as $$
   select * from (
   select 'tenant_missing', null::text, 'left join app.tenants t on t.id = c.tenant_id', 't.id is null', null::text,
     $q$case when c.tenant_id is null then 'the row has no tenant' else 'there is no tenant ' || c.tenant_id end$q$,
-    format('select count(*) from %s c where not exists (select from app.tenants t where t.id = c.tenant_id)', p_table)
+    format('select count(*) from %s c where not exists (select from app.tenants t where t.id = c.tenant_id)', p_table), null::regclass
   where p_table is distinct from to_regclass('app.tenants')
   union all
   select
@@ -2806,30 +2809,30 @@ as $$
     format($q$concat_ws(', ', %s)$q$, (select string_agg(format($f$%L || c.%I$f$, x || ' ', x), ', ') from unnest(child_columns) x))
       || format($q$ || case when s.elsewhere then %L else %L end$q$,
         format(' is in %s, but in another tenant', parent), format(' is not in %s', parent)),
-    suspects
+    suspects, parent
   from ref_sql
   left join (values
     ('app.boards', 'owner_id', 'board_owner_outside_tenant'), ('app.board_members', 'user_id', 'board_member_outside_tenant'),
     ('app.board_members', 'board_id', 'membership_without_board'), ('app.board_members', 'invited_by', 'board_inviter_outside_tenant')
   ) as b (relation, column_name, name) on to_regclass(b.relation) = child and child_columns = array[b.column_name::name]
   union all
-  select check_name, null, joins, predicate, null, detail, suspects from own_sql
+  select check_name, null, joins, predicate, null, detail, suspects, parent from own_sql
   union all
   select 'times_out_of_order', null, null, format('c.%I < c.created_at', name), null,
-    format($q$%L || c.%I || ' is before created_at ' || c.created_at$q$, name || ' ', name), null
+    format($q$%L || c.%I || ' is before created_at ' || c.created_at$q$, name || ' ', name), null, null
   from col
   where name in ('updated_at', 'started_at', 'completed_at', 'finished_at', 'removed_at', 'deleted_at') and type = 'timestamptz'::regtype
     and exists (select from col where name = 'created_at' and type = 'timestamptz'::regtype)
   union all
   select 'not_an_object', null, null, format($q$jsonb_typeof(c.%I) <> 'object'$q$, name), null,
-    format($q$%L || jsonb_typeof(c.%I)$q$, name || ' holds a JSON ', name), null
+    format($q$%L || jsonb_typeof(c.%I)$q$, name || ' holds a JSON ', name), null, null
   from col where name in ('settings', 'config', 'input', 'registration', 'metadata') and type = 'jsonb'::regtype
   union all
   -- A validated CHECK cannot have been broken; one that was added NOT VALID says nothing about the rows before it.
   select 'constraint_broken', null, null, format('(c).ctid in (select ctid from %s where not (%s))', p_table, pg_get_expr(conbin, conrelid)), null,
-    format($q$%L$q$, format('the row breaks the constraint %I', conname)), null
+    format($q$%L$q$, format('the row breaks the constraint %I', conname)), null, null
   from pg_constraint where conrelid = p_table and contype = 'c' and not (convalidated and coalesce((to_jsonb(pg_constraint) ->> 'conenforced')::boolean, true))
-  ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, suspects)
+  ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, suspects, parent)
   order by suspects, check_name
 $$;
 comment on function audit.row_tests(regclass) is
@@ -2885,6 +2888,20 @@ end
 $$;
 comment on function audit.count_lost_tenants(regclass, bigint) is 'How many tenants, or rows, of a table name a tenant that does not exist: 0 or more than 0 is all that is promised.';
 
+-- A hash table that outgrows the processor's cache costs several times the merge of two indexes, which needs no memory either.
+-- The planner's costs do not know that. In parallel each worker would read the whole inner index. Undone when
+-- audit.examine() returns.
+create or replace function audit.prefer_merge(p_table regclass)
+returns void
+language sql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select set_config('enable_hashjoin', case when large then 'off' else 'on' end, true),
+    set_config('min_parallel_index_scan_size', case when large then '1TB' else '512kB' end, true)
+  from (select coalesce((select reltuples from pg_class where oid = p_table), 0) > 200000 as large) size
+$$;
+
 -- One question for each reference, one for all tests of single rows; on a clean table nothing else is asked.
 create or replace function audit.scan(p_table regclass, p_tenant_id uuid)
 returns setof audit.outcome
@@ -2939,6 +2956,7 @@ begin
       -- Several tests may share one question.
       if v_test.suspects is distinct from v_question then
         v_question := v_test.suspects;
+        perform audit.prefer_merge(v_test.parent);
         if v_test.check_name = 'tenant_missing' and p_tenant_id is null then
           v_count := audit.count_lost_tenants(p_table, v_counts[1]);
         else
@@ -3072,15 +3090,15 @@ order by created_at, id;$q$),
 
   ('completed_without_media', array['app.generations', 'app.media'],
     $q$select count(*) from app.generations where status = 'completed' and ($1 is null or tenant_id = $1)$q$,
-    $q$select g.tenant_id, jsonb_build_object('tenant_id', g.tenant_id, 'id', g.id) as key, 'the generation is completed and has no media' as detail
-       from (
-         -- Two indexes tell which have no media; only of those is the status read.
+    -- Two indexes tell which have no media; a hash of those is asked for the completed ones.
+    $q$with lone as materialized (
          select i.tenant_id, i.id from app.generations i
          where ($1 is null or i.tenant_id = $1)
-           and not exists (select from app.media m where m.tenant_id = i.tenant_id and m.generation_id = i.id)
-         offset 0) without
-       join app.generations g on g.tenant_id = without.tenant_id and g.id = without.id
-       where g.status = 'completed'$q$,
+           and not exists (select from app.media m where m.tenant_id = i.tenant_id and m.generation_id = i.id))
+       select g.tenant_id, jsonb_build_object('tenant_id', g.tenant_id, 'id', g.id) as key, 'the generation is completed and has no media' as detail
+       from app.generations g
+       where ($1 is null or g.tenant_id = $1)
+         and case when g.status = 'completed' then (g.tenant_id, g.id) in (select l.tenant_id, l.id from lone l) end$q$,
     $q$update app.generations set status = 'failed', error = 'its media were lost' where tenant_id = '{tenant_id}' and id = '{id}';$q$)
 $$;
 comment on function audit.data_checks() is
@@ -3104,6 +3122,7 @@ begin
   foreach v_table in array v_check.tables loop
     perform audit.require_unfiltered(v_table::regclass);
   end loop;
+  perform audit.prefer_merge(v_check.tables[2]::regclass);
   execute v_check.rows_sql into v_found.checked using p_tenant_id;
   execute format('select count(*) from (%s) f', v_check.failing_sql) into v_found.errors using p_tenant_id;
   if v_found.errors > 0 then
@@ -4248,6 +4267,8 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 set work_mem = '128MB'
 set random_page_cost = 1.1
+set enable_hashjoin = on
+set min_parallel_index_scan_size = '512kB'
 set jit = off
 as $$
 declare
