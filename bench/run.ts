@@ -2,6 +2,7 @@
  * `npm run bench [-- --quick] [-- --only=http,rls,growth,deletion,audit]`: starts what it needs, prints figures and the
  * ratios that the project is held to, and after a full run of all groups keeps them in docs/.
  */
+import { auditBench } from "./audit.ts";
 import { startBenchServer } from "./database.ts";
 import { deletionBench } from "./deletion.ts";
 import { growthBench } from "./growth.ts";
@@ -10,7 +11,7 @@ import { ratiosOf } from "./ratios.ts";
 import { type Figure, report } from "./report.ts";
 import { rlsBench } from "./rls.ts";
 
-const GROUPS = { http: httpBench, rls: rlsBench, growth: growthBench, deletion: deletionBench };
+const GROUPS = { http: httpBench, rls: rlsBench, growth: growthBench, deletion: deletionBench, audit: auditBench };
 const quick = process.argv.includes("--quick");
 const only = process.argv
   .find(one => one.startsWith("--only="))
