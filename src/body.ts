@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Problem } from "./errors.ts";
 
@@ -17,6 +17,15 @@ export const invalid = (errors: FieldError[]) =>
     errors.map(({ field, message }) => `${field} ${message}`).join("; "),
     { errors },
   );
+
+/** For operations that take no body: a field that would be dropped is refused, an empty object is nothing. */
+export async function refuseBody({ body }: FastifyRequest): Promise<void> {
+  if (body === undefined) return;
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw invalid([{ field: "body", message: "must be empty" }]);
+  const fields = Object.keys(body);
+  if (fields.length > 0) throw invalid(fields.map(field => ({ field, message: "is not a known field" })));
+}
 
 /** Reads JSON bodies and refuses what Postgres or JSON could only hold by changing it. */
 export default fp(async (app: FastifyInstance) => {

@@ -232,8 +232,12 @@ export async function checkDatabase(app: FastifyInstance, schemaVersion: string 
     throw error;
   });
   const { body: found } = await callFunction(app, "get_schema_version");
+  // A superuser may do everything else as well: one sentence says it.
+  const worst = login.find(({ fault }) => fault === "it is a superuser");
   return [
-    ...login.map(({ fault }) => `The service's database login is not safe to use: ${fault}`),
+    ...(worst ? [worst] : login).map(
+      ({ fault }) => `The service's database login is not safe to use: ${fault}`,
+    ),
     ...reading.map(({ fault }) => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
     ...(found === schemaVersion
       ? []

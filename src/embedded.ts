@@ -147,9 +147,11 @@ async function readSecrets(dataDir: string, cluster: string): Promise<Secrets> {
 
 /** Makes a folder that the server's account can pass through, whatever the umask; folders that exist stay as they are. */
 async function makeFolder(folder: string, account: Account | undefined) {
-  const first = await mkdir(folder, { recursive: true });
-  if (!first) return;
-  for (let made = folder; made.length >= first.length; made = path.dirname(made)) {
+  // One by one: Node's own recursive mkdir never ends where a file system takes no folders, such as /proc.
+  const missing: string[] = [];
+  for (let at = folder; !existsSync(at); at = path.dirname(at)) missing.unshift(at);
+  for (const made of missing) {
+    await mkdir(made);
     await chmod(made, account ? 0o711 : 0o700);
   }
 }

@@ -251,6 +251,7 @@ async function graphileMigrate(
       await sleep(1000);
       continue;
     }
+    if (code === null) throw new StartupError("The migrations were interrupted; run them again to finish");
     const at = /Error occurred at line (\d+), column \d+ of "(.+?)"/.exec(output);
     const running =
       /.*Running migration '(.+?)'/s.exec(output)?.[1] ?? (command === "current" ? "current.sql" : undefined);

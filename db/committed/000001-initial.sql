@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:b5508f4b8a2557dc2953041131cdbb0b356597cd
+--! Hash: sha1:e15342c486580d869c3d9d3a461988497a29cd69
 --! Message: initial
 
 -- The database is closed but for the roles that are named here; roles come from db/roles.sql.
@@ -30,16 +30,17 @@ set local search_path = control, public, pg_catalog;
 --! Included context/tenant_id.sql
 -- The one expression every policy is built on. A standard body: names are bound now, so no search_path and no
 -- temporary object can redirect it later. STABLE, never IMMUTABLE: an immutable reader of a setting is folded into
--- cached plans and hands one tenant's rows to the next. nullif: after a transaction the setting reads '' and not null.
+-- cached plans and hands one tenant's rows to the next. What is not a uuid is no tenant, like '' and unset: no rows.
 create or replace function app.tenant_id()
 returns uuid
 language sql
 stable
 parallel safe
-return nullif(pg_catalog.current_setting('app.tenant_id', true), '')::uuid;
+return pg_catalog."substring"(pg_catalog.current_setting('app.tenant_id', true),
+  '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$')::uuid;
 
 comment on function app.tenant_id() is
-  'The tenant of this transaction, from the setting app.tenant_id; null when it is unset or empty. Raises 22P02 when it is not a uuid.';
+  'The tenant of this transaction, from the setting app.tenant_id; null when it is unset, empty or not a uuid. Never raises.';
 revoke all on function app.tenant_id() from public;
 grant execute on function app.tenant_id() to tms_app, tms_registrar, tms_auditor;
 --! EndIncluded context/tenant_id.sql
@@ -3287,13 +3288,14 @@ as $$
       case when f.oid is null then 'the function app.tenant_id() is missing' end,
       case when f.provolatile <> 's' then 'app.tenant_id() is ' || case f.provolatile when 'i' then 'immutable: a cached plan keeps one tenant''s id for the next' else 'volatile: it is asked again for each row' end end,
       case when pg_get_function_sqlbody(f.oid) is distinct from
-          'RETURN (NULLIF(current_setting(''app.tenant_id''::text, true), ''''::text))::uuid' and f.oid is not null
+          'RETURN ("substring"(current_setting(''app.tenant_id''::text, true), ''^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$''::text))::uuid' and f.oid is not null
         then 'the body of app.tenant_id() is not the one it came with: ' || coalesce(pg_get_function_sqlbody(f.oid), left(f.prosrc, 200)) end,
       case when f.prosecdef then 'app.tenant_id() is SECURITY DEFINER' end,
       case when f.proconfig is not null then 'app.tenant_id() sets ' || array_to_string(f.proconfig, ', ') end,
       case when f.proleakproof then 'app.tenant_id() is LEAKPROOF' end), ''),
     $q$create or replace function app.tenant_id() returns uuid language sql stable parallel safe
-return nullif(pg_catalog.current_setting('app.tenant_id', true), '')::uuid;
+return pg_catalog."substring"(pg_catalog.current_setting('app.tenant_id', true),
+  '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$')::uuid;
 -- what an earlier definition added:
 alter function app.tenant_id() security invoker not leakproof reset all;$q$
   from (select to_regprocedure('app.tenant_id()') as oid) w

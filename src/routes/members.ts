@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { refuseBody } from "../body.ts";
 import { callAsCaller, sendRow } from "../database.ts";
 import * as operations from "../operations.ts";
 import { normalizeNames, sendPage } from "../representation.ts";
@@ -35,7 +36,7 @@ export default async function members(app: FastifyInstance): Promise<void> {
 
   app.delete<{ Params: { user_id: string } }>(
     "/:user_id",
-    { schema: operations.removeMember },
+    { preValidation: refuseBody, schema: operations.removeMember },
     async (request, reply) =>
       sendRow(
         reply,

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { configurationAdvice } from "../advice.ts";
 import type { Claims } from "../auth.ts";
-import { invalid } from "../body.ts";
+import { invalid, refuseBody } from "../body.ts";
 import type { Config } from "../config.ts";
 import { callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
@@ -132,17 +132,19 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.delete<One>(
     "/tenant/:tenant_id",
-    { config: { limit: "setup_delete" }, schema: operations.deleteTenant },
+    { config: { limit: "setup_delete" }, preValidation: refuseBody, schema: operations.deleteTenant },
     async (request, reply) =>
       sendRow(reply, await callAsCallerPatiently(request, "delete_tenant", tenantId(request))),
   );
 
   for (const move of ["approve", "suspend", "resume"] as const) {
-    app.post<One>(`/tenant/:tenant_id/${move}`, { schema: operations.moves[move] }, (request, reply) =>
+    const options = { preValidation: refuseBody, schema: operations.moves[move] };
+    app.post<One>(`/tenant/:tenant_id/${move}`, options, (request, reply) =>
       moveTenant(request, reply, `${move}_tenant`),
     );
   }
-  app.post<One>("/tenant/:tenant_id/reject", { schema: operations.rejectTenant }, (request, reply) =>
+  const rejecting = { preValidation: refuseBody, schema: operations.rejectTenant };
+  app.post<One>("/tenant/:tenant_id/reject", rejecting, (request, reply) =>
     moveTenant(request, reply, "reject_tenant"),
   );
 }

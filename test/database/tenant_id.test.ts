@@ -37,11 +37,24 @@ test("without a tenant, or with an empty one, no row is visible and none can be 
   }
 });
 
-test("a tenant that is not a uuid is an error, not an empty answer that looks like one", async () => {
-  for (const garbage of ["acme", "*", "00000000-0000-0000-0000-00000000000", "' or true --"]) {
+test("what is not a uuid is no tenant: no row is visible and none can be written", async () => {
+  for (const garbage of [
+    "acme",
+    "*",
+    " ",
+    "00000000-0000-0000-0000-00000000000",
+    "' or true --",
+    `{${acme}}`,
+    `${acme}\n`,
+  ]) {
     await withRole(database.sql, "tms_app", null, async tx => {
       await tx`select set_config('app.tenant_id', ${garbage}, true)`;
-      assert.equal(await sqlstate(tx.savepoint(sp => sp`table app.boards`)), "22P02");
+      assert.equal((await tx`table app.boards`).count, 0, garbage);
+      assert.equal((await tx`delete from app.boards`).count, 0);
+      const insert = tx.savepoint(
+        sp => sp`insert into app.users (tenant_id, auth_provider, auth_subject) values (${acme}, 'jwt', 'x')`,
+      );
+      assert.equal(await sqlstate(insert), "42501");
     });
   }
 });
