@@ -59,6 +59,12 @@ test("what is not a uuid is no tenant: no row is visible and none can be written
   }
 });
 
+test("what only looks like a uuid is an error: no row is visible either", async () => {
+  await withRole(database.sql, "tms_app", "zzzzzzzz-0000-4000-8000-000000000000", async tx => {
+    assert.equal(await sqlstate(tx.savepoint(sp => sp`table app.boards`)), "22P02");
+  });
+});
+
 test("a tenant that does not exist is an empty one", async () => {
   await withRole(database.sql, "tms_app", "00000000-0000-4000-8000-000000000000", async tx => {
     assert.equal((await tx`table app.users`).count, 0);
