@@ -115,7 +115,7 @@ async function peakMemory(url: string): Promise<number | null> {
 
 export async function auditBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
   const tenants = quick ? 1_000 : 10_000;
-  const rounds = quick ? 3 : 5;
+  const rounds = quick ? 3 : 2;
   const name = `${(tenants * 1000).toLocaleString("en")} rows in ${tenants.toLocaleString("en")} tenants`;
   const small = await server.database("bench_audit_small");
   const large = await server.database("bench_audit");

@@ -32,7 +32,7 @@ export async function httpBench(server: BenchServer, { quick }: { quick: boolean
     const figures: Figure[] = [];
     for (const one of await cases(quick ? 1_000 : TENANTS)) {
       const taking = variants.filter(({ name }) => one.variants.includes(name));
-      figures.push(...(await measure(server, one, taking, quick ? 2 : 7, quick ? 1 : 2)));
+      figures.push(...(await measure(server, one, taking, quick ? 2 : 5, quick ? 1 : 2)));
     }
     return figures;
   } finally {
