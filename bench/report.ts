@@ -137,6 +137,7 @@ function picture(ratios: Ratio[], machine: string): string {
 <text x="745" y="${y + 13}">${value.toFixed(2)} <tspan class="dim">${plain(target)}</tspan></text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 860 ${height}" font-family="system-ui, sans-serif" font-size="12">
+<title>Ratios of the benchmark, each beside what it is held to</title>
 <style>text{fill:#1f2328}.dim{fill:#59636e}.ok{fill:#1a7f5a}.no{fill:#c4441c}.mark{stroke:#1f2328;stroke-width:1.5}.bg{fill:#fff}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.dim{fill:#9198a1}.mark{stroke:#e6edf3}.bg{fill:#0d1117}.ok{fill:#3fb98a}.no{fill:#ef7b54}}</style>
 <rect class="bg" width="860" height="${height}"/>

@@ -11,7 +11,13 @@ import { ratiosOf } from "./ratios.ts";
 import { type Figure, report } from "./report.ts";
 import { rlsBench } from "./rls.ts";
 
-const GROUPS = { http: httpBench, rls: rlsBench, growth: growthBench, deletion: deletionBench, audit: auditBench };
+const GROUPS = {
+  http: httpBench,
+  rls: rlsBench,
+  growth: growthBench,
+  deletion: deletionBench,
+  audit: auditBench,
+};
 const quick = process.argv.includes("--quick");
 const only = process.argv
   .find(one => one.startsWith("--only="))
