@@ -73,7 +73,7 @@ export function ratiosOf(figures: Figure[]): Ratio[] {
     add(
       "deletion",
       name,
-      "others' median, meanwhile : before",
+      "others' median, during : before",
       read("api.delete_tenant", "othersMedianMs"),
       read("api.delete_tenant", "othersQuietMs"),
       ["at most", 2],
@@ -84,7 +84,7 @@ export function ratiosOf(figures: Figure[]): Ratio[] {
     add(
       "audit",
       audit,
-      "time, data checks : one count(*) pass",
+      "time, data checks : count(*) pass",
       of("audit", audit, "data checks", "seconds"),
       of("audit", audit, "count(*) pass", "seconds"),
       ["at most", 6],

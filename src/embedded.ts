@@ -555,9 +555,10 @@ export function scramVerifier(password: string): string {
 /** File system faults become one sentence; what is ours already stays as it is. */
 function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartupError) return error;
-  const { code, stderr, path: at } = error as { code?: unknown; stderr?: string; path?: string };
+  const { code, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
   if (code === "ENOSPC") return new StartupError(`There is no room left on the disk of ${dataDir}`);
-  if (typeof code === "string" && /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST)$/.test(code)) {
+  const noFolder = code === "ENOENT" && syscall === "mkdir";
+  if (noFolder || /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST)$/.test(code ?? "")) {
     return new StartupError(
       `The data folder ${dataDir} cannot be written (${code}${at ? ` at ${at}` : ""}); set SERVICE_DATA_DIR to another`,
     );
