@@ -5,7 +5,9 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { PACKAGE_ROOT, ROLES_SQL, StartupError, scramVerifier } from "./embedded.ts";
+import { PACKAGE_ROOT, ROLES_SQL } from "./paths.ts";
+import { scramVerifier } from "./scram.ts";
+import { StartupError } from "./startup-error.ts";
 
 export interface MigrateOptions {
   /** tms_owner's login on the database to migrate; a direct connection, not one through a transaction pooler. */

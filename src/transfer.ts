@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
-import { StartupError } from "./embedded.ts";
+import { StartupError } from "./startup-error.ts";
 
 export const FORMAT = "tenant-export";
 const VERSION = 1;

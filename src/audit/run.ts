@@ -1,7 +1,7 @@
 /** Runs the audit in the database and reads what it stored: nothing is judged here. */
 import postgres from "postgres";
-import { StartupError } from "../embedded.ts";
 import { explainDatabase } from "../migrate.ts";
+import { StartupError } from "../startup-error.ts";
 
 export type Severity = "error" | "warning" | "info";
 

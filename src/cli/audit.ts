@@ -3,7 +3,8 @@ import { toHtml } from "../audit/html.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
 import { loadConfig } from "../config.ts";
-import { openEmbedded, StartupError } from "../embedded.ts";
+import { openEmbedded } from "../embedded.ts";
+import { StartupError } from "../startup-error.ts";
 
 const FORMATS = {
   text: toText,

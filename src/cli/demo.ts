@@ -2,7 +2,8 @@ import path from "node:path";
 import postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
-import { PACKAGE_ROOT, StartupError } from "../embedded.ts";
+import { PACKAGE_ROOT } from "../paths.ts";
+import { StartupError } from "../startup-error.ts";
 import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 

@@ -1,8 +1,8 @@
 import { decodeJwt } from "jose";
 import type { CommandModule } from "yargs";
 import type { Claims } from "../auth.ts";
-import { StartupError } from "../embedded.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
+import { StartupError } from "../startup-error.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createWriteStream, rmSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
-import { StartupError } from "../embedded.ts";
+import { StartupError } from "../startup-error.ts";
 import { exportTenant } from "../transfer.ts";
 import { asOwner } from "./owner.ts";
 

@@ -3,7 +3,8 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { loadConfig } from "../config.ts";
-import { openEmbedded, PACKAGE_ROOT } from "../embedded.ts";
+import { openEmbedded } from "../embedded.ts";
+import { PACKAGE_ROOT } from "../paths.ts";
 
 const cli = path.join(
   path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),

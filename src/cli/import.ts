@@ -1,6 +1,6 @@
 import { open } from "node:fs/promises";
 import type { CommandModule } from "yargs";
-import { StartupError } from "../embedded.ts";
+import { StartupError } from "../startup-error.ts";
 import { importTenant, linesOf } from "../transfer.ts";
 import { asOwner } from "./owner.ts";
 

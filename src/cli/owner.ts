@@ -1,7 +1,8 @@
 import postgres from "postgres";
 import { type Config, loadConfig } from "../config.ts";
-import { openEmbedded, StartupError } from "../embedded.ts";
+import { openEmbedded } from "../embedded.ts";
 import { explainDatabase } from "../migrate.ts";
+import { StartupError } from "../startup-error.ts";
 
 /** Runs `work` on tms_owner's connection: the environment's DATABASE_URL, else the embedded Postgres. */
 export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Promise<T>): Promise<T> {

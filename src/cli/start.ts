@@ -1,8 +1,10 @@
 import postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
-import { type DatabaseUrls, StartupError, startEmbedded } from "../embedded.ts";
+import type { DatabaseUrls } from "../embedded/databases.ts";
+import { startEmbedded } from "../embedded.ts";
 import { buildVersion, explainDatabase, migrate } from "../migrate.ts";
+import { StartupError } from "../startup-error.ts";
 
 export interface Running {
   /** Where it listens, such as `http://127.0.0.1:3000`. */

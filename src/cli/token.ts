@@ -1,7 +1,8 @@
 import { SignJWT } from "jose";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
-import { embeddedJwtSecret, StartupError } from "../embedded.ts";
+import { embeddedJwtSecret } from "../embedded.ts";
+import { StartupError } from "../startup-error.ts";
 
 export interface TokenOptions {
   sub: string;

@@ -1,0 +1,39 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { StartupError } from "../startup-error.ts";
+
+export interface Account {
+  uid: number;
+  gid: number;
+}
+
+/** Postgres refuses to run as root: root's server runs as the system user postgres, made when missing. */
+export function serverAccount(): Account | undefined {
+  if (process.platform === "win32") {
+    throw new StartupError(
+      "The embedded Postgres needs Linux or macOS; set SERVICE_DATABASE_URL to use a server of your own",
+    );
+  }
+  if (process.getuid!() !== 0) return undefined;
+  const idOf = (flag: string, name: string) =>
+    Number(execFileSync("id", [flag, name], { stdio: "pipe", encoding: "utf8" }));
+  for (const name of ["postgres", "nobody"]) {
+    if (name === "postgres" && spawnSync("id", ["-u", name]).status !== 0) {
+      spawnSync("useradd", [
+        "--system",
+        "--user-group",
+        "--no-create-home",
+        "--shell",
+        "/usr/sbin/nologin",
+        name,
+      ]);
+    }
+    try {
+      return { uid: idOf("-u", name), gid: idOf("-g", name) };
+    } catch {
+      // Some images have neither useradd nor the right to use it; nobody is everywhere.
+    }
+  }
+  throw new StartupError(
+    "Postgres does not run as root, and there is no user postgres to run it as; make one, or start as an ordinary user",
+  );
+}

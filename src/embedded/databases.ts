@@ -1,0 +1,42 @@
+import { readFile } from "node:fs/promises";
+import postgres from "postgres";
+import { ROLES_SQL } from "../paths.ts";
+import { scramVerifier } from "../scram.ts";
+import type { Secrets } from "./secrets.ts";
+
+/** Connection strings: logins tms_service, tms_owner, the superuser, and tms_owner on the shadow database. */
+export interface DatabaseUrls {
+  service: string;
+  owner: string;
+  root: string;
+  shadow: string;
+}
+
+export function urlsOf(secrets: Secrets, port: number): DatabaseUrls {
+  const url = (user: string, password: string, database: string) =>
+    `postgres://${user}:${password}@127.0.0.1:${port}/${database}`;
+  return {
+    service: url("tms_service", secrets.service, "tms"),
+    owner: url("tms_owner", secrets.owner, "tms"),
+    root: url("postgres", secrets.superuser, "postgres"),
+    shadow: url("tms_owner", secrets.owner, "tms_shadow"),
+  };
+}
+
+/** Roles, passwords and databases where they are missing. */
+export async function prepare(urls: DatabaseUrls, secrets: Secrets) {
+  const sql = postgres(urls.root, { max: 1, onnotice: () => {} });
+  try {
+    await sql.unsafe(await readFile(ROLES_SQL, "utf8")).simple();
+    await sql.unsafe(`alter role tms_owner password '${scramVerifier(secrets.owner)}'`);
+    await sql.unsafe(`alter role tms_service password '${scramVerifier(secrets.service)}'`);
+    const present = new Set((await sql`select datname from pg_database`).map(row => row.datname as string));
+    for (const name of ["tms", "tms_shadow"]) {
+      if (present.has(name)) continue;
+      await sql.unsafe(`create database ${name} owner tms_owner`);
+      await sql.unsafe(`revoke all on database ${name} from public`);
+    }
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,54 @@
+/** Where things lie, and who can get there. */
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { chmod, mkdir } from "node:fs/promises";
+import path from "node:path";
+import type { Account } from "./account.ts";
+
+/** Where things go that root owns and the server's account must reach. */
+export const SHARED = "/var/lib/tenant-management-service";
+
+/** Makes a folder that the server's account can pass through, whatever the umask; folders that exist stay as they are. */
+export async function makeFolder(folder: string, account: Account | undefined) {
+  // One by one: Node's own recursive mkdir never ends where a file system takes no folders, such as /proc.
+  const missing: string[] = [];
+  for (let at = folder; !existsSync(at); at = path.dirname(at)) missing.unshift(at);
+  for (const made of missing) {
+    await mkdir(made);
+    await chmod(made, account ? 0o711 : 0o700);
+  }
+}
+
+/** The cluster's folder: in the data folder, unless the server's account cannot get there (a clone under /root). */
+export function placeFor(
+  dataDir: string,
+  account: Account | undefined,
+  log?: (line: string) => void,
+): string {
+  if (!account || reachable(dataDir, account)) return path.join(dataDir, "postgres");
+  const place = path.join(
+    SHARED,
+    createHash("sha256").update(dataDir).digest("hex").slice(0, 16),
+    "postgres",
+  );
+  log?.(`Root's Postgres runs as another user, who cannot enter ${dataDir}: its files are in ${place}`);
+  return place;
+}
+
+/** May the account pass through every folder above and including this one? */
+function reachable(folder: string, { uid, gid }: Account): boolean {
+  for (let at = folder; ; at = path.dirname(at)) {
+    const { mode, uid: owner, gid: group } = statSync(at);
+    const may = owner === uid ? mode & 0o100 : group === gid ? mode & 0o010 : mode & 0o001;
+    if (!may) return false;
+    if (at === path.dirname(at)) return true;
+  }
+}
+
+export function readFileIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { chmod, readFile, rename, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { StartupError } from "../startup-error.ts";
+
+export interface Secrets {
+  superuser: string;
+  owner: string;
+  service: string;
+  jwt: string;
+}
+
+/** Made at the first start. Throws StartupError where they are gone or damaged and a database needs them. */
+export async function readSecrets(dataDir: string, cluster: string): Promise<Secrets> {
+  const file = path.join(dataDir, "secrets.json");
+  if (!existsSync(file)) {
+    if (existsSync(cluster)) {
+      throw new StartupError(
+        `${cluster} holds a database, but ${file} with its passwords is gone: put it back, or remove ${cluster}`,
+      );
+    }
+    const made = Object.fromEntries(
+      ["superuser", "owner", "service", "jwt"].map(name => [name, randomBytes(32).toString("base64url")]),
+    );
+    // Written aside and linked by name at once, so that nobody ever reads half a file.
+    const draft = `${file}.${process.pid}`;
+    await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600, flag: "wx" });
+    await rename(draft, file);
+  }
+  await chmod(file, 0o600);
+  try {
+    return JSON.parse(await readFile(file, "utf8")) as Secrets;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new StartupError(
+      `${file} is damaged: put it back as it was, or begin anew without it and ${cluster}`,
+    );
+  }
+}

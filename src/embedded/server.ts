@@ -1,0 +1,148 @@
+/** The process of the server: started, watched, ended. */
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { StartupError } from "../startup-error.ts";
+import type { Account } from "./account.ts";
+import { serverEnv } from "./cluster.ts";
+import { readFileIfThere } from "./files.ts";
+import { commandOf, startOf } from "./processes.ts";
+
+export interface ServerOptions {
+  /** A free port when not given. */
+  port?: number;
+  /** Server settings, such as `{ fsync: "off" }` for tests. */
+  settings?: Record<string, string>;
+  /** Called when Postgres ends without `stop()`. */
+  onExit?: (message: string) => void;
+}
+
+/**
+ * Postgres runs below a shell that holds a pipe to us. The pipe closes when we close it and also when we are killed in
+ * any way at all; then the shell asks Postgres for a fast shutdown, and for an immediate one ten seconds later.
+ */
+const WATCHDOG = `
+exec 3<&0 </dev/null
+"$@" 3<&- &
+pid=$!
+( read -r _ <&3; kill -INT $pid; n=0
+  while kill -0 $pid && [ $n -lt 100 ]; do sleep 0.1; n=$((n + 1)); done; kill -QUIT $pid ) 2>/dev/null >&2 &
+watch=$!
+exec 3<&-
+wait $pid
+status=$?
+kill $watch 2>/dev/null
+exit $status`;
+
+export async function startServer(
+  native: string,
+  cluster: string,
+  dataDir: string,
+  account: Account | undefined,
+  options: ServerOptions,
+) {
+  const logFile = path.join(dataDir, "postgres.log");
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await freePort());
+    const settings = {
+      port: String(port),
+      listen_addresses: "127.0.0.1",
+      unix_socket_directories: "",
+      cluster_name: "tenancy embedded", // what the audit knows a development server by
+      timezone: "UTC",
+      log_timezone: "UTC",
+      ...options.settings,
+    };
+    const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    const log = openSync(logFile, "w", 0o600);
+    // Its own session: Ctrl-C in the terminal is for us, and we stop Postgres after the requests have ended.
+    const child = spawn(
+      "/bin/sh",
+      ["-c", WATCHDOG, "sh", path.join(native, "bin", "postgres"), "-D", cluster, ...args],
+      {
+        ...account,
+        cwd: "/",
+        env: serverEnv,
+        detached: true,
+        stdio: ["pipe", log, log],
+      },
+    );
+    closeSync(log);
+    child.stdin!.on("error", () => {});
+    const ended = new Promise<void>(resolve => {
+      child.once("close", () => resolve());
+      child.once("error", () => resolve());
+    });
+    let over = false;
+    void ended.then(() => {
+      over = true;
+    });
+    while (!over && readyPort(cluster) !== port) await sleep(15);
+    if (!over) {
+      let stopping = false;
+      void ended.then(() => {
+        if (!stopping) options.onExit?.(`The embedded Postgres stopped by itself; ${logFile} says why`);
+      });
+      const stop = async () => {
+        stopping = true;
+        child.stdin!.end();
+        await ended;
+      };
+      return { port, stop };
+    }
+    const words = readFileIfThere(logFile) ?? "";
+    if (/Address already in use|could not bind/.test(words)) {
+      if (options.port !== undefined)
+        throw new StartupError(`Port ${port} for the embedded Postgres is taken`);
+      if (attempt < 5) continue;
+    }
+    // The backends of a killed server need a moment to notice that it is gone.
+    if (/shared memory block .* is still in use/.test(words) && attempt < 20) {
+      await sleep(250);
+      continue;
+    }
+    const reason = /(?:FATAL|PANIC|LOG): {2}(.*)/.exec(
+      words
+        .split("\n")
+        .filter(line => /FATAL|PANIC/.test(line))
+        .pop() ?? "",
+    )?.[1];
+    throw new StartupError(`The embedded Postgres did not start: ${reason ?? `see ${logFile}`}`);
+  }
+}
+
+/** The port of a server that accepts connections, from the file it keeps for pg_ctl. */
+export function readyPort(cluster: string): number | undefined {
+  const lines = readFileIfThere(path.join(cluster, "postmaster.pid"))?.split("\n");
+  return lines?.[7]?.trim() === "ready" ? Number(lines[3]) : undefined;
+}
+
+/** We hold the lock, so a server that still runs on this cluster has lost its owner: it is stopping, or is made to. */
+export async function endOrphan(cluster: string) {
+  const file = path.join(cluster, "postmaster.pid");
+  const pid = Number(readFileIfThere(file)?.split("\n")[0]);
+  if (!pid) return;
+  const alive = () => commandOf(pid).includes(cluster);
+  for (let waited = 0; alive() && waited < 20_000; waited += 50) {
+    if (waited === 3_000) process.kill(pid, "SIGINT");
+    if (waited === 10_000) process.kill(pid, "SIGQUIT");
+    await sleep(50);
+  }
+  if (alive())
+    throw new StartupError(`${cluster} is in use by process ${pid}, a Postgres that does not stop`);
+  // Postgres would take any process with this number for the server, a zombie too. Where there is none it looks closer.
+  if (startOf(pid) !== "") await rm(file, { force: true });
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer().once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
+}

@@ -1,0 +1,6 @@
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** The folder of package.json: one above src/ and one above dist/. */
+export const PACKAGE_ROOT = fileURLToPath(new URL("..", import.meta.url));
+export const ROLES_SQL = path.join(PACKAGE_ROOT, "db", "roles.sql");
