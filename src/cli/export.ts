@@ -3,7 +3,7 @@ import { createWriteStream, rmSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
-import { exportTenant } from "../transfer.ts";
+import { exportTenant } from "../transfer/export.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {

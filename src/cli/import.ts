@@ -1,7 +1,8 @@
 import { open } from "node:fs/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
-import { importTenant, linesOf } from "../transfer.ts";
+import { linesOf } from "../transfer/file.ts";
+import { importTenant } from "../transfer/import.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { exportTenant, importTenant, linesOf } from "../../src/transfer.ts";
+import { exportTenant } from "../../src/transfer/export.ts";
+import { linesOf } from "../../src/transfer/file.ts";
+import { importTenant } from "../../src/transfer/import.ts";
 import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
 
 let source: Database;

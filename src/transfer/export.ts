@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import type postgres from "postgres";
+import { StartupError } from "../startup-error.ts";
+import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
+import { BATCH, enter, quote, tablesOf } from "./tables.ts";
+
+/** Yields the lines of the file, from one snapshot; never more than a batch of rows is held. Throws StartupError. */
+export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGenerator<string, void> {
+  await sql`select`; // the driver never hands out a reserved connection that is its first
+  const connection = await sql.reserve();
+  // A reserved connection begins and ends its own transaction.
+  const transaction = connection as unknown as postgres.TransactionSql;
+  try {
+    await transaction.unsafe("begin isolation level repeatable read read only");
+    await transaction.unsafe("set local app.maintenance = 'on'");
+    const [tenant] = await transaction<{ id: string; slug: string; name: string; row: string }[]>`
+      select id, slug, name, to_json(t)::text as row from app.tenants t where slug = ${slug}`;
+    if (!tenant) throw new StartupError(`There is no tenant with the slug ${slug}`);
+    const tables = await tablesOf(transaction);
+    const [at] = await transaction<{ now: string; version: string | null }[]>`
+      select app.iso_time(now()) as now, app.schema_version() as version`;
+    await enter(transaction, tenant.id);
+
+    const sum = createHash("sha256");
+    const line = (text: string) => {
+      sum.update(`${text}\n`);
+      return `${text}\n`;
+    };
+    const { id, name } = tenant;
+    const header: Header = {
+      format: FORMAT,
+      version: VERSION,
+      exported_at: at!.now,
+      schema_version: at!.version,
+      tenant: { id, slug, name },
+      tables: tables.map(({ name, columns }) => ({ name, columns })),
+    };
+    yield line(JSON.stringify(header));
+    yield line(`{"table":"app.tenants","row":${oneLine(tenant.row)}}`);
+    const counts: Record<string, number> = {};
+    for (const table of tables) {
+      counts[table.name] = 0;
+      const columns = table.columns.map(quote).join(", ");
+      const rows = transaction.unsafe<{ row: string }[]>(
+        `select to_json(t)::text as row from (select ${columns} from ${table.name}) t`,
+        [],
+        { simple: false } as object, // the simple protocol knows no cursor
+      );
+      for await (const batch of rows.cursor(BATCH)) {
+        counts[table.name]! += batch.length;
+        const start = `{"table":${JSON.stringify(table.name)},"row":`;
+        yield batch.map(({ row }) => line(`${start}${oneLine(row)}}`)).join("");
+      }
+    }
+    const trailer: Trailer = { end: true, counts, sha256: sum.digest("hex") };
+    yield `${JSON.stringify(trailer)}\n`;
+  } finally {
+    await transaction.unsafe("rollback").catch(() => {});
+    connection.release();
+  }
+}

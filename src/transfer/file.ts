@@ -1,0 +1,65 @@
+/** The file a tenant is carried in. It is JSON lines: a header, one line a row, a trailer with counts and a checksum. */
+import { StartupError } from "../startup-error.ts";
+import type { Table } from "./tables.ts";
+
+export const FORMAT = "tenant-export";
+export const VERSION = 1;
+
+export interface Header {
+  format: typeof FORMAT;
+  version: number;
+  exported_at: string;
+  schema_version: string | null;
+  tenant: { id: string; slug: string; name: string };
+  tables: Table[];
+}
+
+export interface Trailer {
+  end: true;
+  counts: Record<string, number>;
+  sha256: string;
+}
+
+/** A json column keeps its author's line ends; between tokens a space means the same, and inside strings they are escaped. */
+export const oneLine = (json: string) => json.replace(/[\r\n]+/g, " ");
+
+/** A row's line: its table as JSON, and the row as it stands. */
+export const ROW = /^\{"table":("(?:[^"\\]|\\.)*"),"row":(.*)\}$/s;
+
+export function headerFrom(text: string): Header {
+  const header = parsed(text) as unknown as Header;
+  if (header.format !== FORMAT) throw new StartupError("The file is not a tenant's export");
+  if (header.version !== VERSION)
+    throw new StartupError(
+      `The file is of version ${header.version}, and this release reads version ${VERSION}`,
+    );
+  return header;
+}
+
+export function trailerFrom(text: string): Trailer {
+  const trailer = parsed(text) as unknown as Trailer;
+  if (trailer.end !== true)
+    throw new StartupError("The file is damaged: a line is neither a row nor the end");
+  return trailer;
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const found = JSON.parse(text) as unknown;
+    if (typeof found === "object" && found !== null) return found as Record<string, unknown>;
+  } catch {}
+  throw new StartupError("The file is not a tenant's export, or damaged: a line is no JSON object");
+}
+
+/** The lines of a stream. Not node:readline, which also breaks lines inside JSON strings, at U+2028. */
+export async function* linesOf(input: AsyncIterable<Buffer | string>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let rest = "";
+  for await (const chunk of input) {
+    const lines = (rest + decoder.decode(Buffer.from(chunk), { stream: true })).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  rest += decoder.decode();
+  if (rest !== "") yield rest;
+}
