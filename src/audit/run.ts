@@ -1,6 +1,6 @@
 /** Runs the audit in the database and reads what it stored: nothing is judged here. */
 import postgres from "postgres";
-import { explainDatabase } from "../migrate.ts";
+import { explainDatabase } from "../connection.ts";
 import { StartupError } from "../startup-error.ts";
 
 export type Severity = "error" | "warning" | "info";

@@ -1,7 +1,8 @@
 import type { CommandModule } from "yargs";
 import { loadConfig } from "../config.ts";
 import { openEmbedded } from "../embedded.ts";
-import { applyRoles, type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
+import { applyRoles } from "../migrate/administrator.ts";
+import { type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 
 const say = (line: string) => console.log(line);

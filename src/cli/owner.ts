@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { type Config, loadConfig } from "../config.ts";
+import { explainDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
-import { explainDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 
 /** Runs `work` on tms_owner's connection: the environment's DATABASE_URL, else the embedded Postgres. */

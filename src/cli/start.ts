@@ -1,9 +1,11 @@
 import postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
+import { explainDatabase } from "../connection.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
-import { buildVersion, explainDatabase, migrate } from "../migrate.ts";
+import { buildVersion } from "../migrate/history.ts";
+import { migrate } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 
 export interface Running {

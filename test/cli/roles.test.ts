@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
 import { type Embedded, startEmbedded } from "../../src/embedded.ts";
-import { applyRoles, migrate } from "../../src/migrate.ts";
+import { applyRoles } from "../../src/migrate/administrator.ts";
+import { migrate } from "../../src/migrate.ts";
 import { makeFolder } from "./command.ts";
 
 // Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.

@@ -1,0 +1,39 @@
+/** A command's connection to the database, and what goes wrong with it in one sentence. */
+import postgres from "postgres";
+import { StartupError } from "./startup-error.ts";
+
+export const connect = (url: string) =>
+  postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10, fetch_types: false });
+
+function parseUrl(url: string): URL | undefined {
+  return URL.canParse(url) ? new URL(url) : undefined;
+}
+export const userOf = (url: string) => decodeURIComponent(parseUrl(url)?.username ?? "");
+export const databaseOf = (url: string) => decodeURIComponent(parseUrl(url)?.pathname.slice(1) ?? "");
+
+/** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
+export function explainDatabase(error: unknown, url: string, variable: string): unknown {
+  if (error instanceof StartupError) return error;
+  const { code = "", message } = error as { code?: string; message: string };
+  const { host = "?" } = parseUrl(url) ?? {};
+  if (
+    /^(ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P03)/.test(
+      code,
+    )
+  ) {
+    return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${message || code}`);
+  }
+  if (code === "28P01" || code === "28000") {
+    return new StartupError(
+      `The database at ${host} refuses ${userOf(url)}'s login (${variable}): ${message}`,
+    );
+  }
+  if (code === "3D000") {
+    return new StartupError(
+      `The database ${databaseOf(url)} does not exist at ${host}: create it with owner tms_owner, or set ROOT_DATABASE_URL`,
+    );
+  }
+  if (/^[0-9A-Z]{5}$/.test(code))
+    return new StartupError(`The database at ${host} (${variable}) refused: ${message}`);
+  return error;
+}

@@ -1,0 +1,54 @@
+/** Which migrations this build has, and which the database. */
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import type postgres from "postgres";
+import { PACKAGE_ROOT } from "../paths.ts";
+import { StartupError } from "../startup-error.ts";
+
+const COMMITTED = path.join(PACKAGE_ROOT, "db", "committed");
+
+interface Migration {
+  /** As Postgres records it: `000001.sql`. */
+  filename: string;
+  /** As it lies in db/committed, slug included. */
+  file: string;
+  hash: string;
+}
+
+/** The last migration that this build carries, such as `000003.sql`; null when it carries none. */
+export async function buildVersion(): Promise<string | null> {
+  return (await committedMigrations()).at(-1)?.filename ?? null;
+}
+
+export async function committedMigrations(): Promise<Migration[]> {
+  const files = (await readdir(COMMITTED).catch(() => [])).filter(name => /^\d{6}.*\.sql$/.test(name)).sort();
+  return Promise.all(
+    files.map(async file => {
+      const hash = /^--! Hash: *(\S+)/m.exec(await readFile(path.join(COMMITTED, file), "utf8"))?.[1] ?? "";
+      return { filename: `${file.slice(0, 6)}.sql`, file, hash };
+    }),
+  );
+}
+
+export async function appliedMigrations(sql: postgres.Sql): Promise<{ filename: string; hash: string }[]> {
+  const [table] = await sql`select to_regclass('graphile_migrate.migrations') as name`;
+  if (!table!.name) return [];
+  return sql<
+    { filename: string; hash: string }[]
+  >`select filename, hash from graphile_migrate.migrations order by filename`;
+}
+
+export function checkHistory(build: Migration[], applied: { filename: string; hash: string }[]) {
+  const newer = applied.slice(build.length).map(migration => migration.filename);
+  if (newer.length > 0) {
+    throw new StartupError(
+      `The database is newer than this build, which does not know ${newer.join(", ")}: deploy the newer build`,
+    );
+  }
+  const changed = applied.findIndex((migration, i) => migration.hash !== build[i]!.hash);
+  if (changed >= 0) {
+    throw new StartupError(
+      `db/committed/${build[changed]!.file} is not the migration that was applied to this database under its name`,
+    );
+  }
+}
