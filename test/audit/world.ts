@@ -51,6 +51,13 @@ export async function idsOf(sql: postgres.Sql, slug: string): Promise<Record<str
   return row!;
 }
 
+/** Errors that an audit finds in the server itself, whatever the database holds: one on an old release that is not embedded. */
+export async function serverErrors(sql: postgres.Sql): Promise<number> {
+  const [row] = await sql<{ n: number }[]>`
+    select count(*)::int as n from audit.run_check('server_version') where severity = 'error'`;
+  return row!.n;
+}
+
 class Undo extends Error {}
 
 /** Plants, asks one check, rolls back. */
