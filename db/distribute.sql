@@ -45,14 +45,18 @@ begin
 end
 $$;
 
--- 3. What cannot be there. A trigger on a table of every node would run on each of them: the counts are counted instead
---    (app.count_tenants), events are not written. A foreign key of a table of the coordinator would look at the
---    coordinator's empty copy (app.remove_tenant deletes those rows itself).
+-- 3. What cannot be there. A trigger on a table of every node would run on each of them: those of app.tenants wait until it
+--    is one (5). A foreign key of a table of the coordinator would look at the coordinator's empty copy
+--    (app.remove_tenant deletes those rows itself).
+create temporary table waiting_triggers on commit drop as
+  select tgname as name, pg_get_triggerdef(oid) as definition
+  from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal;
+
 do $$
 declare
   v_name name;
 begin
-  for v_name in select tgname from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal loop
+  for v_name in select name from waiting_triggers loop
     execute format('drop trigger %I on app.tenants', v_name);
   end loop;
   for v_name in select conname from pg_constraint where conrelid = 'control.idempotency_keys'::regclass and contype = 'f' loop
@@ -89,6 +93,8 @@ alter function app.distribute(regclass) owner to tms_owner;
 do $$
 declare
   v_table regclass;
+  v_copy text;
+  v_trigger record;
 begin
   perform app.write_policies('app.tenants', 'id');
   for v_table in select conrelid from pg_constraint where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0 loop
@@ -98,6 +104,7 @@ begin
   if not exists (select from pg_dist_partition where logicalrelid = 'app.tenants'::regclass) then
     perform create_reference_table('app.tenants');
   end if;
+  select shard_name(logicalrelid, shardid) into strict v_copy from pg_dist_shard where logicalrelid = 'app.tenants'::regclass;
   for v_table in
     with recursive tables as (
       select conrelid as relid from pg_constraint where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0
@@ -111,6 +118,11 @@ begin
     select relid from levels group by relid order by max(level), relid
   loop
     perform app.isolate(v_table);
+  end loop;
+  -- Counts and events are written by the coordinator's own copy of app.tenants alone, which every write reaches, in the
+  -- session that asked.
+  for v_trigger in select name, definition from waiting_triggers loop
+    execute replace(v_trigger.definition, ' ON app.tenants ', format(' ON %s ', v_copy));
   end loop;
   -- The rows are in the shards now; what stays on the coordinator, the tables that refer to app.tenants included, is a copy
   -- that nobody sees.
@@ -174,6 +186,13 @@ begin
     select format('%s is not beside the other tenant tables', logicalrelid)
     from pg_dist_partition
     where partmethod = 'h' and colocationid <> (select colocationid from pg_dist_partition where logicalrelid = 'app.users'::regclass)
+    union all
+    select format('the trigger %s is missing on the coordinator''s copy of app.tenants', name)
+    from unnest(array['_500_count_insert', '_500_count_update', '_500_count_delete', '_500_count_truncate',
+                      '_600_record_insert', '_600_record_update', '_600_record_delete']) name
+    where not exists (
+      select from pg_trigger g join pg_dist_shard s on s.logicalrelid = 'app.tenants'::regclass
+      where g.tgname = name and g.tgrelid = shard_name(s.logicalrelid, s.shardid)::regclass)
     union all
     select format('%s: %s', u.name, u.fault) from app.unprotected_tables() u
   loop

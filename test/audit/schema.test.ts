@@ -322,6 +322,14 @@ const PLANTS: Plant[] = [
     row: { role: "tms_service" },
   },
   {
+    check: "service_reach",
+    severity: "warning",
+    how: "a view that an extension opens to everybody",
+    sql: "create view public.seen as select 1 as one; grant select on public.seen to public; alter extension pg_trgm add view public.seen",
+    relation: "public.seen",
+    row: { role: "tms_service" },
+  },
+  {
     check: "registrar_reach",
     how: "a third table",
     sql: "grant select on app.boards to tms_registrar",

@@ -59,6 +59,18 @@ test("with the switch on, app.isolate() distributes the table", () =>
     assert.deepEqual([...(await tx`select name::text from distributed`)], [{ name: "app.notes" }]);
   }));
 
+test("the triggers that db/distribute.sql looks for at its end are those of app.tenants", async () => {
+  const triggers = await database.sql<{ name: string }[]>`
+    select tgname as name from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal order by 1`;
+  const page = readFileSync(new URL("../../db/distribute.sql", import.meta.url), "utf8");
+  const named = [...page.matchAll(/'(_\d+_\w+)'/g)].map(([, name]) => name);
+  assert.ok(triggers.length >= 7);
+  assert.deepEqual(
+    named.sort(),
+    triggers.map(trigger => trigger.name),
+  );
+});
+
 /** What the catalog holds that Citus refuses. */
 const catalogFaults = async (tx: Transaction) =>
   (

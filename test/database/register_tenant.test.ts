@@ -67,7 +67,7 @@ test("register_tenant makes the caller the owner and answers as the specificatio
     );
     const [row] = await tx`
       select u.auth_provider, u.auth_subject, u.email, u.role, t.registration, b.title
-      from app.users u join app.tenants t on t.id = u.tenant_id join app.boards b on b.tenant_id = t.id and b.owner_id = u.id`;
+      from app.users u join app.tenants t on t.id = u.tenant_id join app.boards b on b.tenant_id = u.tenant_id and b.owner_id = u.id`;
     assert.deepEqual(
       { ...row },
       {

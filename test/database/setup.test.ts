@@ -188,7 +188,7 @@ test("sample data is one board, three kinds of generation with media, a grant an
     const { body } = await create(tx, "acme", { sample: true });
     const [row] = await tx`
       select (select json_agg(json_build_object('subject', auth_subject, 'role', role)) from app.users) as users,
-        (select count(*)::int from app.boards b join app.users u on u.id = b.owner_id) as boards,
+        (select count(*)::int from app.boards b join app.users u on u.tenant_id = b.tenant_id and u.id = b.owner_id) as boards,
         (select array_agg(artifact_type || ' ' || status order by artifact_type) from app.generations) as generations,
         (select count(distinct generation_id)::int from app.media) as media,
         (select array_agg(amount || ' ' || balance_after order by created_at, id) from app.credit_transactions) as credits,

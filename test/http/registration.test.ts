@@ -113,7 +113,7 @@ test("everything that the registration gives is kept with the tenant; the e-mail
   };
   const { body } = await register({ ...given, include_sample_data: false });
   const [row] = await world.database.sql`
-    select registration, email, display_name, (select count(*)::int from app.boards b where b.tenant_id = t.id) as boards
+    select registration, email, display_name, (select count(*)::int from app.boards b where b.tenant_id = u.tenant_id) as boards
     from app.tenants t join app.users u on u.tenant_id = t.id where t.id = ${body.tenant_id}`;
   assert.deepEqual(
     { ...row },

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { createDatabase, createService, type Database, type Service, seedTenant } from "../harness.ts";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+} from "../harness.ts";
 import { assertError, DENIED, operator, person } from "./world.ts";
 
 const SINGLE = { SERVICE_MULTI_TENANT_MODE: "false" };
@@ -67,6 +74,26 @@ test("20 parallel first requests of a new user make one row and 20 answers", () 
       [...(await database.sql`select auth_provider, auth_subject, email, role from app.users`)],
       [{ auth_provider: "jwt", auth_subject: "new", email: "new@acme.com", role: "member" }],
     );
+  }));
+
+test("a first request may ask for the caller's tenants: the default one is there, beside older memberships", () =>
+  inModes(async (database, start) => {
+    const service = await start(SINGLE);
+    const acme = await seedTenant(database.sql, { slug: "acme" });
+    await seedUser(database.sql, acme, { subject: "ann", role: "owner" });
+    const ask = async (url: string) => (await service.request({ url, token: await person("ann") })).body;
+    const first = await ask("/api/tenants/mine");
+    assert.deepEqual(
+      first.tenants.map((tenant: { slug: string; role: string }) => [tenant.slug, tenant.role]),
+      [
+        ["acme", "owner"],
+        ["default", "member"],
+      ],
+    );
+    assert.equal(first.total_count, 2);
+    assert.deepEqual(await ask("/api/tenants/mine"), first);
+    const { membership } = await ask("/api/tenants/current");
+    assert.equal(first.tenants[1].joined_at, membership.joined_at);
   }));
 
 test("a removed member of the default tenant does not come back by asking again", () =>
