@@ -38,7 +38,10 @@ await yargs(hideBin(process.argv))
   .command(events)
   .command(exportCommand)
   .command(importCommand)
-  .completion("completion", "Print a script for bash or zsh that completes what follows tenancy, if that is on the PATH")
+  .completion(
+    "completion",
+    "Print a script for bash or zsh that completes what follows tenancy, if that is on the PATH",
+  )
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()
   .version(version)
