@@ -1,6 +1,6 @@
 /** The report as one page that can be mailed: no script, no request, light and dark. */
 import type { Audit, Finding, Result } from "./run.ts";
-import { groupFindings, placeOf, plural, scopeOf, verdict } from "./text.ts";
+import { type Group, groupFindings, placeOf, plural, scopeOf, verdict } from "./text.ts";
 
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
@@ -10,6 +10,8 @@ const ESCAPES: Record<string, string> = {
   "'": "&#39;",
 };
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, found => ESCAPES[found]!);
+/** A name that a narrow column may break after an underscore. */
+const breakable = (name: string) => escapeHtml(name).replaceAll("_", "_<wbr>");
 const number = (value: number) => value.toLocaleString("en-US");
 const when = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 
@@ -78,23 +80,26 @@ function findings(audit: Audit): string {
   if (groups.length === 0) {
     return `<section><h2>Findings</h2><p class="none">No check found anything.</p></section>`;
   }
+  const few = groups.filter(({ findings }) => findings[0]!.severity === "error").length <= OPEN;
   return `<section><h2>Findings</h2>
-${groups.map(group => groupOf(audit, group)).join("\n")}
+${groups.map(group => groupOf(audit, group, few)).join("\n")}
 </section>`;
 }
 
 /** A person reads a few of a kind; the others are there to be looked up. */
 const FIRST = 3;
+/** Of more kinds of errors than these, a person first wants the list. */
+const OPEN = 8;
 
-function groupOf({ about }: Audit, { findings, total }: { findings: Finding[]; total: number }): string {
+function groupOf({ about }: Audit, { findings, total, notRun }: Group, few: boolean): string {
   const { severity, check, category } = findings[0]!;
   const words = about.get(check);
   const more = findings.slice(FIRST);
   const said =
     total > findings.length ? `the first ${number(findings.length)} of ${number(total)} are kept` : "";
-  return `<details class="group"${severity === "error" ? " open" : ""}>
-<summary><span class="badge ${severity}">${severity}</span> <b>${escapeHtml(check)}</b> <span class="dim">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
-${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p><p><b>To mend:</b> ${escapeHtml(words.mend)}</p>` : ""}
+  return `<details class="group"${notRun || (few && severity === "error") ? " open" : ""}>
+<summary><span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
+${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p>${notRun ? "" : `<p><b>To mend:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
 <ul>${findings.slice(0, FIRST).map(oneFinding).join("\n")}</ul>
 ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more${said ? `; ${said}` : ""}</summary><ul>${more.map(oneFinding).join("\n")}</ul></details>` : ""}
 </details>`;
@@ -109,10 +114,10 @@ function matrix({ report, results }: Audit): string {
   const cells = new Map(results.map(result => [`${result.check} ${result.relation}`, result]));
   const checks = report.checks.filter(({ check }) => tables.some(table => cells.has(`${check} ${table}`)));
   if (checks.length === 0) return "";
-  const short = (table: string) => table.replace(/^app\./, "");
+  const short = (table: string) => breakable(table.replace(/^app\./, ""));
   return `<section><h2>Tables by checks</h2>
 <div class="scroll"><table class="matrix">
-<thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${escapeHtml(table)}"><span>${escapeHtml(short(table))}</span></th>`).join("")}</tr></thead>
+<thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${escapeHtml(table)}">${short(table)}</th>`).join("")}</tr></thead>
 <tbody>
 ${checks.map(({ check }) => `<tr><th scope="row">${escapeHtml(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
 </tbody>
@@ -134,7 +139,8 @@ function cell(check: string, table: string, result: Result | undefined): string 
 /** Earlier runs of the same scope as stacked bars. The scale is a root, so that one error stays visible beside a thousand. */
 function trend({ trend: runs }: Audit): string {
   const width = 900;
-  const height = 170;
+  const found = runs.some(run => run.errors + run.warnings + run.infos > 0);
+  const height = found ? 170 : 60;
   const floor = height - 32;
   const step = width / Math.max(runs.length, 12);
   const root = (count: number) => Math.sqrt(count);
@@ -172,7 +178,7 @@ ${bars.join("\n")}
 <text x="0" y="${height - 6}">${first.startedAt.slice(0, 16).replace("T", " ")}</text>
 ${runs.length > 1 ? `<text x="${end.toFixed(0)}" y="${height - 6}" text-anchor="end">${last.startedAt.slice(0, 16).replace("T", " ")}</text>` : ""}
 </svg>
-<p class="dim">Findings of the last ${plural(runs.length, "run")} of this scope, on a square-root scale; a thin line is a run without any.</p>
+<p class="dim">${found ? `Findings of the last ${plural(runs.length, "run")} of this scope, on a square-root scale; a thin line is a run without any.` : `The last ${plural(runs.length, "run")} of this scope: none found anything.`}</p>
 </section>`;
 }
 
@@ -180,15 +186,15 @@ function everyCheck({ report, about, notRun }: Audit): string {
   const row = ({ check, category, severity, checked, findings }: Audit["report"]["checks"][number]) => {
     const kind = notRun.includes(check) ? "error" : findings > 0 ? severity : "fine";
     const count = notRun.includes(check) ? "not run" : findings === 0 ? "✓" : number(findings);
-    return `<tr><th scope="row">${escapeHtml(check)}<span class="dim">${escapeHtml(about.get(check)?.finds ?? "")}</span></th><td class="dim wide">${escapeHtml(category)}</td><td class="num">${number(checked)}</td><td class="num cell ${kind}">${count}</td></tr>`;
+    return `<tr><th scope="row">${breakable(check)}<span class="dim">${escapeHtml(about.get(check)?.finds ?? "")}</span></th><td class="dim wide">${escapeHtml(category)}</td><td class="num">${number(checked)}</td><td class="num cell ${kind}">${count}</td></tr>`;
   };
   return `<section><h2>Every check</h2>
-<table class="checks">
+<div class="scroll"><table class="checks">
 <thead><tr><th scope="col">check</th><th scope="col" class="wide">category</th><th scope="col" class="num">examined</th><th scope="col" class="num">findings</th></tr></thead>
 <tbody>
 ${report.checks.map(row).join("\n")}
 </tbody>
-</table></section>`;
+</table></div></section>`;
 }
 
 const STYLE = `
@@ -228,7 +234,8 @@ pre { margin: .35rem 0 0; padding: .5rem .7rem; background: var(--paper); border
 table { border-collapse: collapse; width: 100%; }
 th { text-align: left; font-weight: 500; }
 thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--line); vertical-align: bottom; }
-.matrix { font-size: .86rem; } .matrix th, .matrix td { padding: .18rem .45rem; }
+/* Collapsed borders would not go along with the first column, which stays where it is. */
+.matrix { font-size: .86rem; border-collapse: separate; border-spacing: 0; } .matrix th, .matrix td { padding: .18rem .45rem; }
 .matrix thead th { padding: .5rem .45rem; text-align: center; }
 .matrix th:first-child { position: sticky; left: 0; background: var(--panel); text-align: left; white-space: nowrap; }
 .matrix tbody tr + tr > * { border-top: 1px solid var(--line); }
@@ -239,10 +246,9 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 .trend { display: block; width: 100%; height: auto; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; }
 .trend line { stroke: var(--line); } .trend text { fill: var(--dim); font-size: 12px; } .trend .label { fill: var(--error); font-weight: 700; text-anchor: middle; }
 .trend .error { fill: var(--error); } .trend .warning { fill: var(--warning); } .trend .info { fill: var(--info); } .trend .fine { fill: var(--fine); } .trend .hit { fill: transparent; }
-.checks { background: var(--panel); border: 1px solid var(--line); }
-.checks th, .checks td { padding: .4rem .7rem; border-top: 1px solid var(--line); vertical-align: top; }
+.checks th, .checks td { padding: .4rem .7rem; vertical-align: top; } .checks tbody tr + tr > * { border-top: 1px solid var(--line); }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend text { font-size: 24px; } .matrix { font-size: .74rem; } }
-@media print { .scroll { overflow: visible; } .group { break-inside: avoid; } body { background: none; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend text { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } }
+@media print { .scroll { overflow: visible; } .group::details-content { content-visibility: visible; } .group li { break-inside: avoid; } body { background: none; } }
 `;

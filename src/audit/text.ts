@@ -22,20 +22,34 @@ export function scopeOf({ report }: Audit): string {
   return `${report.tenant === null ? "all tenants" : `tenant ${report.tenant}`}${only}`;
 }
 
-/** Findings by severity and check, in the report's own order, worst first. `total` counts those that were not kept too. */
-export function groupFindings({ report, results }: Audit): { findings: Finding[]; total: number }[] {
+/** The findings of one check with one severity. */
+export interface Group {
+  findings: Finding[];
+  /** Counts those that were not kept too. */
+  total: number;
+  /** What the check could not do comes first among its findings, and says why. */
+  notRun: boolean;
+}
+
+/** In the report's own order, worst first; but what could not run stands before all that was found. */
+export function groupFindings({ report, results }: Audit): Group[] {
+  const key = (check: string, relation: string | null) => `${check} ${relation ?? ""}`;
+  const failed = new Set(results.filter(result => result.failed).map(r => key(r.check, r.relation)));
   const groups = new Map<string, Finding[]>();
   for (const finding of report.findings) {
-    const key = `${finding.severity} ${finding.check}`;
-    const group = groups.get(key);
+    const name = `${finding.severity} ${finding.check}`;
+    const group = groups.get(name);
     if (group) group.push(finding);
-    else groups.set(key, [finding]);
+    else groups.set(name, [finding]);
   }
-  return [...groups.values()].map(findings => {
-    const { check, severity } = findings[0]!;
+  const listed = [...groups.values()].map(found => {
+    const { check, severity } = found[0]!;
     const total = results.reduce((sum, result) => sum + (result.check === check ? result[severity] : 0), 0);
-    return { findings, total };
+    const broken = ({ relation }: Finding) => severity === "error" && failed.has(key(check, relation));
+    const findings = [...found.filter(broken), ...found.filter(finding => !broken(finding))];
+    return { findings, total, notRun: broken(findings[0]!) };
   });
+  return [...listed.filter(group => group.notRun), ...listed.filter(group => !group.notRun)];
 }
 
 /** Where a finding is: relation, key columns, tenant. */
@@ -56,10 +70,12 @@ export function toText(audit: Audit): string {
     `${report.started_at}, ${seconds.toFixed(1)} s, Postgres ${server.version}, schema ${server.schema ?? "uncommitted"}, run ${audit.runId}`,
     "",
   ];
-  for (const { findings, total } of groupFindings(audit)) {
+  for (const { findings, total, notRun } of groupFindings(audit)) {
     const { severity, check, category } = findings[0]!;
     const words = about.get(check);
-    lines.push(`${severity.toUpperCase()}  ${check} (${category}): ${plural(total, "finding")}`);
+    lines.push(
+      `${severity.toUpperCase()}  ${check} (${category}): ${notRun ? "could not run, " : ""}${plural(total, "finding")}`,
+    );
     if (words) lines.push(`  ${words.finds}`, `  ${words.why}`);
     for (const finding of findings.slice(0, SHOWN)) {
       lines.push(`  - ${placeOf(finding)}`, `      ${indent(finding.detail, "      ")}`);

@@ -5,6 +5,7 @@ import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
 import { type Report, runAudit } from "../../src/audit/run.ts";
+import { groupFindings, toText } from "../../src/audit/text.ts";
 import { createDatabase, type Database } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
@@ -151,6 +152,46 @@ void describe("npm run audit", { timeout: 90_000 }, () => {
     } finally {
       await sql`grant select on app.media to tms_auditor`;
     }
+  });
+
+  it("shows what could not run before all that was found, and why", async () => {
+    const { sql, urls } = database;
+    // In the catalog's order this error would stand first.
+    const { generation } = await idsOf(sql, "t2");
+    const foreign = await idsOf(sql, "t3");
+    const [author] = await sql`select user_id from app.generations where id = ${generation!}`;
+    const move = (user: string) =>
+      sql.begin(async plant => {
+        await plant.unsafe("set local session_replication_role = replica");
+        await plant`update app.generations set user_id = ${user} where id = ${generation!}`;
+      });
+    await move(foreign.member!);
+    await sql`revoke select on app.media from tms_auditor`;
+    try {
+      const audit = await runAudit(urls.owner, { sample: 1, only: "data" });
+      const groups = groupFindings(audit);
+      const order = groups.map(group => group.notRun);
+      assert.deepEqual(
+        order,
+        order.toSorted((a, b) => +b - +a),
+      );
+      assert.ok(groups.some(group => group.findings[0]!.check === "user_of_other_tenant" && !group.notRun));
+      assert.match(toText(audit), /^ERROR {2}\w+ \(\w+\): could not run, /m);
+      const badges = [...toHtml(audit).matchAll(/<span class="badge \w+">([^<]+)</g)].map(match => match[1]);
+      assert.deepEqual([badges[0], badges.at(-1)], ["could not run", "error"]);
+    } finally {
+      await sql`grant select on app.media to tms_auditor`;
+      await move(author!.user_id as string);
+    }
+  });
+
+  it("draws clean runs small, and says that there was nothing", async () => {
+    const scope = { sample: 1, only: "data", tenant: "t3" } as const;
+    await runAudit(database.urls.owner, scope);
+    const page = toHtml(await runAudit(database.urls.owner, scope));
+    assert.match(page, /No check found anything\./);
+    assert.match(page, /The last 2 runs of this scope: none found anything\./);
+    assert.match(page, /class="mark fine"/);
   });
 
   it("exits 2 and says why in one line when it cannot begin", async () => {
