@@ -31,6 +31,8 @@ begin
     select * from (values
       -- SET LOCAL app.tenant_id goes to the workers with the transaction. Without this every policy there sees no tenant.
       ('citus.propagate_set_commands', 'local'),
+      -- Off where the extension came before the first migration (docs/scale.md).
+      ('citus.enable_ddl_propagation', 'on'),
       -- app.tenants is written in transactions that have read shards, which takes one connection a node.
       ('citus.multi_shard_modify_mode', 'sequential'),
       -- Without this, app.tenants drags every table that refers to it into the metadata, where none can be distributed.
@@ -143,6 +145,8 @@ begin
       and (l.lanname = 'sql' and not p.prosecdef
         or p.oid in ('app.set_tenant(uuid)'::regprocedure, 'app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure))
   loop
+    -- As it stands here: one that a migration has replaced is still the old one on the workers.
+    execute pg_get_functiondef(v_function);
     if v_function in ('app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure) then
       perform create_distributed_function(v_function, 'p_tenant_id', colocate_with => 'app.users', force_delegation => true);
     else
