@@ -140,14 +140,14 @@ function cell(check: string, table: string, result: Result | undefined): string 
 function trend({ trend: runs }: Audit): string {
   const width = 900;
   const found = runs.some(run => run.errors + run.warnings + run.infos > 0);
-  const height = found ? 170 : 60;
-  const floor = height - 32;
+  const height = found ? 140 : 30;
+  const floor = height - 2;
   const step = width / Math.max(runs.length, 12);
   const root = (count: number) => Math.sqrt(count);
   const highest = Math.max(1, ...runs.map(run => root(run.errors + run.warnings + run.infos)));
   const bars = runs.map((run, i) => {
     const total = run.errors + run.warnings + run.infos;
-    const whole = total === 0 ? 0 : Math.max((root(total) / highest) * (floor - 16), 6);
+    const whole = total === 0 ? 0 : Math.max((root(total) / highest) * (floor - 28), 6);
     const x = (i * step + step * 0.15).toFixed(1);
     const w = (step * 0.7).toFixed(1);
     let y = floor;
@@ -167,18 +167,19 @@ function trend({ trend: runs }: Audit): string {
     const title = `Run ${run.runId}, ${when(run.startedAt)}: ${plural(run.errors, "error")}, ${plural(run.warnings, "warning")}, ${plural(run.infos, "note")}${run.notRun > 0 ? `, ${run.notRun} not run` : ""}`;
     return `<g><title>${escapeHtml(title)}</title>${drawn}${none}${broken}<rect class="hit" x="${(i * step).toFixed(1)}" y="0" width="${step.toFixed(1)}" height="${floor}"/></g>`;
   });
-  const first = runs[0]!;
   const last = runs.at(-1)!;
   const summary = `${plural(runs.length, "run")}; the last with ${plural(last.errors, "error")} and ${plural(last.warnings, "warning")}`;
-  const end = Math.max(runs.length * step, 200);
+  const minute = (iso: string) => iso.slice(0, 16).replace("T", " ");
+  const which =
+    runs.length === 1
+      ? "The first run"
+      : `The last ${runs.length} runs, ${minute(runs[0]!.startedAt)} to ${minute(last.startedAt)} UTC,`;
   return `<section><h2>Trend</h2>
 <svg class="trend" viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(summary)}">
 <line x1="0" y1="${floor}" x2="${width}" y2="${floor}"/>
 ${bars.join("\n")}
-<text x="0" y="${height - 6}">${first.startedAt.slice(0, 16).replace("T", " ")}</text>
-${runs.length > 1 ? `<text x="${end.toFixed(0)}" y="${height - 6}" text-anchor="end">${last.startedAt.slice(0, 16).replace("T", " ")}</text>` : ""}
 </svg>
-<p class="dim">${found ? `Findings of the last ${plural(runs.length, "run")} of this scope, on a square-root scale; a thin line is a run without any.` : `The last ${plural(runs.length, "run")} of this scope: none found anything.`}</p>
+<p class="dim">${which} of this scope${found ? "; the heights are square roots, and a thin line is a run without findings" : ": none found anything"}.</p>
 </section>`;
 }
 
@@ -244,11 +245,11 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 .cell.warning { background: var(--warning-soft); color: var(--warning); font-weight: 600; } .cell.info { background: var(--info-soft); color: var(--info); font-weight: 600; }
 .legend .cell { display: inline-block; min-width: 1.6em; margin-left: .6em; border-radius: .2rem; }
 .trend { display: block; width: 100%; height: auto; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; }
-.trend line { stroke: var(--line); } .trend text { fill: var(--dim); font-size: 12px; } .trend .label { fill: var(--error); font-weight: 700; text-anchor: middle; }
+.trend line { stroke: var(--line); } .trend .label { font-size: 12px; fill: var(--error); font-weight: 700; text-anchor: middle; }
 .trend .error { fill: var(--error); } .trend .warning { fill: var(--warning); } .trend .info { fill: var(--info); } .trend .fine { fill: var(--fine); } .trend .hit { fill: transparent; }
 .checks th, .checks td { padding: .4rem .7rem; vertical-align: top; } .checks tbody tr + tr > * { border-top: 1px solid var(--line); }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend text { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } }
 @media print { .scroll { overflow: visible; } .group::details-content { content-visibility: visible; } .group li { break-inside: avoid; } body { background: none; } }
 `;
