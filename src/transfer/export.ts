@@ -20,6 +20,8 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     const [at] = await transaction<{ now: string; version: string | null }[]>`
       select app.iso_time(now()) as now, app.schema_version() as version`;
     await enter(transaction, tenant.id);
+    // Where a worker holds the tenant, its snapshot is taken at the first look.
+    await transaction`select from app.users where tenant_id = ${tenant.id} limit 1`;
 
     const sum = createHash("sha256");
     const line = (text: string) => {
@@ -42,8 +44,8 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
       counts[table.name] = 0;
       const columns = table.columns.map(quote).join(", ");
       const rows = transaction.unsafe<{ row: string }[]>(
-        `select to_json(t)::text as row from (select ${columns} from ${table.name}) t`,
-        [],
+        `select to_json(t)::text as row from (select ${columns} from ${table.name} where tenant_id = $1) t`,
+        [id],
         { simple: false } as object, // the simple protocol knows no cursor
       );
       for await (const batch of rows.cursor(BATCH)) {

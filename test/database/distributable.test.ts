@@ -240,6 +240,19 @@ test("every statement of db/fixtures that touches a tenant table names tenant_id
     );
 });
 
+test("export and import name the tenant wherever they read a tenant's table", () => {
+  const folder = new URL("../../src/transfer/", import.meta.url);
+  const read = readdirSync(folder).flatMap(file =>
+    [
+      ...readFileSync(new URL(file, folder), "utf8").matchAll(
+        /\bfrom (?:app\.users|\$\{(?:table\.)?name\})[^`)]*/g,
+      ),
+    ].map(([statement]) => statement),
+  );
+  assert.ok(read.length >= 3);
+  for (const statement of read) assert.match(statement, /where tenant_id = \$/);
+});
+
 test("the rules on statements see what breaks them", () => {
   const broken: [string, string][] = [
     ["select * from app.boards where id = p_id;", "names no tenant_id"],
