@@ -1,5 +1,6 @@
 import type { CommandModule } from "yargs";
 import { toHtml } from "../audit/html.ts";
+import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
 import { loadConfig } from "../config.ts";
@@ -43,22 +44,23 @@ function say(text: string) {
   if (process.stderr.isTTY) process.stderr.write(text);
 }
 
-function progressBar(): (progress: Progress) => void {
+/** Shows a line that is written over as the audit goes on; `end` leaves it, so that what comes next begins a line of its own. */
+function progressBar(): { show: (progress: Progress) => void; end: () => void } {
   const started = Date.now();
   let rows = 0;
   let findings = 0;
-  return progress => {
-    rows += progress.rows;
-    findings += progress.findings;
-    const seconds = (Date.now() - started) / 1000;
-    const left = progress.share > 0 ? (seconds / progress.share) * (1 - progress.share) : 0;
-    const filled = Math.round(progress.share * 24);
-    const bar = `${"█".repeat(filled)}${"░".repeat(24 - filled)}`;
-    const counts = `${progress.done}/${progress.of}  ${rows.toLocaleString("en-US")} rows  ${findings} found`;
-    const time =
-      progress.done < progress.of ? `  about ${Math.ceil(left)} s left` : `  ${seconds.toFixed(1)} s`;
-    const line = `${bar} ${counts}${time}  ${progress.pass}`.slice(0, (process.stderr.columns || 80) - 1);
-    say(`\r\x1b[K${line}${progress.done === progress.of ? "\n" : ""}`);
+  let shown = false;
+  return {
+    show: progress => {
+      rows += progress.rows;
+      findings += progress.findings;
+      const seconds = (Date.now() - started) / 1000;
+      say(`\r\x1b[K${progressLine({ ...progress, rows, findings }, seconds, process.stderr.columns || 80)}`);
+      shown = true;
+    },
+    end: () => {
+      if (shown) say("\n");
+    },
   };
 }
 
@@ -106,7 +108,8 @@ export const audit: CommandModule<object, Arguments> = {
       const scope = scopeFrom(args);
       const database = await target();
       try {
-        const result = await runAudit(database.url, scope, process.stderr.isTTY ? progressBar() : undefined);
+        const bar = process.stderr.isTTY ? progressBar() : undefined;
+        const result = await runAudit(database.url, scope, bar?.show).finally(bar?.end);
         process.stdout.write(`${FORMATS[args.format](result)}\n`);
         process.exitCode = exitStatus(result);
       } finally {
