@@ -213,7 +213,12 @@ export const TABLE = {
     default: "tenant-operator",
     meaning: "Role that may use the setup endpoints",
   },
-  SERVICE_DEFAULT_TENANT_SLUG: { kind: "slug", default: "default", meaning: "Slug of the default tenant" },
+  SERVICE_DEFAULT_TENANT_SLUG: {
+    kind: "slug",
+    default: "default",
+    meaning:
+      "Slug of the default tenant when it is made; in single-tenant mode what logs and metrics call it",
+  },
   SERVICE_DEFAULT_TENANT_NAME: {
     kind: "name",
     default: "Default Tenant",
