@@ -53,6 +53,8 @@ async function seed(sql: postgres.Sql, tenants: number): Promise<void> {
     insert into app.provider_configs (tenant_id, id, provider_name, config)
       select md5('t' || t)::uuid, ${id("p", "i")}, 'provider-' || i, '{"endpoint": "https://provider.example"}' ${from(5)};
     reset session_replication_role`);
+  // Commits are not waited for here, and vacuum calls no page visible to all before its commit is on disk.
+  await sql`checkpoint`;
   for (const table of TABLES) await sql.unsafe(`vacuum (analyze) app.${table}`);
 }
 

@@ -30,7 +30,7 @@ export async function startBenchServer(): Promise<BenchServer> {
     settings: {
       synchronous_commit: "off",
       fsync: "off",
-      shared_buffers: "2GB",
+      shared_buffers: "4GB", // more than the largest load: what is measured is no disk and no cache of the system's
       maintenance_work_mem: "1GB",
       max_wal_size: "8GB",
       max_connections: "200",
