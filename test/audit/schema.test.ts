@@ -552,6 +552,21 @@ void describe("the schema checks", () => {
     }
   });
 
+  it("the proof passes over a table that somebody else owns, says so, and proves the others", async () => {
+    const stray = `create schema legacy; create table legacy.customers (tenant_id uuid, name text)`;
+    for (const check of ["proof_rows", "proof_nothing", "proof_writes"]) {
+      const found = await planted(database.sql, stray, check);
+      assert.deepEqual(
+        found.map(({ relation, severity }) => [relation, severity]),
+        [["legacy.customers", "error"]],
+      );
+      assert.match(found[0]!.detail, /nothing is proved of legacy\.customers: it is owned by postgres/);
+      const broken = `${stray}; alter table app.media disable row level security`;
+      const both = await planted(database.sql, broken, check);
+      assert.ok(both.some(({ relation, detail }) => relation === "app.media" && /tms_app/.test(detail)));
+    }
+  });
+
   it("the proof leaves nothing behind, and the tenant of the caller's transaction as it was", async () => {
     const { sql } = database;
     const count = async () =>
