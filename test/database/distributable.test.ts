@@ -65,10 +65,7 @@ test("the triggers that db/distribute.sql looks for at its end are those of app.
   const page = readFileSync(new URL("../../db/distribute.sql", import.meta.url), "utf8");
   const named = [...page.matchAll(/'(_\d+_\w+)'/g)].map(([, name]) => name);
   assert.ok(triggers.length >= 7);
-  assert.deepEqual(
-    named.sort(),
-    triggers.map(trigger => trigger.name),
-  );
+  assert.deepEqual(new Set(named), new Set(triggers.map(trigger => trigger.name)));
 });
 
 /** What the catalog holds that Citus refuses. */

@@ -157,9 +157,9 @@ test("the default tenant is made once, with the configured name; another slug at
 test("a renamed default tenant is found all the same, and logs call it as it is configured", () =>
   inModes(async (database, start) => {
     const logged = async (env: Record<string, string>) => {
-      const { request, logs } = await start({ ...SINGLE, ...env });
-      const { body } = await request({ url: "/api/tenants/current", token: await person("ann") });
-      return [body.tenant.slug, logs.find(line => line.msg === "tenant resolved")?.tenant_slug];
+      const service = await start({ ...SINGLE, ...env });
+      const { body } = await service.request({ url: "/api/tenants/current", token: await person("ann") });
+      return [body.tenant.slug, service.logs.find(line => line.msg === "tenant resolved")?.tenant_slug];
     };
     assert.deepEqual(await logged({}), ["default", "default"]);
     await database.sql`update app.tenants set slug = 'acme' where is_default`;
