@@ -217,6 +217,47 @@ function pageFaults(file: string, page: string): string[] {
 
 const FIXTURES = new URL("../../db/fixtures/", import.meta.url);
 
+/** What of a migration, pages included, does not get onto a cluster that has its tables distributed. */
+function migrationFaults(migration: string, page: (name: string) => string): string[] {
+  const faults: string[] = [];
+  let propagated = true;
+  for (const line of migration.split("\n")) {
+    if (/^set local citus\.enable_ddl_propagation = (on|off);$/.test(line)) propagated = line.endsWith("on;");
+    const name = /^--! include (\S+)$/.exec(line)?.[1];
+    if (name === undefined) continue;
+    const sql = page(name).replaceAll(/--.*$/gm, "").trim();
+    if (propagated && /^set local role\b/m.test(sql))
+      faults.push(`${name}: a function of a role that may make none on the workers`);
+    if (!name.startsWith("tables/")) continue;
+    if (!propagated) faults.push(`${name}: the shards get none of it`);
+    if (!/^do \$\$[^$]*\$\$;$/.test(sql)) faults.push(`${name}: not one block`);
+  }
+  return propagated ? faults : [...faults, "nothing that follows is propagated"];
+}
+
+test("the next migration can be run where the tables are distributed", () => {
+  const read = (name: string) => readFileSync(new URL(name, FIXTURES), "utf8");
+  assert.deepEqual(migrationFaults(read("../current.sql"), read), []);
+  const off = "set local citus.enable_ddl_propagation = off;";
+  const pages: Record<string, string> = {
+    "a.sql": "-- a\nset local role tms_app;\n",
+    "tables/b.sql": "create index;\n",
+  };
+  assert.deepEqual(
+    migrationFaults(
+      `--! include a.sql\n--! include tables/b.sql\n${off}\n--! include tables/b.sql`,
+      name => pages[name]!,
+    ).map(fault => fault.replace(/.*: /, "")),
+    [
+      "a function of a role that may make none on the workers",
+      "not one block",
+      "the shards get none of it",
+      "not one block",
+      "nothing that follows is propagated",
+    ],
+  );
+});
+
 test("every statement of db/fixtures that touches a tenant table names tenant_id, in words that Citus takes", () => {
   const pages = readdirSync(FIXTURES, { recursive: true, encoding: "utf8" }).filter(
     file => file.endsWith(".sql") && !file.startsWith("audit/"),
