@@ -392,6 +392,16 @@ void describe("the data checks", () => {
     );
   });
 
+  it("says of a table in a schema that it may not enter that it could not be read, and reads the others", async () => {
+    const stray = "create schema legacy; create table legacy.customers (tenant_id uuid, name text)";
+    const found = await planted(database.sql, stray, "tenant_missing");
+    assert.deepEqual(
+      found.map(({ relation, severity }) => [relation, severity]),
+      [["legacy.customers", "error"]],
+    );
+    assert.match(found[0]!.detail, /could not run: legacy\.customers is owned by postgres/);
+  });
+
   it("asks the tables' owner before it calls a table empty", async () => {
     // What a policy cannot hide from the catalog check, a rule or a fault of the server still could: a function that lies.
     const lie = `
