@@ -51,9 +51,11 @@ $$;
 --    is one (5). A foreign key of a table of the coordinator would look at the coordinator's empty copy
 --    (app.remove_tenant deletes those rows itself).
 create temporary table waiting_triggers on commit drop as
-  select tgname as name, pg_get_triggerdef(oid) as definition
+  select tgname as name, regexp_replace(pg_get_triggerdef(oid), '^CREATE ', 'CREATE OR REPLACE ') as definition
   from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal;
 
+-- What a later migration has put on app.tenants is on no other node, and Citus would look for it there.
+set local citus.enable_ddl_propagation = off;
 do $$
 declare
   v_name name;
@@ -66,6 +68,7 @@ begin
   end loop;
 end
 $$;
+set local citus.enable_ddl_propagation = on;
 
 -- 4. One function distributes a table, and app.isolate() calls it: a later migration needs no line more. Its existence
 --    is what app.is_distributed() asks for, and with it app.write_policies() writes policies without subqueries, which
