@@ -14,6 +14,7 @@ export interface Config {
   databaseUrl: string | null;
   databaseReadUrl: string | null;
   databasePoolSize: number;
+  databasePipelineDepth: number;
   prepareStatements: boolean;
   explicitTransactions: boolean;
   multiTenantMode: boolean;
@@ -125,6 +126,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     databaseUrl: read("SERVICE_DATABASE_URL"),
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
     databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,
+    databasePipelineDepth: read("SERVICE_DATABASE_PIPELINE_DEPTH")!,
     prepareStatements: read("SERVICE_DATABASE_PREPARED")!,
     explicitTransactions: read("SERVICE_DATABASE_EXPLICIT_TRANSACTION")!,
     multiTenantMode: read("SERVICE_MULTI_TENANT_MODE")!,

@@ -5,6 +5,7 @@ import pg from "pg";
 import type { Config } from "./config.ts";
 import { Problem, toProblem } from "./errors.ts";
 import { tenantLog } from "./log.ts";
+import { Pipeline } from "./pipeline.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
 export interface Row {
@@ -38,7 +39,7 @@ export default fp(
       idleTimeoutMillis: 30_000,
       maxLifetimeSeconds: 1_800,
       types,
-      pipeline: config.explicitTransactions,
+      pipeline: config.explicitTransactions || config.databasePipelineDepth > 1,
     };
     const primary = { ...options, connectionString: config.databaseUrl!, connectionTimeoutMillis: 3_000 };
     await app.register(postgres, primary);
@@ -54,8 +55,14 @@ export default fp(
       pool.on("error", lost);
       pool.on("connect", client => client.on("error", lost));
     }
+    const pipelines = new Map<pg.Pool, Pipeline>();
+    if (config.databasePipelineDepth > 1) {
+      for (const pool of Object.values(pools))
+        pipelines.set(pool, new Pipeline(pool, config.databasePipelineDepth));
+    }
     app.decorate("database", {
       pools,
+      pipelines,
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
       replicaRestsUntil: 0,
@@ -94,13 +101,15 @@ async function queryInTransaction(
   return sent[1];
 }
 
+/** What only reads, by an index and with no lock to wait for: requests may stand in line for each other's. */
+const SHORT = new Set(["get_current_tenant", "get_tenant", "list_boards", "list_members"]);
+
 /** `pool.query` throws a connection away at every error, and each refusal is one: only those that end it may. */
-async function queryOn(pool: pg.Pool, query: pg.QueryConfig, explicit: boolean): Promise<Row> {
+async function onOwnConnection<T>(pool: pg.Pool, send: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    const { rows } = await (explicit ? queryInTransaction(client, query) : client.query<Row>(query));
-    return rows[0]!;
+    return await send(client);
   } catch (error) {
     if ((error as pg.DatabaseError).severity !== "ERROR") broken = error as Error;
     throw error;
@@ -112,15 +121,22 @@ async function queryOn(pool: pg.Pool, query: pg.QueryConfig, explicit: boolean):
 async function callOn({ database, log }: FastifyInstance, pool: pg.Pool, name: string, values: unknown[]) {
   const text = statement(name, values.length);
   const { prepared, explicit } = database;
+  const pipeline = SHORT.has(name) ? database.pipelines.get(pool) : undefined;
+  const run = async (query: pg.QueryConfig): Promise<Row> => {
+    const send = (client: pg.PoolClient) =>
+      explicit ? queryInTransaction(client, query) : client.query<Row>(query);
+    const { rows } = await (pipeline ? pipeline.run(send) : onOwnConnection(pool, send));
+    return rows[0]!;
+  };
   try {
-    return await queryOn(pool, prepared ? { name, text, values } : { text, values }, explicit);
+    return await run(prepared ? { name, text, values } : { text, values });
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
     if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
     if (database.prepared)
       log.warn("a pooler loses prepared statements: going on without; set SERVICE_DATABASE_PREPARED=false");
     database.prepared = false;
-    return queryOn(pool, { text, values }, explicit);
+    return run({ text, values });
   }
 }
 
@@ -252,7 +268,14 @@ declare module "fastify" {
     isLevelEnabled(level: string): boolean;
   }
   interface FastifyInstance {
-    database: { pools: Pools; prepared: boolean; explicit: boolean; replicaRestsUntil: number };
+    database: {
+      pools: Pools;
+      /** Empty where each call has a connection of its own. */
+      pipelines: ReadonlyMap<pg.Pool, Pipeline>;
+      prepared: boolean;
+      explicit: boolean;
+      replicaRestsUntil: number;
+    };
     operatorRole: string;
     defaultTenantSlug: string;
   }

@@ -155,6 +155,12 @@ export const TABLE = {
     default: "10",
     meaning: "Database connections of one instance, at most",
   },
+  SERVICE_DATABASE_PIPELINE_DEPTH: {
+    kind: "count",
+    default: "8",
+    meaning:
+      "Short reads that share a connection, sent together and answered in order, at most; 1: each has one to itself",
+  },
   SERVICE_DATABASE_PREPARED: {
     kind: "flag",
     default: "true",

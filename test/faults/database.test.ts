@@ -209,7 +209,7 @@ test("an exhausted pool refuses with 503 after its patience, and works again whe
     let held: Promise<TestResponse> | undefined;
     await whileLocked("lock table app.boards in access exclusive mode", async () => {
       held = boards(small);
-      await sleep(50);
+      await sleep(100); // or they share its connection
       const token = await Promise.all(
         [ann, ann].map(async one => small.request({ url: "/api/tenants/current", token: one })),
       );

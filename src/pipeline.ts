@@ -1,0 +1,111 @@
+import type { Socket } from "node:net";
+import type pg from "pg";
+
+/** A connection is given back to the pool after so long, for those who wait for one of their own and for its own renewal. */
+const LONGEST_MS = 10_000;
+/** A connection that answers nobody for so long takes no more: what is on it waits for a lock, or for the network. */
+const STALLED_MS = 50;
+/** What waited for a lock or ran out of time. Those behind it would wait in their turn: they are told to come again. */
+const STUCK = ["55P03", "57014"];
+
+interface Lane {
+  client: Promise<pg.PoolClient>;
+  connected: boolean;
+  corked: boolean;
+  inFlight: number;
+  /** Milliseconds since the epoch. */
+  movedAt: number;
+  closesAt: number;
+  broken?: Error;
+}
+
+const streamOf = (client: pg.PoolClient) =>
+  (client as unknown as { connection: { stream: Socket } }).connection.stream;
+
+/**
+ * Short statements of several requests share a connection: they are sent together and answered in order, each in a
+ * transaction of its own. Most of what such a statement costs, here and in the server, is its own trips through the
+ * kernel; up to `depth` of them share those. The connections are lent by the pool, and given back when they are idle.
+ */
+export class Pipeline {
+  readonly #pool: pg.Pool;
+  readonly #depth: number;
+  readonly #lanes: Lane[] = [];
+
+  constructor(pool: pg.Pool, depth: number) {
+    this.#pool = pool;
+    this.#depth = depth;
+  }
+
+  /** `send` hands its statements to the client at once: what it sends after its first answer may mix with others' statements. */
+  async run<T>(send: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const lane = this.#lanes.find(one => this.#takesMore(one)) ?? this.#open();
+    lane.inFlight++;
+    try {
+      const client = await lane.client;
+      cork(lane, client);
+      const answer = await send(client);
+      lane.movedAt = Date.now();
+      return answer;
+    } catch (error) {
+      await this.#fail(lane, error as pg.DatabaseError);
+      throw error;
+    } finally {
+      if (--lane.inFlight === 0) this.#close(lane);
+    }
+  }
+
+  #takesMore(lane: Lane): boolean {
+    if (lane.inFlight >= this.#depth || lane.broken) return false;
+    if (!lane.connected) return true;
+    const now = Date.now();
+    return this.#pool.waitingCount === 0 && now < lane.closesAt && now - lane.movedAt < STALLED_MS;
+  }
+
+  #open(): Lane {
+    const lane: Lane = {
+      client: this.#pool.connect().then(client => {
+        lane.connected = true;
+        lane.movedAt = Date.now();
+        lane.closesAt = lane.movedAt + LONGEST_MS;
+        return client;
+      }),
+      connected: false,
+      corked: false,
+      inFlight: 0,
+      movedAt: 0,
+      closesAt: 0,
+    };
+    this.#lanes.push(lane);
+    return lane;
+  }
+
+  /** A statement's own error leaves the connection as it was; anything else ends it for all. */
+  async #fail(lane: Lane, error: pg.DatabaseError): Promise<void> {
+    lane.movedAt = Date.now();
+    const stuck = STUCK.includes(error.code ?? "");
+    if (error.severity === "ERROR" && !stuck) return;
+    lane.broken ??= error;
+    if (stuck) streamOf(await lane.client).destroy();
+  }
+
+  #close(lane: Lane): void {
+    this.#lanes.splice(this.#lanes.indexOf(lane), 1);
+    lane.client.then(
+      client => client.release(lane.broken),
+      () => {}, // whoever waited for it was told
+    );
+  }
+}
+
+/** What is sent until the event loop has read all that is there to read leaves in one piece. */
+function cork(lane: Lane, client: pg.PoolClient): void {
+  if (lane.corked) return;
+  lane.corked = true;
+  const stream = streamOf(client);
+  stream.cork();
+  setImmediate(() => {
+    lane.corked = false;
+    stream.uncork();
+  });
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+import { startWire, type Wire } from "./wire.ts";
+
+const TENANTS = ["acme", "hooli", "initech", "umbrella"];
+
+let database: Database;
+let wire: Wire;
+before(async () => {
+  database = await createDatabase();
+  // Shorter than in production, so that the tests need not wait: the rule is the same.
+  await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '700ms'`);
+  wire = await startWire(database.urls.service);
+  for (const slug of TENANTS) {
+    const tenant = await seedTenant(database.sql, { slug });
+    const owner = await seedUser(database.sql, tenant, { subject: `of-${slug}`, role: "owner" });
+    await database.sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${slug})`;
+  }
+});
+after(async () => {
+  await wire.close();
+  await database.drop();
+});
+
+async function withService(env: Record<string, string>, work: (service: Service) => Promise<void>) {
+  const service = await createService(database, { SERVICE_DATABASE_URL: wire.url, ...env });
+  try {
+    await work(service);
+  } finally {
+    await service.close();
+  }
+}
+const get = async (service: Service, url: string, slug: string, sub = `of-${slug}`) =>
+  service.request({ url, token: await token({ sub, tenant: slug }) });
+const connections = (service: Service) => service.app.database.pools.primary.totalCount;
+const others = <T>(count: number, one: (i: number) => T) => Array.from({ length: count }, (_, i) => one(i));
+
+/** While `work` runs, nobody reads a board. */
+async function whileBoardsAreLocked(work: () => Promise<void>) {
+  await database.sql.begin(async sql => {
+    await sql`lock table app.boards in access exclusive mode`;
+    await work();
+  });
+}
+
+test("requests of many tenants, good and refused, share a connection, and each gets its own answer", () =>
+  withService({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+    await Promise.all(
+      others(240, async i => {
+        const slug = TENANTS[i % TENANTS.length]!;
+        if (i % 5 === 0) {
+          const { status } = await get(service, "/api/boards", slug, "of-nobody");
+          assert.equal(status, 403);
+        } else if (i % 7 === 0) {
+          const { status } = await get(service, "/api/boards?cursor=bm90IG91cnM", slug);
+          assert.equal(status, 422);
+        } else if (i % 3 === 0) {
+          const { status, body } = await get(service, "/api/tenants/current", slug);
+          assert.deepEqual(
+            [status, body.tenant.slug, body.membership.auth_subject],
+            [200, slug, `of-${slug}`],
+          );
+        } else {
+          const { status, body } = await get(service, "/api/boards", slug);
+          assert.deepEqual([status, body.boards.map(({ title }: { title: string }) => title)], [200, [slug]]);
+        }
+      }),
+    );
+    assert.equal(connections(service), 1);
+  }));
+
+test("short reads are packed as deep as configured, and not at all at depth 1", async () => {
+  for (const [depth, expected] of [
+    ["8", 4],
+    ["1", 10],
+  ] as const) {
+    await withService({ SERVICE_DATABASE_PIPELINE_DEPTH: depth }, async service => {
+      await get(service, "/api/boards", "acme");
+      const answers = await Promise.all(others(32, () => get(service, "/api/boards", "acme")));
+      assert.ok(answers.every(({ status }) => status === 200));
+      assert.equal(connections(service), expected, depth);
+    });
+  }
+});
+
+test("who comes after a read that waits for a lock does not wait with it", () =>
+  withService({}, async service => {
+    await whileBoardsAreLocked(async () => {
+      const held = get(service, "/api/boards", "acme");
+      await sleep(120);
+      const { status } = await Promise.race([
+        get(service, "/api/tenants/current", "acme"),
+        held.then(() => assert.fail("the lock was not held")),
+      ]);
+      assert.equal(status, 200);
+      assert.equal((await held).status, 503);
+    });
+  }));
+
+test("those in line behind a read that waited in vain are told at once, and do not wait in their turn", () =>
+  withService({}, async service => {
+    await get(service, "/api/boards", "acme");
+    await whileBoardsAreLocked(async () => {
+      const start = performance.now();
+      const answers = await Promise.all(others(8, () => get(service, "/api/boards", "acme")));
+      for (const { status, headers } of answers)
+        assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+      assert.ok(performance.now() - start < 3 * 700, "eight waits in turn");
+    });
+    assert.equal((await get(service, "/api/boards", "acme")).status, 200);
+  }));
+
+test("a write gets a connection of its own while reads never cease", () =>
+  withService({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+    let going = true;
+    const readers = others(12, async i => {
+      while (going) assert.equal((await get(service, "/api/boards", TENANTS[i % 4]!)).status, 200);
+    });
+    for (let i = 0; i < 20; i += 1) {
+      const { status } = await service.request({
+        method: "POST",
+        url: "/api/tenants/members",
+        token: await token({ sub: "of-acme", tenant: "acme" }),
+        body: { auth_subject: `new-${i}` },
+      });
+      assert.ok(status === 200 || status === 201, String(status));
+    }
+    going = false;
+    await Promise.all(readers);
+  }));
+
+test("a connection that breaks costs those on it an honest 503, each its own, and nobody else anything", () =>
+  withService({}, async service => {
+    await get(service, "/api/boards", "acme");
+    wire.freeze(true);
+    const lost = others(20, () => get(service, "/api/boards", "hooli"));
+    await sleep(30);
+    wire.cut();
+    wire.freeze(false);
+    for (const { status, body } of await Promise.all(lost)) {
+      assert.equal(status, 503);
+      assert.equal(body.error, "Service unavailable");
+    }
+    assert.equal((await get(service, "/api/boards", "hooli")).status, 200);
+  }));
