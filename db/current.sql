@@ -8,8 +8,11 @@ grant create on schema app, api to tms_app, tms_registrar;
 set local citus.enable_ddl_propagation = off;
 --! include context/tenant_id.sql
 --! include context/joined_at.sql
+--! include context/enter_tenant.sql
 --! include context/count_tenants.sql
 --! include api/tenants/list_my_tenants.sql
+--! include api/boards/list_boards.sql
+--! include api/tenants/get_current_tenant.sql
 grant create on schema audit to tms_auditor;
 grant create, usage on schema audit to tms_app;
 --! include audit/row_tests.sql

@@ -142,19 +142,16 @@ export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity 
   return Object.freeze({ provider, subject, email, name, claims, operator: isOperator(claims, operator) });
 }
 
-/** Identities of tokens verified within the last minute, the least recently used out first. */
+/** Identities of tokens verified within the last minute, the oldest out first. */
 function createKept() {
   const kept = new Map<string, { identity: Identity; from: number; until: number }>();
   return {
     get(token: string): Identity | undefined {
       const found = kept.get(token);
       if (!found) return undefined;
-      kept.delete(token);
       const now = Date.now();
       // `from`: a clock that was set back may stand before the token's nbf.
-      if (now < found.from || now > found.until) return undefined;
-      kept.set(token, found);
-      return found.identity;
+      return now < found.from || now > found.until ? undefined : found.identity;
     },
     set(token: string, identity: Identity): void {
       const from = Date.now();

@@ -89,20 +89,31 @@ function statement(name: string, parameters: number): string {
 /** What a pooler answers that hands one server connection to many clients and keeps no statements for them. */
 const STATEMENT_LOST = ["26000", "42P05"];
 
+interface Statement {
+  /** undefined: not kept by the server. */
+  name: string | undefined;
+  text: string;
+  values: unknown[];
+}
+
+/** As `client.query`, without its copies of the configuration and of the stack: every request passes here. */
+function ask(client: pg.ClientBase, { name, text, values }: Statement): Promise<Row> {
+  return new Promise((resolve, reject) => {
+    const query = new pg.Query<Row>(text, values, (error, result) =>
+      error ? reject(error) : resolve(result.rows[0]!),
+    );
+    client.query(Object.assign(query, { name }));
+  });
+}
+
 /** All three are on the wire before the first is answered (`pipeline`); after an error the last one rolls back. */
-async function queryInTransaction(
-  client: pg.ClientBase,
-  query: pg.QueryConfig,
-): Promise<pg.QueryResult<Row>> {
-  const sent = [client.query("begin"), client.query<Row>(query), client.query("commit")] as const;
+async function askInTransaction(client: pg.ClientBase, statement: Statement): Promise<Row> {
+  const sent = [client.query("begin"), ask(client, statement), client.query("commit")] as const;
   const [begun, called, ended] = await Promise.allSettled(sent);
   for (const { reason } of [begun, called, ended].filter(answer => answer.status === "rejected"))
     throw reason;
   return sent[1];
 }
-
-/** What only reads, by an index and with no lock to wait for: requests may stand in line for each other's. */
-const SHORT = new Set(["get_current_tenant", "get_tenant", "list_boards", "list_members"]);
 
 /** `pool.query` throws a connection away at every error, and each refusal is one: only those that end it may. */
 async function onOwnConnection<T>(pool: pg.Pool, send: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -118,30 +129,35 @@ async function onOwnConnection<T>(pool: pg.Pool, send: (client: pg.PoolClient) =
   }
 }
 
-async function callOn({ database, log }: FastifyInstance, pool: pg.Pool, name: string, values: unknown[]) {
-  const text = statement(name, values.length);
-  const { prepared, explicit } = database;
-  const pipeline = SHORT.has(name) ? database.pipelines.get(pool) : undefined;
-  const run = async (query: pg.QueryConfig): Promise<Row> => {
-    const send = (client: pg.PoolClient) =>
-      explicit ? queryInTransaction(client, query) : client.query<Row>(query);
-    const { rows } = await (pipeline ? pipeline.run(send) : onOwnConnection(pool, send));
-    return rows[0]!;
-  };
+/** What only reads, by an index and with no lock to wait for: requests may stand in line for each other's. */
+const SHORT = new Set(["get_current_tenant", "get_tenant", "list_boards", "list_members"]);
+
+function send({ database }: FastifyInstance, pool: pg.Pool, called: string, statement: Statement) {
+  const how = database.explicit ? askInTransaction : ask;
+  const pipeline = SHORT.has(called) ? database.pipelines.get(pool) : undefined;
+  return pipeline
+    ? pipeline.run(client => how(client, statement))
+    : onOwnConnection(pool, client => how(client, statement));
+}
+
+async function callOn(app: FastifyInstance, pool: pg.Pool, called: string, values: unknown[]): Promise<Row> {
+  const { database, log } = app;
+  const { prepared } = database;
+  const text = statement(called, values.length);
   try {
-    return await run(prepared ? { name, text, values } : { text, values });
+    return await send(app, pool, called, { name: prepared ? called : undefined, text, values });
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
     if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
     if (database.prepared)
       log.warn("a pooler loses prepared statements: going on without; set SERVICE_DATABASE_PREPARED=false");
     database.prepared = false;
-    return run({ text, values });
+    return send(app, pool, called, { name: undefined, text, values });
   }
 }
 
 /** Calls an `api` function in a transaction of its own: one statement, one round trip. */
-export async function callFunction(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
+export function callFunction(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   return callOn(app, app.database.pools.primary, name, values);
 }
 

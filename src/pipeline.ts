@@ -9,8 +9,9 @@ const STALLED_MS = 50;
 const STUCK = ["55P03", "57014"];
 
 interface Lane {
-  client: Promise<pg.PoolClient>;
-  connected: boolean;
+  connecting: Promise<pg.PoolClient>;
+  /** Once it is connected. */
+  client?: pg.PoolClient;
   corked: boolean;
   inFlight: number;
   /** Milliseconds since the epoch. */
@@ -42,13 +43,13 @@ export class Pipeline {
     const lane = this.#lanes.find(one => this.#takesMore(one)) ?? this.#open();
     lane.inFlight++;
     try {
-      const client = await lane.client;
+      const client = lane.client ?? (await lane.connecting);
       cork(lane, client);
       const answer = await send(client);
       lane.movedAt = Date.now();
       return answer;
     } catch (error) {
-      await this.#fail(lane, error as pg.DatabaseError);
+      fail(lane, error as pg.DatabaseError);
       throw error;
     } finally {
       if (--lane.inFlight === 0) this.#close(lane);
@@ -57,20 +58,19 @@ export class Pipeline {
 
   #takesMore(lane: Lane): boolean {
     if (lane.inFlight >= this.#depth || lane.broken) return false;
-    if (!lane.connected) return true;
+    if (!lane.client) return true;
     const now = Date.now();
     return this.#pool.waitingCount === 0 && now < lane.closesAt && now - lane.movedAt < STALLED_MS;
   }
 
   #open(): Lane {
     const lane: Lane = {
-      client: this.#pool.connect().then(client => {
-        lane.connected = true;
+      connecting: this.#pool.connect().then(client => {
+        lane.client = client;
         lane.movedAt = Date.now();
         lane.closesAt = lane.movedAt + LONGEST_MS;
         return client;
       }),
-      connected: false,
       corked: false,
       inFlight: 0,
       movedAt: 0,
@@ -80,22 +80,22 @@ export class Pipeline {
     return lane;
   }
 
-  /** A statement's own error leaves the connection as it was; anything else ends it for all. */
-  async #fail(lane: Lane, error: pg.DatabaseError): Promise<void> {
-    lane.movedAt = Date.now();
-    const stuck = STUCK.includes(error.code ?? "");
-    if (error.severity === "ERROR" && !stuck) return;
-    lane.broken ??= error;
-    if (stuck) streamOf(await lane.client).destroy();
-  }
-
   #close(lane: Lane): void {
     this.#lanes.splice(this.#lanes.indexOf(lane), 1);
-    lane.client.then(
+    lane.connecting.then(
       client => client.release(lane.broken),
       () => {}, // whoever waited for it was told
     );
   }
+}
+
+/** A statement's own error leaves the connection as it was; anything else ends it for all. */
+function fail(lane: Lane, error: pg.DatabaseError): void {
+  lane.movedAt = Date.now();
+  const stuck = STUCK.includes(error.code ?? "");
+  if (error.severity === "ERROR" && !stuck) return;
+  lane.broken ??= error;
+  if (stuck && lane.client) streamOf(lane.client).destroy();
 }
 
 /** What is sent until the event loop has read all that is there to read leaves in one piece. */
