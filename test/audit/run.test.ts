@@ -234,7 +234,9 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
     const before = await lastRun();
     await sql.begin(async blocker => {
       await blocker`lock table app.media in access exclusive mode`;
-      const call = dba`call audit.run(p_only => 'data')`.execute();
+      const cancelled = assert.rejects(async () => await dba`call audit.run(p_only => 'data')`, {
+        code: "57014",
+      });
       const waiting = async () =>
         (
           await blocker`select pid from pg_stat_activity where usename = ${login} and wait_event_type = 'Lock'`
@@ -245,7 +247,7 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
           break;
         }
       }
-      await assert.rejects(call, { code: "57014" });
+      await cancelled;
     });
     assert.equal((await lastRun()).run_id, before.run_id);
     const [newest] = await dba`select result from audit.trend limit 1`;
