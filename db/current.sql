@@ -17,6 +17,8 @@ grant create on schema audit to tms_auditor;
 grant create, usage on schema audit to tms_app;
 --! include audit/row_tests.sql
 --! include audit/data_checks.sql
+--! include audit/proved.sql
+--! include audit/ask.sql
 --! include audit/scan.sql
 --! include audit/require_unfiltered.sql
 --! include audit/proof.sql
