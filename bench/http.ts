@@ -77,7 +77,7 @@ async function cases(tenants: number): Promise<Case[]> {
   );
   // Limits count by identity: enough operators that none reaches its own.
   const operators = await Promise.all(
-    Array.from({ length: 5_000 }, (_, i) =>
+    Array.from({ length: 20_000 }, (_, i) =>
       sign({ sub: `operator-${i}`, tenant: "t-1", tenant_id: uuidOf(1), roles: "tenant-operator" }),
     ),
   );
@@ -106,13 +106,12 @@ async function cases(tenants: number): Promise<Case[]> {
     {
       name: "read one tenant as operator",
       variants: reading,
-      requests: operators.map(
-        (token, i): Request => ({
-          method: "GET",
-          path: `/api/setup/tenant/${uuidOf(ids[i % ids.length]!)}`,
-          headers: bearer(token),
-        }),
-      ),
+      requests: request => ({
+        ...request,
+        method: "GET",
+        path: `/api/setup/tenant/${uuidOf(ids[turn % ids.length]!)}`,
+        headers: bearer(operators[turn++ % operators.length]!),
+      }),
     },
     {
       name: "create a tenant",
