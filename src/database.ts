@@ -5,7 +5,7 @@ import pg from "pg";
 import type { Config } from "./config.ts";
 import { Problem, toProblem } from "./errors.ts";
 import { tenantLog } from "./log.ts";
-import { Pipeline } from "./pipeline.ts";
+import { isOfStatement, Pipeline } from "./pipeline.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
 export interface Row {
@@ -122,7 +122,7 @@ async function onOwnConnection<T>(pool: pg.Pool, send: (client: pg.PoolClient) =
   try {
     return await send(client);
   } catch (error) {
-    if ((error as pg.DatabaseError).severity !== "ERROR") broken = error as Error;
+    if (!isOfStatement(error)) broken = error as Error;
     throw error;
   } finally {
     client.release(broken);
@@ -149,10 +149,12 @@ async function callOn(app: FastifyInstance, pool: pg.Pool, called: string, value
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
     if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
+    const row = await send(app, pool, called, { name: undefined, text, values });
+    // Not before it worked: where the function itself is missing, those in line behind the first hear of a lost statement too.
     if (database.prepared)
       log.warn("a pooler loses prepared statements: going on without; set SERVICE_DATABASE_PREPARED=false");
     database.prepared = false;
-    return send(app, pool, called, { name: undefined, text, values });
+    return row;
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type pg from "pg";
+import pg from "pg";
 
 /** A connection is given back to the pool after so long, for those who wait for one of their own and for its own renewal. */
 const LONGEST_MS = 10_000;
@@ -49,7 +49,7 @@ export class Pipeline {
       lane.movedAt = Date.now();
       return answer;
     } catch (error) {
-      fail(lane, error as pg.DatabaseError);
+      fail(lane, error as Error);
       throw error;
     } finally {
       if (--lane.inFlight === 0) this.#close(lane);
@@ -58,9 +58,9 @@ export class Pipeline {
 
   #takesMore(lane: Lane): boolean {
     if (lane.inFlight >= this.#depth || lane.broken) return false;
-    if (!lane.client) return true;
     const now = Date.now();
-    return this.#pool.waitingCount === 0 && now < lane.closesAt && now - lane.movedAt < STALLED_MS;
+    if (now - lane.movedAt >= STALLED_MS) return false;
+    return !lane.client || (this.#pool.waitingCount === 0 && now < lane.closesAt);
   }
 
   #open(): Lane {
@@ -73,7 +73,7 @@ export class Pipeline {
       }),
       corked: false,
       inFlight: 0,
-      movedAt: 0,
+      movedAt: Date.now(),
       closesAt: 0,
     };
     this.#lanes.push(lane);
@@ -90,12 +90,17 @@ export class Pipeline {
 }
 
 /** A statement's own error leaves the connection as it was; anything else ends it for all. */
-function fail(lane: Lane, error: pg.DatabaseError): void {
+function fail(lane: Lane, error: Error): void {
   lane.movedAt = Date.now();
-  const stuck = STUCK.includes(error.code ?? "");
-  if (error.severity === "ERROR" && !stuck) return;
+  const stuck = lane.inFlight > 1 && STUCK.includes((error as pg.DatabaseError).code ?? "");
+  if (isOfStatement(error) && !stuck) return;
   lane.broken ??= error;
   if (stuck && lane.client) streamOf(lane.client).destroy();
+}
+
+/** Whether the connection lives on after this error. Not by its severity: servers say that in their own language. */
+export function isOfStatement(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !/^(08|57P|25P0[34])/.test(error.code ?? "");
 }
 
 /** What is sent until the event loop has read all that is there to read leaves in one piece. */

@@ -392,6 +392,66 @@ void describe("the data checks", () => {
     );
   });
 
+  it("says of a check that another table's scan would answer that it could not run, where that table is gone", async () => {
+    for (const harm of [
+      "drop table app.media cascade",
+      "alter table app.media rename to media_old",
+      "alter table app.media rename column tenant_id to tenant",
+    ]) {
+      const [found, ...more] = await planted(database.sql, harm, "completed_without_media");
+      assert.deepEqual([found?.severity, more], ["error", []], harm);
+      assert.match(found!.detail, /could not run/);
+    }
+    const found = await planted(database.sql, "drop table app.credit_transactions cascade", "credit_balance");
+    assert.match(found[0]!.detail, /could not run/);
+  });
+
+  it("calls a pass over a table that has gone since it was planned a failure", async () => {
+    await assert.rejects(
+      async () => database.sql`select * from audit.examine('scan app.gone', null, 1)`,
+      /scan app\.gone: the table is gone/,
+    );
+  });
+
+  it("asks for lost tenants where the rows' own parents are, and not where another key of the column points", async () => {
+    const plant = `
+      create table app.profiles (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+      create table app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), user_id uuid not null, primary key (tenant_id, id),
+        constraint invoices_user foreign key (tenant_id, user_id) references app.users (tenant_id, id),
+        constraint invoices_profile foreign key (tenant_id, user_id) references app.profiles (tenant_id, id));
+      alter table app.profiles owner to tms_owner; alter table app.invoices owner to tms_owner;
+      select app.isolate('app.profiles'), app.isolate('app.invoices');
+      insert into app.profiles select tenant_id, id from app.users;
+      insert into app.invoices (tenant_id, user_id) select tenant_id, id from app.users;
+      analyze app.profiles, app.invoices, app.users;
+      set local session_replication_role = replica;
+      delete from app.tenants where id = '${a.tenant}'; delete from app.profiles where tenant_id = '${a.tenant}'`;
+    const found = await planted(database.sql, plant, "tenant_missing");
+    assert.equal(found.filter(({ relation }) => relation === "app.invoices").length, 2);
+  });
+
+  it("trusts no key that does not bind the rows of children", async () => {
+    const plant = `create table app.users_old () inherits (app.users); alter table app.users_old owner to tms_owner;
+      grant select on app.users_old to tms_auditor;
+      insert into app.users_old select * from only app.users where tenant_id = '${a.tenant}'`;
+    const found = await planted(database.sql, plant, "identity_twice_in_tenant");
+    assert.match(found[0]!.detail, /rows stand for one identity/);
+  });
+
+  it("asks each row where its key no longer leads to one row of the id's name", async () => {
+    const twins = `alter table app.generations drop constraint generations_pkey cascade;
+      set local session_replication_role = replica;
+      delete from app.media where generation_id = '${a.generation}';
+      update app.generations set status = 'completed', completed_at = now() + interval '1 s' where id = '${a.generation}';
+      insert into app.generations (tenant_id, id, board_id, user_id, artifact_type, status)
+      select tenant_id, id, board_id, user_id, artifact_type, 'pending' from app.generations where id = '${a.generation}'`;
+    const found = await planted(database.sql, twins, "completed_without_media");
+    assert.deepEqual(
+      found.map(({ row }) => row),
+      [{ tenant_id: a.tenant, id: a.generation }],
+    );
+  });
+
   it("says of a table in a schema that it may not enter that it could not be read, and reads the others", async () => {
     const stray = "create schema legacy; create table legacy.customers (tenant_id uuid, name text)";
     const found = await planted(database.sql, stray, "tenant_missing");
