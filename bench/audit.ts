@@ -11,7 +11,7 @@ import type postgres from "postgres";
 import { loadConfig } from "../src/config.ts";
 import { migrate } from "../src/migrate.ts";
 import { startServer } from "../src/server.ts";
-import { type BenchDatabase, type BenchServer, startBenchServer } from "./database.ts";
+import { type BenchDatabase, type BenchServer, startBenchServer, vacuum } from "./database.ts";
 import { type Figure, median } from "./report.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
@@ -53,9 +53,7 @@ async function seed(sql: postgres.Sql, tenants: number): Promise<void> {
     insert into app.provider_configs (tenant_id, id, provider_name, config)
       select md5('t' || t)::uuid, ${id("p", "i")}, 'provider-' || i, '{"endpoint": "https://provider.example"}' ${from(5)};
     reset session_replication_role`);
-  // Commits are not waited for here, and vacuum calls no page visible to all before its commit is on disk.
-  await sql`checkpoint`;
-  for (const table of TABLES) await sql.unsafe(`vacuum (analyze) app.${table}`);
+  await vacuum(sql);
 }
 
 const seconds = async (work: () => Promise<unknown>): Promise<number> => {

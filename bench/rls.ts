@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import type { BenchServer } from "./database.ts";
+import { type BenchServer, vacuum } from "./database.ts";
 import { type Figure, median } from "./report.ts";
 
 const TENANT = "md5('t1')::uuid";
@@ -69,7 +69,7 @@ export async function rlsBench(server: BenchServer, { quick }: { quick: boolean 
       select id, id, md5('b1')::uuid, id, 'image' from app.tenants where slug in ('t-1', 't-2');
       insert into app.media (tenant_id, generation_id, storage_url, size_bytes)
       select id, id, 'bench://' || n, n from app.tenants, generate_series(1, 100000) n where slug in ('t-1', 't-2');`);
-    await database.sql.unsafe("vacuum analyze");
+    await vacuum(database.sql);
     const [{ id }] = (await database.sql.unsafe(`select ${TENANT} as id`)) as unknown as [{ id: string }];
     await sessions["RLS, as tms_app"].unsafe(`set app.tenant_id = '${id}'`);
 
