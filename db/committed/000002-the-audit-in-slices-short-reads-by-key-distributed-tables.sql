@@ -1,5 +1,5 @@
 --! Previous: sha1:03cd2b51fe8d95102f10a710cc1a444c9acf563b
---! Hash: sha1:09308aaeda2788c00dc1d632325471cd06896ed4
+--! Hash: sha1:4cd793bc063733e51f7354f0a011a9eb809832ff
 --! Message: the audit in slices, short reads by key, distributed tables
 
 -- Write the next migration here. Around includes of functions:
@@ -330,46 +330,41 @@ as $$
     where r.child = p_table
   ), own as (
     -- The tests of the service's own tables. {column} is the row that a column refers to; its question asks this as well.
+    -- An index finds the rows of an `indexed` one (tables/audited.sql).
     select * from (values
-      ('app.board_members', 'removed_member_on_board', '{user_id}.removed_at is not null', null,
+      ('app.board_members', 'removed_member_on_board', '{user_id}.removed_at is not null', false,
         $q$'the user ' || c.user_id || ' has left the tenant and is still on the board ' || c.board_id$q$),
-      ('app.board_members', 'board_owner_as_member', '{board_id}.owner_id = c.user_id', null,
+      ('app.board_members', 'board_owner_as_member', '{board_id}.owner_id = c.user_id', false,
         $q$'the user ' || c.user_id || ' owns the board and is also listed as ' || c.role$q$),
-      ('app.board_members', 'board_role_unknown', $q$c.role is null or c.role not in ('viewer', 'editor', 'admin')$q$, null,
+      ('app.board_members', 'board_role_unknown', $q$c.role is null or c.role not in ('viewer', 'editor', 'admin')$q$, false,
         $q$'the role ' || coalesce(quote_literal(c.role), 'null') || ' is not viewer, editor or admin'$q$),
-      ('app.users', 'value_unknown', $q$c.role is null or c.role not in ('owner', 'admin', 'member')$q$, null,
+      ('app.users', 'value_unknown', $q$c.role is null or c.role not in ('owner', 'admin', 'member')$q$, false,
         $q$'the role ' || coalesce(quote_literal(c.role), 'null') || ' is not owner, admin or member'$q$),
-      ('app.generations', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'processing', 'completed', 'failed', 'cancelled')$q$, null,
+      ('app.generations', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'processing', 'completed', 'failed', 'cancelled')$q$, false,
         $q$'the status ' || coalesce(quote_literal(c.status), 'null') || ' is not one of pending, processing, completed, failed, cancelled'$q$),
       ('app.generations', 'generation_state', $q$case when c.completed_at is null then c.status = 'completed' else c.status in ('pending', 'processing') end$q$,
-        -- An index holds just these rows.
-        'select 0, count(*), null::bigint, null::bigint from app.generations c where {predicate} and {slice c}',
+        true, -- it holds just these rows
         $q$'the status is ' || c.status || ' and completed_at is ' || coalesce(c.completed_at::text, 'null')$q$),
       ('app.media', 'storage_of_other_tenant',
         $q$position(c.tenant_id::text in c.storage_url) = 0 and exists (
           select from app.tenants o
           where o.id <> c.tenant_id
             and o.id = substring(c.storage_url from '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')::uuid)$q$,
-        -- Almost every address holds its own tenant's id. An index holds the others.
-        'select 0, count(*), null::bigint, null::bigint from app.media c where {predicate} and {slice c}',
+        true, -- almost every address holds its own tenant's id; it holds the others
         $q$'the address names the tenant ' || substring(c.storage_url from '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')$q$),
-      ('app.credit_transactions', 'time_in_future', $q$c.created_at > now() + interval '1 hour'$q$, null, $q$'created_at is ' || c.created_at$q$),
-      ('app.tenants', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'active', 'suspended')$q$, null,
+      ('app.credit_transactions', 'time_in_future', $q$c.created_at > now() + interval '1 hour'$q$, false, $q$'created_at is ' || c.created_at$q$),
+      ('app.tenants', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'active', 'suspended')$q$, false,
         $q$'the status ' || coalesce(quote_literal(c.status), 'null') || ' is not pending, active or suspended'$q$),
-      ('app.tenants', 'tenant_malformed', $q$c.slug is null or c.slug !~ '^[a-z0-9-]{1,255}$' or c.name is null or c.name !~ '\S' or char_length(c.name) > 255$q$, null,
+      ('app.tenants', 'tenant_malformed', $q$c.slug is null or c.slug !~ '^[a-z0-9-]{1,255}$' or c.name is null or c.name !~ '\S' or char_length(c.name) > 255$q$, false,
         $q$case when c.slug ~ '^[a-z0-9-]{1,255}$' then 'the name is blank or longer than 255 characters'
            else 'nobody can name the slug ' || coalesce(quote_literal(left(c.slug, 300)), 'null') end$q$)
-    ) as o (relation, check_name, predicate, question, detail)
+    ) as o (relation, check_name, predicate, indexed, detail)
     where to_regclass(o.relation) = p_table
   ), ref_sql as (
     select ref.*,
       format('left join %s %s on %s.%I = c.tenant_id and (%s) = (%s)',
         -- Postgres lets a foreign key point at a unique key only. Where that is gone, duplicates must not multiply rows.
-        case when exists (
-          select from pg_index i
-          where i.indrelid = parent and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
-            and (select array_agg(a.attname) from unnest((i.indkey::int2[])[0:i.indnkeyatts-1]) k join pg_attribute a on a.attrelid = parent and a.attnum = k)
-                <@ (array['tenant_id'::name] || parent_columns))
+        case when audit.is_unique(parent, array['tenant_id'::name] || parent_columns)
           then parent::text
           else format('(select distinct on (tenant_id, %s) * from %s)', parent_names, parent) end,
         alias, alias, 'tenant_id', parent_list, child_list) as joins, parent_list
@@ -411,7 +406,8 @@ as $$
     on to_regclass(b.child) = ref_sql.child and to_regclass(b.parent) = ref_sql.parent and child_columns = array[b.child_column]
       and parent_columns = array['id'::name] and audit.is_unique(ref_sql.parent, array['tenant_id', 'id'])
   ), own_sql as (
-    select o.check_name, r.joins, coalesce(r.question, replace(o.question, '{predicate}', o.predicate)) as question,
+    select o.check_name, r.joins, coalesce(r.question, case when o.indexed then
+        format('select 0, count(*), null::bigint, null::bigint from %s c where %s and {slice c}', p_table, o.predicate) end) as question,
       case when r.alias is null then o.predicate else replace(o.predicate, '{' || r.child_columns[1] || '}', r.alias) end as predicate, o.detail
     from own o
     left join questions r on position('{' || r.child_columns[1] || '}' in o.predicate) > 0 and cardinality(r.child_columns) = 1
@@ -728,7 +724,7 @@ declare
   v_answer bigint[];
   v_answers jsonb := '{}';
   v_also bigint[];
-  v_lost_in regclass := p_table;
+  v_lost_in regclass;
   v_keys name[];
   v_row text;
   v_key text;
@@ -1397,7 +1393,7 @@ alter function app.tenant_id() security invoker not leakproof reset all;$q$
   left join pg_proc f on f.oid = w.oid
 $$;
 --! EndIncluded audit/checks/rls.sql
---! Included audit/run.sql
+--! Included audit/passes.sql
 create or replace function audit.passes(p_family text default null, p_gate boolean default false)
 returns setof text
 language sql
@@ -1532,7 +1528,8 @@ end
 $$;
 comment on function audit.attempt(text, uuid, int) is
   'audit.examine(), with a failure turned into one finding of severity error for each check of the pass; failure is its message, else null.';
-
+--! EndIncluded audit/passes.sql
+--! Included audit/run.sql
 set local role tms_auditor;
 create or replace function audit.find_tenant(p_slug text)
 returns uuid
@@ -1735,7 +1732,8 @@ begin
 end
 $$;
 comment on function audit.say_scanned(bigint) is 'A notice for each check that was answered by the passes over the tables.';
-
+--! EndIncluded audit/run.sql
+--! Included audit/findings.sql
 create or replace function audit.run_check(p_check text, p_tenant text default null, p_sample int default 20)
 returns table ("check" text, category text, severity text, tenant_id uuid, relation text, "row" jsonb, detail text, remedy text)
 language plpgsql
@@ -1808,7 +1806,7 @@ end
 $$;
 comment on function audit.require_isolation() is
   'The migration gate: raises 55000 with the object, the fault and the remedy when a schema check finds an error.';
---! EndIncluded audit/run.sql
+--! EndIncluded audit/findings.sql
 --! Included audit/end.sql
 -- Everything in the schema is for tms_auditor, but for what only the procedure's own steps may call.
 do $$
