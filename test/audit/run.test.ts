@@ -243,7 +243,7 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
         )[0]?.pid;
       for (let pid = await waiting(); ; pid = await waiting()) {
         if (pid) {
-          await blocker`select pg_cancel_backend(${pid})`;
+          await blocker`select pg_cancel_backend(${pid}::int)`;
           break;
         }
       }
