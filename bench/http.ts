@@ -64,7 +64,7 @@ async function startVariants({ urls }: BenchDatabase, built: string): Promise<Va
   const start = (name: Variant["name"], file: string, args: string[], env = {}) =>
     new Promise<Variant>((resolve, reject) => {
       const child = fork(path.join(built, "bench", file), args, {
-        execArgv: [],
+        execArgv: ["--max-semi-space-size=64"], // as package.json and the Dockerfile start the service
         env: { ...process.env, NODE_ENV: "production", ...env },
       });
       child.once("message", message =>

@@ -1,5 +1,5 @@
 import type { Figure, Ratio } from "./report.ts";
-import { RLS_LIMITS } from "./rls.ts";
+import { ALONE, BOTH, NONE, RLS_LIMITS } from "./rls.ts";
 
 type Bound = readonly [kind: "at least" | "at most", limit: number];
 
@@ -50,10 +50,12 @@ export function ratiosOf(figures: Figure[]): Ratio[] {
   }
   for (const name of casesOf("rls")) {
     const micros = (variant: string) => of("rls", name, variant, "microseconds");
-    add("rls", name, "time, RLS : none", micros("RLS, as tms_app"), micros("no RLS"), [
-      "at most",
-      RLS_LIMITS[name] ?? 1.25,
-    ]);
+    for (const variant of [ALONE, BOTH]) {
+      add("rls", name, `time, ${variant} : ${NONE}`, micros(variant), micros(NONE), [
+        "at most",
+        RLS_LIMITS[name] ?? 1.25,
+      ]);
+    }
   }
   for (const name of casesOf("growth")) {
     const micros = (tenants: string) => of("growth", name, tenants, "microseconds");
