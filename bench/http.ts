@@ -50,11 +50,8 @@ export async function httpBench(server: BenchServer, { quick }: { quick: boolean
 function build(): string {
   const root = path.resolve(import.meta.dirname, "..");
   const folder = mkdtempSync(path.join(tmpdir(), "tms-bench-built-"));
-  const config = path.join(root, "bench/tsconfig.json");
-  execFileSync(process.execPath, [
-    path.join(root, "node_modules/typescript/bin/tsc"),
-    ...["-p", config, "--outDir", folder],
-  ]);
+  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
+  execFileSync(process.execPath, [tsc, "-p", path.join(root, "bench/tsconfig.json"), "--outDir", folder]);
   for (const name of ["node_modules", "db", "package.json", ".gmrc"])
     symlinkSync(path.join(root, name), path.join(folder, name));
   return folder;

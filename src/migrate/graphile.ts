@@ -37,8 +37,7 @@ export async function graphileMigrate(
     }
     if (code === null) throw new StartupError("The migrations were interrupted; run them again to finish");
     const at = /Error occurred at line (\d+), column \d+ of "(.+?)"/.exec(output);
-    const running =
-      /.*Running migration '(.+?)'/s.exec(output)?.[1] ?? (command === "current" ? "current.sql" : undefined);
+    const running = /.*Running (?:migration ')?(.+?\.sql)/s.exec(output)?.[1];
     const message = /^\s*\w*[eE]rror: *(.+)$/m.exec(output)?.[1] ?? output.trim().split("\n").pop();
     const place = running ? `${running}${at ? ` (line ${at[1]} as compiled)` : ""}` : "The migrations";
     throw new StartupError(`${place} failed and was rolled back: ${message}`);
