@@ -45,8 +45,8 @@ const STATEMENTS: { name: string; sql: string; repeat: number; limit: number }[]
 ];
 
 export const ALONE = "RLS alone";
-export const BOTH = "RLS and the predicate";
-export const NONE = "predicate alone";
+export const BOTH = "RLS + predicate";
+export const NONE = "predicate";
 const VARIANTS = [ALONE, BOTH, NONE] as const;
 type Variant = (typeof VARIANTS)[number];
 
