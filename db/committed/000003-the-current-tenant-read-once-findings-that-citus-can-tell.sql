@@ -1,5 +1,5 @@
 --! Previous: sha1:4cd793bc063733e51f7354f0a011a9eb809832ff
---! Hash: sha1:13f5c344a1be20d7365b49dbd666edda1054fa05
+--! Hash: sha1:ec59cba1f06d7c8b2e26a53f611252fe31eb13b8
 --! Message: the current tenant read once, findings that Citus can tell
 
 -- Write the next migration here. Around includes of functions:
@@ -9,12 +9,11 @@
 -- revoke create on schema app, api from tms_app, tms_registrar;
 grant create on schema app, api to tms_app, tms_registrar;
 set local citus.enable_ddl_propagation = off;
---! Included context/join_tenant.sql
+--! Included context/join_default.sql
 -- As tms_app, like all that the request does afterwards: on a distributed database two roles cannot work on one shard in
 -- one transaction once either has written.
-drop function if exists app.join_tenant(uuid, text, text, text, text);
 set local role tms_app;
-create or replace function app.join_tenant(
+create or replace function app.join_default(
   p_tenant_id uuid, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text
 )
 returns app.users
@@ -39,16 +38,15 @@ begin
   return v_member;
 end
 $$;
-comment on function app.join_tenant(uuid, text, text, text, text) is
+comment on function app.join_default(uuid, text, text, text, text) is
   'Makes the caller a member of the transaction''s tenant, unless a parallel request just did; nulls when the membership was ended.';
-revoke all on function app.join_tenant(uuid, text, text, text, text) from public;
-grant execute on function app.join_tenant(uuid, text, text, text, text) to tms_registrar;
+revoke all on function app.join_default(uuid, text, text, text, text) from public;
+grant execute on function app.join_default(uuid, text, text, text, text) to tms_registrar;
 reset role;
---! EndIncluded context/join_tenant.sql
---! Included context/enter_default_tenant.sql
-drop function if exists app.enter_default_tenant(text, text, text, text);
+--! EndIncluded context/join_default.sql
+--! Included context/enter_default.sql
 set local role tms_registrar;
-create or replace function app.enter_default_tenant(
+create or replace function app.enter_default(
   p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, out tenant app.tenants, out member app.users
 )
 language plpgsql
@@ -65,19 +63,27 @@ begin
     and u.removed_at is null;
   if not found and tenant.id is not null then
     perform app.set_tenant(tenant.id);
-    member := app.join_tenant(tenant.id, p_auth_provider, p_auth_subject, p_email, p_display_name);
+    member := app.join_default(tenant.id, p_auth_provider, p_auth_subject, p_email, p_display_name);
   end if;
 end
 $$;
-comment on function app.enter_default_tenant(text, text, text, text) is
+comment on function app.enter_default(text, text, text, text) is
   'The default tenant and the caller''s membership of it, made at the first request; nulls when the tenant is not active or the membership was ended.';
-revoke all on function app.enter_default_tenant(text, text, text, text) from public;
+revoke all on function app.enter_default(text, text, text, text) from public;
 reset role;
---! EndIncluded context/enter_default_tenant.sql
+--! EndIncluded context/enter_default.sql
 --! Included context/enter_tenant.sql
 -- Unknown, pending, suspended and not a member are one refusal, byte for byte: nobody can probe which tenants exist.
-drop function if exists app.enter_tenant(text, text, text, text, text);
 set local role tms_registrar;
+-- A function that returns more than before cannot be replaced, and a request that is inside it fails when it is dropped:
+-- the old one stays under another name, and what it calls as it is, for a later migration to drop.
+do $$
+begin
+  if (select 'member' <> all (proargnames) from pg_proc where oid = to_regprocedure('app.enter_tenant(text, text, text, text, text)')) then
+    alter function app.enter_tenant(text, text, text, text, text) rename to enter_tenant_before_000003;
+  end if;
+end
+$$;
 create or replace function app.enter_tenant(
   p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text,
   out tenant_id uuid, out user_id uuid, out role text, out tenant app.tenants, out member app.users
@@ -93,7 +99,7 @@ declare
   v_set text;
 begin
   if p_tenant_slug is null then
-    v_default := app.enter_default_tenant(p_auth_provider, p_auth_subject, p_email, p_display_name);
+    v_default := app.enter_default(p_auth_provider, p_auth_subject, p_email, p_display_name);
     tenant := v_default.tenant;
     member := v_default.member;
   else
@@ -196,7 +202,6 @@ revoke all on function api.list_my_tenants(text, text, text, text, text, text) f
 grant execute on function api.list_my_tenants(text, text, text, text, text, text) to tms_service;
 reset role;
 --! EndIncluded api/tenants/list_my_tenants.sql
-drop function if exists app.joined_at(uuid, uuid);
 grant create on schema audit to tms_auditor;
 grant create, usage on schema audit to tms_app;
 --! Included audit/row_tests.sql
@@ -340,7 +345,9 @@ as $$
   from col where name in ('settings', 'config', 'input', 'registration', 'metadata') and type = 'jsonb'::regtype
   union all
   -- A validated CHECK cannot have been broken; one that was added NOT VALID says nothing about the rows before it.
-  select 'constraint_broken', null, null, format('not (%s)', pg_get_expr(conbin, conrelid)), null,
+  select 'constraint_broken', null, null, format('not (%s)', case when 0 = any (conkey) -- it is about the whole row, which is c here
+      then replace(pg_get_expr(conbin, conrelid), (select quote_ident(relname) from pg_class where oid = conrelid) || '.*', 'c.*')
+      else pg_get_expr(conbin, conrelid) end), null,
     format($q$%L$q$, format('the row breaks the constraint %I', conname)), null, null, null
   from pg_constraint where conrelid = p_table and contype = 'c' and not (convalidated and coalesce((to_jsonb(pg_constraint) ->> 'conenforced')::boolean, true))
   ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, question, child_column, parent)
@@ -605,8 +612,11 @@ begin
   where i.indrelid = p_table and i.indisprimary;
   v_keys := coalesce(v_keys, array['ctid'::name]);
   select string_agg(format('%L, c.%I', k, k), ', '),
-         'concat_ws('' and '', ' || string_agg(format('format(%L, c.%I)', k || ' = %L', k), ', ') || ')'
+         'concat_ws('' and '', ' || string_agg(format('format(%L, c.%I)', replace(quote_ident(k), '%', '%%') || ' = %L', k), ', ') || ')'
   into v_row, v_key from unnest(v_keys) k;
+  if v_keys = array['ctid'::name] then -- of one partition, or one child, only
+    v_key := $q$format('tableoid = %L::regclass and ctid = %L', c.tableoid::regclass, c.ctid)$q$;
+  end if;
 
   for v_test in select * from audit.row_tests(p_table) loop
     if v_test.question is not null then
@@ -637,7 +647,7 @@ begin
           case when v_test.check_elsewhere is null or v_test.check_elsewhere = v_test.check_name then ''
                when v_found."check" = v_test.check_elsewhere then 'and s.elsewhere' else 'and not s.elsewhere' end,
           case when p_tenant_id is null then '' else format('and c.%I = $1', v_column) end,
-          p_table::text, case when v_keys = array['ctid'::name] then 'c.ctid,' end)
+          p_table::text, case when v_keys = array['ctid'::name] then 'c.tableoid, c.ctid,' end)
         into v_found.errors, v_kept using p_tenant_id;
         v_found.kept := array(
           select row(null, k.tenant_id, p_table::text, k.key, k.detail,

@@ -300,6 +300,15 @@ const PLANTS: Plant[] = [
     relation: "app.boards",
     row: key("board"),
   },
+  {
+    check: "constraint_broken",
+    category: "data_consistency",
+    how: "a check of the whole row",
+    sql: a =>
+      `update app.boards set title = 'x' where id = '${a.board}'; alter table app.boards add constraint boards_whole check (to_jsonb(boards) ->> 'title' <> 'x') not valid`,
+    relation: "app.boards",
+    row: key("board"),
+  },
 ];
 
 void describe("the data checks", () => {
@@ -360,6 +369,40 @@ void describe("the data checks", () => {
       [found?.relation, found?.tenant_id, found?.row],
       ["app.comments", a.tenant, { tenant_id: a.tenant, id: a.board }],
     );
+  });
+
+  it("gives a remedy that can be pasted where a key has to be quoted", async () => {
+    const plant = `
+      create table app."Odd" (tenant_id uuid not null, "I%d" int not null, board_id uuid, primary key (tenant_id, "I%d"),
+        constraint odd_board foreign key (tenant_id, board_id) references app.boards (tenant_id, id));
+      alter table app."Odd" owner to tms_owner;
+      select app.isolate('app."Odd"');
+      set local session_replication_role = replica;
+      insert into app."Odd" values ('${a.tenant}', 7, gen_random_uuid())`;
+    const [found, ...more] = await planted(database.sql, plant, "parent_missing");
+    assert.deepEqual(more, []);
+    assert.deepEqual(found?.row, { tenant_id: a.tenant, "I%d": 7 });
+    assert.match(
+      found.remedy,
+      new RegExp(`select \\* from app\\."Odd" where tenant_id = '${a.tenant}' and "I%d" = '7';$`),
+    );
+  });
+
+  it("tells a row without a key from one at the same place in another partition", async () => {
+    const plant = `
+      create table app.logs (tenant_id uuid not null, n int not null) partition by list (n);
+      create table app.logs_1 partition of app.logs for values in (1);
+      create table app.logs_2 partition of app.logs for values in (2);
+      alter table app.logs owner to tms_owner;
+      alter table app.logs_1 owner to tms_owner;
+      alter table app.logs_2 owner to tms_owner;
+      grant select on app.logs to tms_auditor;
+      set local session_replication_role = replica;
+      insert into app.logs values ('${a.tenant}', 1), (gen_random_uuid(), 2)`;
+    const all = await planted(database.sql, plant, "tenant_missing");
+    const [found, ...more] = all.filter(({ relation }) => relation === "app.logs");
+    assert.deepEqual(more, []);
+    assert.match(found!.remedy, /where tableoid = 'app\.logs_2'::regclass and ctid = '\(0,1\)';$/);
   });
 
   it("calls it an error when the auditor sees no row of a table that has some", async () => {
