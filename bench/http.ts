@@ -30,9 +30,11 @@ interface Case {
 export async function httpBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
   const database = await server.database("bench_http");
   await seed(database.sql, quick ? 1_000 : TENANTS, 20);
-  const built = build();
-  const variants = await startVariants(database, built);
+  const built = mkdtempSync(path.join(tmpdir(), "tms-bench-built-"));
+  let variants: Variant[] = [];
   try {
+    build(built);
+    variants = await startVariants(database, built);
     const figures: Figure[] = [];
     for (const one of await cases(quick ? 1_000 : TENANTS)) {
       const taking = variants.filter(({ name }) => one.variants.includes(name));
@@ -47,14 +49,12 @@ export async function httpBench(server: BenchServer, { quick }: { quick: boolean
 }
 
 /** Service and floor as they are deployed: built. What runs TypeScript as it is names each closure anew, at every request. */
-function build(): string {
+function build(folder: string): void {
   const root = path.resolve(import.meta.dirname, "..");
-  const folder = mkdtempSync(path.join(tmpdir(), "tms-bench-built-"));
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   execFileSync(process.execPath, [tsc, "-p", path.join(root, "bench/tsconfig.json"), "--outDir", folder]);
   for (const name of ["node_modules", "db", "package.json", ".gmrc"])
     symlinkSync(path.join(root, name), path.join(folder, name));
-  return folder;
 }
 
 async function startVariants({ urls }: BenchDatabase, built: string): Promise<Variant[]> {

@@ -1,5 +1,5 @@
 --! Previous: sha1:03cd2b51fe8d95102f10a710cc1a444c9acf563b
---! Hash: sha1:4cd793bc063733e51f7354f0a011a9eb809832ff
+--! Hash: sha1:1afc24adc53896c56e52a4f0f364d0b5e0b3997e
 --! Message: the audit in slices, short reads by key, distributed tables
 
 -- Write the next migration here. Around includes of functions:
@@ -250,72 +250,16 @@ reset role;
 --! EndIncluded api/tenants/get_current_tenant.sql
 grant create on schema audit to tms_auditor;
 grant create, usage on schema audit to tms_app;
---! Included audit/proved.sql
--- What the catalog proves of every row, so that no row need be read.
--- What a validated CHECK proves is not asked again: the planner refutes the predicate against the constraints that hold
--- (triggers off or not, Postgres never skips a CHECK), and leaves nothing to scan. A constraint that is gone, NOT VALID or NOT
--- ENFORCED proves nothing, and then the rows are read.
-create or replace function audit.is_proved(p_table regclass, p_predicate text)
-returns boolean
-language plpgsql
-volatile
-set search_path = pg_catalog, pg_temp
-set constraint_exclusion = on
-as $$
-declare
-  v_plan json;
-begin
-  execute format('explain (format json, costs off) select from %s c where %s', p_table, p_predicate) into v_plan;
-  return coalesce(v_plan #>> '{0,Plan,One-Time Filter}' = 'false', false);
-end
-$$;
-comment on function audit.is_proved(regclass, text) is 'Whether the table''s own constraints rule the predicate out for every row; `c` is the row.';
-
--- The rows of children by INHERITS are read with their parent's and bound by none of its keys. Partitions are.
-create or replace function audit.is_inherited(p_table regclass)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-return exists (
-  select from pg_inherits h join pg_class p on p.oid = h.inhparent where p.oid = p_table and p.relkind = 'r');
-
--- From Postgres 18 on attnotnull is true of a NOT NULL that is not yet validated, too.
-create or replace function audit.is_never_null(p_table regclass, p_column name)
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-return exists (
-  select from pg_attribute a
-  where a.attrelid = p_table and a.attname = p_column and a.attnotnull and not audit.is_inherited(p_table) and not exists (
-    select from pg_constraint k where k.conrelid = p_table and k.contype = 'n' and k.conkey = array[a.attnum] and not k.convalidated));
-
--- A valid unique key over these columns, or fewer of them, is enforced whatever triggers do.
-create or replace function audit.is_unique(p_table regclass, p_columns name[])
-returns boolean
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-return exists (
-  select from pg_index i
-  where i.indrelid = p_table and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null
-    and not audit.is_inherited(p_table)
-    and (select array_agg(a.attname) from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) k join pg_attribute a on a.attrelid = p_table and a.attnum = k)
-        <@ p_columns
-    and not exists (
-      select from pg_attribute a where a.attrelid = p_table and a.attname = any (p_columns) and not audit.is_never_null(p_table, a.attname)));
---! EndIncluded audit/proved.sql
 --! Included audit/row_tests.sql
 -- What is asked of each row of a table: a predicate over the row `c` and the rows it refers to: `t` is the row's tenant,
 -- `r1`, `r2` … the referred rows, null where there is none. `question` asks the same of a slice of the tenants at once, in the
 -- cheapest way there is, and of all tests of one reference: it counts, merging two indexes where it can. Only where it counts
 -- a suspect is the predicate asked, row by row. Its four numbers: rows of the table (0: it did not count them), suspects, and
--- for the data check that the same reading answers rows and suspects, or null. {slice x} stands for the condition on the row x.
+-- for the data check that the same reading answers: rows, suspects. {slice x} stands for the condition on the row x.
 -- Its columns may change between releases, which `create or replace` refuses.
 drop function if exists audit.row_tests(regclass);
 create or replace function audit.row_tests(p_table regclass)
-returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, question text, child_column name, parent regclass)
+returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, question text, child_column name)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
@@ -323,48 +267,53 @@ as $$
   with col as (
     select attname as name, atttypid as type from pg_attribute where attrelid = p_table and attnum > 0 and not attisdropped
   ), ref as (
-    select r.*, 'r' || row_number() over (order by r.child_columns, r.constraint_name, r.parent::text) as alias,
+    select r.*, 'r' || row_number() over (order by r.child_columns) as alias,
       (select string_agg(format('c.%I', x), ', ') from unnest(r.child_columns) x) as child_list,
       (select string_agg(format('c.%I is not null', x), ' and ') from unnest(r.child_columns) x) as given
     from audit.tenant_references() r
     where r.child = p_table
   ), own as (
     -- The tests of the service's own tables. {column} is the row that a column refers to; its question asks this as well.
-    -- An index finds the rows of an `indexed` one (tables/audited.sql).
     select * from (values
-      ('app.board_members', 'removed_member_on_board', '{user_id}.removed_at is not null', false,
+      ('app.board_members', 'removed_member_on_board', '{user_id}.removed_at is not null', null,
         $q$'the user ' || c.user_id || ' has left the tenant and is still on the board ' || c.board_id$q$),
-      ('app.board_members', 'board_owner_as_member', '{board_id}.owner_id = c.user_id', false,
+      ('app.board_members', 'board_owner_as_member', '{board_id}.owner_id = c.user_id', null,
         $q$'the user ' || c.user_id || ' owns the board and is also listed as ' || c.role$q$),
-      ('app.board_members', 'board_role_unknown', $q$c.role is null or c.role not in ('viewer', 'editor', 'admin')$q$, false,
+      ('app.board_members', 'board_role_unknown', $q$c.role is null or c.role not in ('viewer', 'editor', 'admin')$q$, null,
         $q$'the role ' || coalesce(quote_literal(c.role), 'null') || ' is not viewer, editor or admin'$q$),
-      ('app.users', 'value_unknown', $q$c.role is null or c.role not in ('owner', 'admin', 'member')$q$, false,
+      ('app.users', 'value_unknown', $q$c.role is null or c.role not in ('owner', 'admin', 'member')$q$, null,
         $q$'the role ' || coalesce(quote_literal(c.role), 'null') || ' is not owner, admin or member'$q$),
-      ('app.generations', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'processing', 'completed', 'failed', 'cancelled')$q$, false,
+      ('app.generations', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'processing', 'completed', 'failed', 'cancelled')$q$, null,
         $q$'the status ' || coalesce(quote_literal(c.status), 'null') || ' is not one of pending, processing, completed, failed, cancelled'$q$),
       ('app.generations', 'generation_state', $q$case when c.completed_at is null then c.status = 'completed' else c.status in ('pending', 'processing') end$q$,
-        true, -- it holds just these rows
+        -- An index holds just these rows.
+        'select 0, count(*), 0, 0 from app.generations c where {predicate} and {slice c}',
         $q$'the status is ' || c.status || ' and completed_at is ' || coalesce(c.completed_at::text, 'null')$q$),
       ('app.media', 'storage_of_other_tenant',
         $q$position(c.tenant_id::text in c.storage_url) = 0 and exists (
           select from app.tenants o
           where o.id <> c.tenant_id
             and o.id = substring(c.storage_url from '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')::uuid)$q$,
-        true, -- almost every address holds its own tenant's id; it holds the others
+        -- Almost every address holds its own tenant's id. An index holds the others.
+        'select 0, count(*), 0, 0 from app.media c where {predicate} and {slice c}',
         $q$'the address names the tenant ' || substring(c.storage_url from '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')$q$),
-      ('app.credit_transactions', 'time_in_future', $q$c.created_at > now() + interval '1 hour'$q$, false, $q$'created_at is ' || c.created_at$q$),
-      ('app.tenants', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'active', 'suspended')$q$, false,
+      ('app.credit_transactions', 'time_in_future', $q$c.created_at > now() + interval '1 hour'$q$, null, $q$'created_at is ' || c.created_at$q$),
+      ('app.tenants', 'value_unknown', $q$c.status is null or c.status not in ('pending', 'active', 'suspended')$q$, null,
         $q$'the status ' || coalesce(quote_literal(c.status), 'null') || ' is not pending, active or suspended'$q$),
-      ('app.tenants', 'tenant_malformed', $q$c.slug is null or c.slug !~ '^[a-z0-9-]{1,255}$' or c.name is null or c.name !~ '\S' or char_length(c.name) > 255$q$, false,
+      ('app.tenants', 'tenant_malformed', $q$c.slug is null or c.slug !~ '^[a-z0-9-]{1,255}$' or c.name is null or c.name !~ '\S' or char_length(c.name) > 255$q$, null,
         $q$case when c.slug ~ '^[a-z0-9-]{1,255}$' then 'the name is blank or longer than 255 characters'
            else 'nobody can name the slug ' || coalesce(quote_literal(left(c.slug, 300)), 'null') end$q$)
-    ) as o (relation, check_name, predicate, indexed, detail)
+    ) as o (relation, check_name, predicate, question, detail)
     where to_regclass(o.relation) = p_table
   ), ref_sql as (
     select ref.*,
       format('left join %s %s on %s.%I = c.tenant_id and (%s) = (%s)',
         -- Postgres lets a foreign key point at a unique key only. Where that is gone, duplicates must not multiply rows.
-        case when audit.is_unique(parent, array['tenant_id'::name] || parent_columns)
+        case when exists (
+          select from pg_index i
+          where i.indrelid = parent and i.indisunique and i.indisvalid and i.indpred is null and i.indexprs is null
+            and (select array_agg(a.attname) from unnest((i.indkey::int2[])[0:i.indnkeyatts-1]) k join pg_attribute a on a.attrelid = parent and a.attnum = k)
+                <@ (array['tenant_id'::name] || parent_columns))
           then parent::text
           else format('(select distinct on (tenant_id, %s) * from %s)', parent_names, parent) end,
         alias, alias, 'tenant_id', parent_list, child_list) as joins, parent_list
@@ -372,7 +321,7 @@ as $$
     cross join lateral (select string_agg(format('%s.%I', alias, x), ', ') as parent_list, string_agg(quote_ident(x), ', ') as parent_names from unnest(parent_columns) x) l
   ), questions as (
     select ref_sql.*, coalesce(replace(b.question, '{given}', given),
-      format('select 0, count(*), null::bigint, null::bigint from %1$s c
+      format('select 0, count(*), 0, 0 from %1$s c
          where %2$s and not exists (select from %3$s %4$s where %4$s.tenant_id = c.tenant_id and (%5$s) = (%6$s)%7$s and {slice %4$s}) and {slice c}',
         p_table, given, ref_sql.parent, alias, parent_list, child_list,
         (select string_agg(format(' and (%s) is not true', replace(o.predicate, '{' || child_columns[1] || '}', alias)), '') from own o
@@ -382,7 +331,7 @@ as $$
       -- Both ways at once: media without their generation, and completed generations without media.
       ('app.media', 'generation_id'::name, 'app.generations',
         $q$select count(c.here), count(*) filter (where {given} and r.id is null),
-             null::bigint, count(r.id) filter (where c.here is null and r.unfinished is null)
+             count(r.id), count(r.id) filter (where c.here is null and r.unfinished is null)
            from (select c.tenant_id, c.generation_id, true as here from app.media c where {slice c}) c
            full join (
              select g.tenant_id, g.id, u.id as unfinished
@@ -404,10 +353,8 @@ as $$
            left join app.users r on r.tenant_id = c.tenant_id and r.id = c.user_id and {slice r}$q$)
     ) as b (child, child_column, parent, question)
     on to_regclass(b.child) = ref_sql.child and to_regclass(b.parent) = ref_sql.parent and child_columns = array[b.child_column]
-      and parent_columns = array['id'::name] and audit.is_unique(ref_sql.parent, array['tenant_id', 'id'])
   ), own_sql as (
-    select o.check_name, r.joins, coalesce(r.question, case when o.indexed then
-        format('select 0, count(*), null::bigint, null::bigint from %s c where %s and {slice c}', p_table, o.predicate) end) as question,
+    select o.check_name, r.joins, coalesce(r.question, replace(o.question, '{predicate}', o.predicate)) as question,
       case when r.alias is null then o.predicate else replace(o.predicate, '{' || r.child_columns[1] || '}', r.alias) end as predicate, o.detail
     from own o
     left join questions r on position('{' || r.child_columns[1] || '}' in o.predicate) > 0 and cardinality(r.child_columns) = 1
@@ -415,7 +362,7 @@ as $$
   select * from (
   select 'tenant_missing', null::text, 'left join app.tenants t on t.id = c.tenant_id', 't.id is null', null::text,
     $q$case when c.tenant_id is null then 'the row has no tenant' else 'there is no tenant ' || c.tenant_id end$q$,
-    null::text, null::name, null::regclass
+    null::text, null::name
   where p_table is distinct from to_regclass('app.tenants')
   union all
   select
@@ -427,30 +374,30 @@ as $$
     format($q$concat_ws(', ', %s)$q$, (select string_agg(format($f$%L || c.%I$f$, x || ' ', x), ', ') from unnest(child_columns) x))
       || format($q$ || case when s.elsewhere then %L else %L end$q$,
         format(' is in %s, but in another tenant', parent), format(' is not in %s', parent)),
-    question, case when cardinality(child_columns) = 1 then child_columns[1] end, questions.parent
+    question, child_columns[1]
   from questions
   left join (values
     ('app.boards', 'owner_id', 'board_owner_outside_tenant'), ('app.board_members', 'user_id', 'board_member_outside_tenant'),
     ('app.board_members', 'board_id', 'membership_without_board'), ('app.board_members', 'invited_by', 'board_inviter_outside_tenant')
   ) as b (relation, column_name, name) on to_regclass(b.relation) = child and child_columns = array[b.column_name::name]
   union all
-  select check_name, null, joins, predicate, null, detail, question, null, null from own_sql
+  select check_name, null, joins, predicate, null, detail, question, null from own_sql
   union all
   select 'times_out_of_order', null, null, format('c.%I < c.created_at', name), null,
-    format($q$%L || c.%I || ' is before created_at ' || c.created_at$q$, name || ' ', name), null, null, null
+    format($q$%L || c.%I || ' is before created_at ' || c.created_at$q$, name || ' ', name), null, null
   from col
   where name in ('updated_at', 'started_at', 'completed_at', 'finished_at', 'removed_at', 'deleted_at') and type = 'timestamptz'::regtype
     and exists (select from col where name = 'created_at' and type = 'timestamptz'::regtype)
   union all
   select 'not_an_object', null, null, format($q$jsonb_typeof(c.%I) <> 'object'$q$, name), null,
-    format($q$%L || jsonb_typeof(c.%I)$q$, name || ' holds a JSON ', name), null, null, null
+    format($q$%L || jsonb_typeof(c.%I)$q$, name || ' holds a JSON ', name), null, null
   from col where name in ('settings', 'config', 'input', 'registration', 'metadata') and type = 'jsonb'::regtype
   union all
   -- A validated CHECK cannot have been broken; one that was added NOT VALID says nothing about the rows before it.
   select 'constraint_broken', null, null, format('(c).ctid in (select ctid from %s where not (%s))', p_table, pg_get_expr(conbin, conrelid)), null,
-    format($q$%L$q$, format('the row breaks the constraint %I', conname)), null, null, null
+    format($q$%L$q$, format('the row breaks the constraint %I', conname)), null, null
   from pg_constraint where conrelid = p_table and contype = 'c' and not (convalidated and coalesce((to_jsonb(pg_constraint) ->> 'conenforced')::boolean, true))
-  ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, question, child_column, parent)
+  ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, question, child_column)
   order by question, check_name
 $$;
 comment on function audit.row_tests(regclass) is
@@ -575,11 +522,8 @@ begin
   if p_answer is not null then
     v_found.checked := p_answer[1];
     v_found.errors := p_answer[2];
-  end if;
-  if v_found.checked is null then
+  else
     execute v_check.rows_sql into v_found.checked using p_tenant_id;
-  end if;
-  if p_answer is null then
     v_found.errors := 0;
     if not audit.is_unique(v_found.relation::regclass, v_check.unique_key) then
       execute format('select count(*) from (%s) f', v_check.failing_sql) into v_found.errors using p_tenant_id;
@@ -598,12 +542,58 @@ begin
 end
 $$;
 comment on function audit.check_rows(text, uuid, bigint[]) is
-$$Runs one of audit.data_checks(); all findings are counted under `errors`. p_answer: what the scan of a table has already counted for it, {rows or null, suspects}.$$;
+$$Runs one of audit.data_checks(); all findings are counted under `errors`. p_answer: what the scan of a table has already counted for it, {rows, suspects}.$$;
 
 set local role tms_registrar;
 grant execute on function app.count_tenants(text) to tms_auditor;
 reset role;
 --! EndIncluded audit/data_checks.sql
+--! Included audit/proved.sql
+-- What the catalog proves of every row, so that no row need be read.
+-- What a validated CHECK proves is not asked again: the planner refutes the predicate against the constraints that hold
+-- (triggers off or not, Postgres never skips a CHECK), and leaves nothing to scan. A constraint that is gone, NOT VALID or NOT
+-- ENFORCED proves nothing, and then the rows are read.
+create or replace function audit.is_proved(p_table regclass, p_predicate text)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set constraint_exclusion = on
+as $$
+declare
+  v_plan json;
+begin
+  execute format('explain (format json, costs off) select from %s c where %s', p_table, p_predicate) into v_plan;
+  return coalesce(v_plan #>> '{0,Plan,One-Time Filter}' = 'false', false);
+end
+$$;
+comment on function audit.is_proved(regclass, text) is 'Whether the table''s own constraints rule the predicate out for every row; `c` is the row.';
+
+-- From Postgres 18 on attnotnull is true of a NOT NULL that is not yet validated, too.
+create or replace function audit.is_never_null(p_table regclass, p_column name)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+return exists (
+  select from pg_attribute a
+  where a.attrelid = p_table and a.attname = p_column and a.attnotnull and not exists (
+    select from pg_constraint k where k.conrelid = p_table and k.contype = 'n' and k.conkey = array[a.attnum] and not k.convalidated));
+
+-- A valid unique key over these columns, or fewer of them, is enforced whatever triggers do.
+create or replace function audit.is_unique(p_table regclass, p_columns name[])
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+return exists (
+  select from pg_index i
+  where i.indrelid = p_table and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null
+    and (select array_agg(a.attname) from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) k join pg_attribute a on a.attrelid = p_table and a.attnum = k)
+        <@ p_columns
+    and not exists (
+      select from pg_attribute a where a.attrelid = p_table and a.attname = any (p_columns) and not audit.is_never_null(p_table, a.attname)));
+--! EndIncluded audit/proved.sql
 --! Included audit/ask.sql
 -- The tenants in slices of about as many each, as conditions on a row %: workers take one after the other, and each slice
 -- is a merge of the same stretch of two indexes. A row without a tenant is in none of them, so it has one of its own.
@@ -625,7 +615,7 @@ begin
   end if;
   select count(*) into v_tenants from app.tenants;
   v_bounds := array(
-    select id from generate_series(1, 15) n cross join lateral (select id from app.tenants order by id offset v_tenants * n / 16 limit 1) t order by id);
+    select id from generate_series(1, 7) n cross join lateral (select id from app.tenants order by id offset v_tenants * n / 8 limit 1) t order by id);
   return array(
     select coalesce(nullif(concat_ws(' and ', format('%%.%I >= ', p_column) || quote_literal(v_bounds[n]), format('%%.%I < ', p_column) || quote_literal(v_bounds[n + 1])), ''), 'true')
     from generate_series(0, cardinality(v_bounds)) n)
@@ -665,7 +655,7 @@ declare
   v_answer bigint[];
 begin
   perform audit.plan_merges(p_table, p_column, cardinality(p_slices));
-  execute 'select array[coalesce(sum(a), 0), coalesce(sum(b), 0), sum(c), sum(d)] from ('
+  execute 'select array[coalesce(sum(a), 0), coalesce(sum(b), 0), coalesce(sum(c), 0), coalesce(sum(d), 0)] from ('
     || (select string_agg(regexp_replace(p_question, '\{slice (\w+)}', replace(s, '%', '\1'), 'g'), ' union all ') from unnest(p_slices) s)
     || ') as answers (a, b, c, d)'
   into v_answer;
@@ -724,7 +714,7 @@ declare
   v_answer bigint[];
   v_answers jsonb := '{}';
   v_also bigint[];
-  v_lost_in regclass;
+  v_lost_in regclass := p_table;
   v_keys name[];
   v_row text;
   v_key text;
@@ -745,7 +735,7 @@ begin
     v_answer := audit.ask(v_test.question, v_slices, p_table, v_test.child_column);
     v_answers := v_answers || jsonb_build_object(v_test.question, v_answer[2]);
     v_rows := greatest(v_rows, nullif(v_answer[1], 0));
-    if v_answer[4] is not null then
+    if v_answer[3] > 0 then
       v_also := v_answer[3:4];
     end if;
   end loop;
@@ -762,10 +752,11 @@ begin
       message = format('%s shows the auditor no row, and it has rows', p_table);
   end if;
   -- Rows that all have their parent are in their parents' tenants: then the question is put to the fewer rows.
-  select t.parent into v_lost_in
+  select r.parent into v_lost_in
   from audit.row_tests(p_table) t
-  join pg_class c on c.oid = t.parent
-  where t.child_column is not null and v_answers ->> t.question = '0' and c.reltuples between 0 and v_rows
+  join audit.tenant_references() r on r.child = p_table and r.child_columns = array[t.child_column]
+  join pg_class c on c.oid = r.parent
+  where v_answers ->> t.question = '0' and c.reltuples < v_rows
     and audit.is_never_null(p_table, 'tenant_id') and audit.is_never_null(p_table, t.child_column)
   order by c.reltuples limit 1;
   v_lost_in := coalesce(v_lost_in, p_table);
@@ -781,7 +772,7 @@ begin
 
   for v_test in select * from audit.row_tests(p_table) loop
     if v_test.question is not null then
-      v_suspected := v_answers ->> v_test.question is distinct from '0';
+      v_suspected := (v_answers ->> v_test.question) <> '0';
     elsif v_test.check_name = 'tenant_missing' then
       v_suspected := p_tenant_id is null and audit.count_lost_tenants(v_lost_in) > 0;
     else
@@ -1393,7 +1384,7 @@ alter function app.tenant_id() security invoker not leakproof reset all;$q$
   left join pg_proc f on f.oid = w.oid
 $$;
 --! EndIncluded audit/checks/rls.sql
---! Included audit/passes.sql
+--! Included audit/run.sql
 create or replace function audit.passes(p_family text default null, p_gate boolean default false)
 returns setof text
 language sql
@@ -1409,9 +1400,7 @@ as $$
     where not is_child and p_family is distinct from 'schema' and not p_gate
     union all
     select d.check_name, 3, row_number() over () from audit.data_checks() d
-    -- Where the table is gone whose scan would answer, the check runs by itself, and says why it cannot.
-    where (d.answered_by is null or not exists (select from audit.relations() r where r.relid = to_regclass(d.answered_by) and not r.is_child))
-      and p_family is distinct from 'schema' and not p_gate
+    where d.answered_by is null and p_family is distinct from 'schema' and not p_gate
   ) p
   order by part, n
 $$;
@@ -1446,10 +1435,7 @@ set row_security = on
 set work_mem = '128MB'
 set random_page_cost = 1.1
 set enable_hashjoin = on
-set parallel_setup_cost = 1000
-set parallel_tuple_cost = 0.1
 set min_parallel_index_scan_size = '512kB'
-set min_parallel_table_scan_size = '8MB'
 set jit = off
 as $$
 declare
@@ -1472,9 +1458,6 @@ begin
       v_out.kept := array(select row(v_severity, k.tenant_id, k.relation, k."row", k.detail, k.remedy)::audit.observation from unnest(v_out.kept) k);
       return next v_out;
     end loop;
-    if not found then
-      raise exception using errcode = 'undefined_table', message = format('%s: the table is gone', p_pass);
-    end if;
   else
     return query execute format(
       $q$select %L::text, coalesce(r.relid::text, ''), count(*),
@@ -1528,8 +1511,7 @@ end
 $$;
 comment on function audit.attempt(text, uuid, int) is
   'audit.examine(), with a failure turned into one finding of severity error for each check of the pass; failure is its message, else null.';
---! EndIncluded audit/passes.sql
---! Included audit/run.sql
+
 set local role tms_auditor;
 create or replace function audit.find_tenant(p_slug text)
 returns uuid
@@ -1732,8 +1714,7 @@ begin
 end
 $$;
 comment on function audit.say_scanned(bigint) is 'A notice for each check that was answered by the passes over the tables.';
---! EndIncluded audit/run.sql
---! Included audit/findings.sql
+
 create or replace function audit.run_check(p_check text, p_tenant text default null, p_sample int default 20)
 returns table ("check" text, category text, severity text, tenant_id uuid, relation text, "row" jsonb, detail text, remedy text)
 language plpgsql
@@ -1806,7 +1787,7 @@ end
 $$;
 comment on function audit.require_isolation() is
   'The migration gate: raises 55000 with the object, the fault and the remedy when a schema check finds an error.';
---! EndIncluded audit/findings.sql
+--! EndIncluded audit/run.sql
 --! Included audit/end.sql
 -- Everything in the schema is for tms_auditor, but for what only the procedure's own steps may call.
 do $$

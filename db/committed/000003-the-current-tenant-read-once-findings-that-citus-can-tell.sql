@@ -1,5 +1,5 @@
---! Previous: sha1:4cd793bc063733e51f7354f0a011a9eb809832ff
---! Hash: sha1:ec59cba1f06d7c8b2e26a53f611252fe31eb13b8
+--! Previous: sha1:1afc24adc53896c56e52a4f0f364d0b5e0b3997e
+--! Hash: sha1:7b9ce7e217a28cb691abb57dcad916f916a65d83
 --! Message: the current tenant read once, findings that Citus can tell
 
 -- Write the next migration here. Around includes of functions:
@@ -204,6 +204,62 @@ reset role;
 --! EndIncluded api/tenants/list_my_tenants.sql
 grant create on schema audit to tms_auditor;
 grant create, usage on schema audit to tms_app;
+--! Included audit/proved.sql
+-- What the catalog proves of every row, so that no row need be read.
+-- What a validated CHECK proves is not asked again: the planner refutes the predicate against the constraints that hold
+-- (triggers off or not, Postgres never skips a CHECK), and leaves nothing to scan. A constraint that is gone, NOT VALID or NOT
+-- ENFORCED proves nothing, and then the rows are read.
+create or replace function audit.is_proved(p_table regclass, p_predicate text)
+returns boolean
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set constraint_exclusion = on
+as $$
+declare
+  v_plan json;
+begin
+  execute format('explain (format json, costs off) select from %s c where %s', p_table, p_predicate) into v_plan;
+  return coalesce(v_plan #>> '{0,Plan,One-Time Filter}' = 'false', false);
+end
+$$;
+comment on function audit.is_proved(regclass, text) is 'Whether the table''s own constraints rule the predicate out for every row; `c` is the row.';
+
+-- The rows of children by INHERITS are read with their parent's and bound by none of its keys. Partitions are.
+create or replace function audit.is_inherited(p_table regclass)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+return exists (
+  select from pg_inherits h join pg_class p on p.oid = h.inhparent where p.oid = p_table and p.relkind = 'r');
+
+-- From Postgres 18 on attnotnull is true of a NOT NULL that is not yet validated, too.
+create or replace function audit.is_never_null(p_table regclass, p_column name)
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+return exists (
+  select from pg_attribute a
+  where a.attrelid = p_table and a.attname = p_column and a.attnotnull and not audit.is_inherited(p_table) and not exists (
+    select from pg_constraint k where k.conrelid = p_table and k.contype = 'n' and k.conkey = array[a.attnum] and not k.convalidated));
+
+-- A valid unique key over these columns, or fewer of them, is enforced whatever triggers do.
+create or replace function audit.is_unique(p_table regclass, p_columns name[])
+returns boolean
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+return exists (
+  select from pg_index i
+  where i.indrelid = p_table and i.indisunique and i.indisvalid and i.indimmediate and i.indpred is null and i.indexprs is null
+    and not audit.is_inherited(p_table)
+    and (select array_agg(a.attname) from unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) k join pg_attribute a on a.attrelid = p_table and a.attnum = k)
+        <@ p_columns
+    and not exists (
+      select from pg_attribute a where a.attrelid = p_table and a.attname = any (p_columns) and not audit.is_never_null(p_table, a.attname)));
+--! EndIncluded audit/proved.sql
 --! Included audit/row_tests.sql
 -- What is asked of each row of a table: a predicate over the row `c` and the rows it refers to: `t` is the row's tenant,
 -- `r1`, `r2` … the referred rows, null where there is none. `question` asks the same of a slice of the tenants at once, in the
@@ -454,7 +510,6 @@ comment on function audit.data_checks() is
 $$Checks of rows against other rows: a count of what is examined, and a query for what fails, with its columns tenant_id, key
 and detail. answered_by: the table whose scan says whether there is anything to look for. {column} in a remedy stands for the key's value.$$;
 
-drop function if exists audit.check_rows(text, uuid);
 create or replace function audit.check_rows(p_check text, p_tenant_id uuid, p_answer bigint[] default null)
 returns audit.outcome
 language plpgsql
@@ -508,8 +563,78 @@ set local role tms_registrar;
 grant execute on function app.count_tenants(text) to tms_auditor;
 reset role;
 --! EndIncluded audit/data_checks.sql
+--! Included audit/ask.sql
+-- The tenants in slices of about as many each, as conditions on a row %: workers take one after the other, and each slice
+-- is a merge of the same stretch of two indexes. A row without a tenant is in none of them, so it has one of its own.
+create or replace function audit.slices(p_table regclass, p_column name, p_tenant_id uuid)
+returns text[]
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_tenants bigint;
+  v_bounds uuid[];
+  v_nullable constant boolean := not audit.is_never_null(p_table, p_column);
+begin
+  if p_tenant_id is not null then
+    return array[format('%%.%I = %L', p_column, p_tenant_id)];
+  elsif (select reltuples from pg_class where oid = p_table) < 200000 then
+    return array['true'];
+  end if;
+  select count(*) into v_tenants from app.tenants;
+  v_bounds := array(
+    select id from generate_series(1, 15) n cross join lateral (select id from app.tenants order by id offset v_tenants * n / 16 limit 1) t order by id);
+  return array(
+    select coalesce(nullif(concat_ws(' and ', format('%%.%I >= ', p_column) || quote_literal(v_bounds[n]), format('%%.%I < ', p_column) || quote_literal(v_bounds[n + 1])), ''), 'true')
+    from generate_series(0, cardinality(v_bounds)) n)
+    || case when v_nullable then array[format('%%.%I is null', p_column)] end;
+end
+$$;
+
+-- A hash table that outgrows the processor's cache costs several times the merge of two indexes, which needs no memory
+-- either; the planner's costs do not know that. Several slices are the workers' shares: within one there is nothing to
+-- share out, or each worker would read the whole inner index. Undone when audit.examine() returns.
+create or replace function audit.plan_merges(p_table regclass, p_column name, p_slices int)
+returns void
+language sql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select set_config('enable_hashjoin', case when merge then 'off' else 'on' end, true),
+    set_config('parallel_setup_cost', case when p_slices > 1 then '0' else '1000' end, true),
+    set_config('parallel_tuple_cost', case when p_slices > 1 then '0' else '0.1' end, true),
+    set_config('min_parallel_index_scan_size', case when p_slices > 1 then '1TB' else '512kB' end, true),
+    set_config('min_parallel_table_scan_size', case when p_slices > 1 then '1TB' else '8MB' end, true)
+  from (
+    select p_slices > 1 and exists (
+      select from pg_index i
+      join pg_attribute t on t.attrelid = p_table and t.attnum = i.indkey[0] and t.attname = 'tenant_id'
+      join pg_attribute c on c.attrelid = p_table and c.attnum = i.indkey[1] and c.attname = p_column
+      where i.indrelid = p_table and i.indisvalid and i.indpred is null) as merge) m
+$$;
+
+create or replace function audit.ask(p_question text, p_slices text[], p_table regclass, p_column name)
+returns bigint[]
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_answer bigint[];
+begin
+  perform audit.plan_merges(p_table, p_column, cardinality(p_slices));
+  execute 'select array[coalesce(sum(a), 0), coalesce(sum(b), 0), sum(c), sum(d)] from ('
+    || (select string_agg(regexp_replace(p_question, '\{slice (\w+)}', replace(s, '%', '\1'), 'g'), ' union all ') from unnest(p_slices) s)
+    || ') as answers (a, b, c, d)'
+  into v_answer;
+  perform audit.plan_merges(p_table, null, 1);
+  return v_answer;
+end
+$$;
+comment on function audit.ask(text, text[], regclass, name) is 'Puts a question of audit.row_tests() to every slice and adds up its four numbers.';
+--! EndIncluded audit/ask.sql
 --! Included audit/scan.sql
-drop function if exists audit.count_lost_tenants(regclass, bigint), audit.prefer_merge(regclass);
 -- The tenants that a table names: with many rows a tenant they are read off an index, one step a tenant.
 create or replace function audit.count_lost_tenants(p_table regclass)
 returns bigint
@@ -858,6 +983,420 @@ comment on function audit.prove(text, uuid, int) is
 $$The proof, table by table: proof_rows (inside each tenant exactly its rows), proof_nothing (without a tenant no row),
 proof_writes (no write reaches another tenant). Compares counts: run it in a repeatable read transaction while others write.$$;
 --! EndIncluded audit/proof.sql
+--! Included audit/passes.sql
+create or replace function audit.passes(p_family text default null, p_gate boolean default false)
+returns setof text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select pass from (
+    select c."check" as pass, 1 as part, n
+    from audit.checks() with ordinality as c ("check", category, severity, family, gate, finds, why, mend, n)
+    where c.family = 'schema' and p_family is distinct from 'data' and (c.gate or not p_gate)
+    union all
+    select 'scan ' || relid, 2, row_number() over (order by relid::text) from audit.relations()
+    where not is_child and p_family is distinct from 'schema' and not p_gate
+    union all
+    select d.check_name, 3, row_number() over () from audit.data_checks() d
+    -- Where the table is gone whose scan would answer, the check runs by itself, and says why it cannot.
+    where (d.answered_by is null or not exists (select from audit.relations() r where r.relid = to_regclass(d.answered_by) and not r.is_child))
+      and p_family is distinct from 'schema' and not p_gate
+  ) p
+  order by part, n
+$$;
+comment on function audit.passes(text, boolean) is
+  'The units of a run, each in a transaction of its own: a check by its name, or `scan <table>`, one pass over a table for all checks of single rows.';
+
+create or replace function audit.pass_checks(p_pass text)
+returns setof text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_pass where p_pass not like 'scan %'
+  union
+  select unnest(array_remove(array[t.check_name, t.check_elsewhere], null))
+  from audit.relations() r cross join lateral audit.row_tests(r.relid) t
+  where p_pass = 'scan ' || r.relid
+  union
+  select d.check_name from audit.data_checks() d where p_pass = 'scan ' || d.answered_by
+$$;
+comment on function audit.pass_checks(text) is 'The checks that a pass is part of.';
+
+-- Everything that reads tenants' rows reads them here, as tms_auditor, whoever called.
+set local role tms_auditor;
+create or replace function audit.examine(p_pass text, p_tenant_id uuid, p_sample int)
+returns setof audit.outcome
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set row_security = on
+set work_mem = '128MB'
+set random_page_cost = 1.1
+set enable_hashjoin = on
+set parallel_setup_cost = 1000
+set parallel_tuple_cost = 0.1
+set min_parallel_index_scan_size = '512kB'
+set min_parallel_table_scan_size = '8MB'
+set jit = off
+as $$
+declare
+  v_out audit.outcome;
+  v_severity text;
+begin
+  if p_pass like 'proof\_%' then
+    return query select * from audit.prove(p_pass, p_tenant_id, p_sample);
+  elsif p_pass like 'scan %' or exists (select from audit.data_checks() where check_name = p_pass) then
+    for v_out in
+      -- Not by a cast of the name: that fails in a schema that tms_auditor may not use, where the scan says what is missing.
+      select s.* from audit.relations() r cross join lateral audit.scan(r.relid, p_tenant_id) s where p_pass = 'scan ' || r.relid
+      union all
+      select * from audit.check_rows(p_pass, p_tenant_id) where p_pass not like 'scan %'
+    loop
+      select severity into strict v_severity from audit.checks() c where c."check" = v_out."check";
+      v_out.warnings := case v_severity when 'warning' then v_out.errors else 0 end;
+      v_out.infos := case v_severity when 'info' then v_out.errors else 0 end;
+      v_out.errors := case v_severity when 'error' then v_out.errors else 0 end;
+      v_out.kept := array(select row(v_severity, k.tenant_id, k.relation, k."row", k.detail, k.remedy)::audit.observation from unnest(v_out.kept) k);
+      return next v_out;
+    end loop;
+    if not found then
+      raise exception using errcode = 'undefined_table', message = format('%s: the table is gone', p_pass);
+    end if;
+  else
+    return query execute format(
+      $q$select %L::text, coalesce(r.relid::text, ''), count(*),
+           count(*) filter (where o.detail is not null and o.severity = 'error'),
+           count(*) filter (where o.detail is not null and o.severity = 'warning'),
+           count(*) filter (where o.detail is not null and o.severity = 'info'),
+           (array_agg(o order by o.severity, o.relation, o."row"::text) filter (where o.detail is not null))[1:1000]
+         from audit.%I() o left join audit.relations() r on r.relid::text = o.relation
+         group by 1, 2$q$, p_pass, 'check_' || p_pass);
+  end if;
+end
+$$;
+comment on function audit.examine(text, uuid, int) is
+  'Runs one pass as tms_auditor and returns its outcomes, by check and relation. Raises what the check raises.';
+revoke all on function audit.examine(text, uuid, int) from public;
+grant execute on function audit.examine(text, uuid, int) to tms_owner;
+reset role;
+
+-- A check that cannot run is a finding. Only a person's own cancellation goes through.
+create or replace function audit.attempt(p_pass text, p_tenant_id uuid, p_sample int, out outcomes audit.outcome[], out failure text)
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_state text;
+  v_hint text;
+  v_limit constant bigint := (select setting::bigint from pg_settings where name = 'statement_timeout');
+begin
+  begin
+    outcomes := array(select o from audit.examine(p_pass, p_tenant_id, p_sample) o);
+  exception when others or query_canceled or assert_failure then
+    get stacked diagnostics v_state = returned_sqlstate, failure = message_text, v_hint = pg_exception_hint;
+    if v_state = '57014' and (failure ~ 'user request' or v_limit = 0
+                              or clock_timestamp() < statement_timestamp() + v_limit * interval '1 millisecond') then
+      raise;
+    end if;
+  end;
+  if failure is not null then
+    outcomes := array(
+      select row(c, case when p_pass like 'scan %' then substr(p_pass, 6) else '' end, 0, 1, 0, 0, array[
+        row('error', p_tenant_id, case when p_pass like 'scan %' then substr(p_pass, 6) end, '{}'::jsonb,
+          format('the check could not run: %s (SQLSTATE %s)', failure, v_state),
+          coalesce(nullif(v_hint, ''), format('-- mend the cause, then:%sselect * from audit.run_check(%L);', E'\n', c)))::audit.observation])::audit.outcome
+      from audit.pass_checks(p_pass) c);
+    if cardinality(outcomes) = 0 then
+      raise exception 'the pass % failed and belongs to no check: %', p_pass, failure;
+    end if;
+  end if;
+end
+$$;
+comment on function audit.attempt(text, uuid, int) is
+  'audit.examine(), with a failure turned into one finding of severity error for each check of the pass; failure is its message, else null.';
+--! EndIncluded audit/passes.sql
+--! Included audit/run.sql
+set local role tms_auditor;
+create or replace function audit.find_tenant(p_slug text)
+returns uuid
+language plpgsql
+stable
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_id uuid;
+begin
+  if p_slug is not null then
+    perform audit.require_unfiltered('app.tenants');
+    select id into v_id from app.tenants where slug = p_slug;
+    if v_id is null then
+      raise exception using errcode = 'no_data_found', message = format('there is no tenant with the slug %L', p_slug);
+    end if;
+  end if;
+  return v_id;
+end
+$$;
+comment on function audit.find_tenant(text) is 'The id of the tenant with a slug; null for null. Raises P0002 for a slug that nobody has.';
+revoke all on function audit.find_tenant(text) from public;
+grant execute on function audit.find_tenant(text) to tms_owner;
+reset role;
+
+create or replace function audit.start_run(p_tenant text, p_tenant_id uuid, p_only text, p_sample int)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run bigint;
+begin
+  insert into audit.runs (tenant, tenant_id, family, sample, schema_version, run_by)
+  values (p_tenant, p_tenant_id, p_only, p_sample, app.schema_version(), session_user)
+  returning id into v_run;
+  return v_run;
+end
+$$;
+comment on function audit.start_run(text, uuid, text, int) is 'Opens a run and returns its id.';
+
+-- The one writer of results, and it writes what it has just seen: nobody can hand it a result.
+create or replace function audit.record_pass(p_run bigint, p_pass text, out checked bigint, out findings bigint, out failure text)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_started constant timestamptz := clock_timestamp();
+  v_run audit.runs;
+  v_outcomes audit.outcome[];
+  v_failure text;
+begin
+  select * into strict v_run from audit.runs where id = p_run and finished_at is null;
+  select a.outcomes, a.failure into v_outcomes, v_failure from audit.attempt(p_pass, v_run.tenant_id, v_run.sample) a;
+
+  insert into audit.found (run_id, check_name, n, severity, tenant_id, relation, "row", detail, remedy)
+  select p_run, k.check_name, k.n, k.severity, k.tenant_id, k.relation, coalesce(k."row", '{}'), k.detail, k.remedy
+  from (
+    select o."check" as check_name, f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy,
+      coalesce((select max(n) from audit.found where run_id = p_run and check_name = o."check"), 0)
+        + row_number() over (partition by o."check" order by f.severity, f.relation, f.n) as n
+    from unnest(v_outcomes) o
+    cross join lateral unnest(o.kept) with ordinality as f (severity, tenant_id, relation, "row", detail, remedy, n)
+  ) k
+  where k.n <= 1000 or v_failure is not null;
+
+  insert into audit.results as r (run_id, check_name, relation, checked, errors, warnings, infos, elapsed, failed)
+  select p_run, o."check", coalesce(o.relation, ''), max(o.checked), sum(o.errors), sum(o.warnings), sum(o.infos),
+    clock_timestamp() - v_started, v_failure is not null
+  from unnest(v_outcomes) o
+  group by o."check", coalesce(o.relation, '')
+  on conflict (run_id, check_name, relation) do update
+  set checked = r.checked + excluded.checked, errors = r.errors + excluded.errors, warnings = r.warnings + excluded.warnings,
+      infos = r.infos + excluded.infos, elapsed = r.elapsed + excluded.elapsed, failed = r.failed or excluded.failed;
+
+  select case when p_pass like 'scan %' then max(o.checked) filter (where o.relation = substr(p_pass, 6)) else sum(o.checked) end, sum(o.errors + o.warnings + o.infos)
+  into checked, findings from unnest(v_outcomes) o;
+  checked := coalesce(checked, 0);
+  findings := coalesce(findings, 0);
+  failure := v_failure;
+  update audit.runs set passes = passes + 1 where id = p_run;
+end
+$$;
+comment on function audit.record_pass(bigint, text) is
+  'Runs one pass for an open run and stores what it found; returns rows examined, findings, and why it could not run, if so.';
+
+create or replace function audit.finish_run(p_run bigint)
+returns audit.runs
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run audit.runs;
+begin
+  -- A check that met no object of its kind is still one that ran: it stands in the report with nothing examined.
+  insert into audit.results (run_id, check_name, relation, checked, errors, warnings, infos, elapsed)
+  select p_run, c."check", '', 0, 0, 0, 0, '0'
+  from audit.checks() c join audit.runs r on r.id = p_run and c.family = coalesce(r.family, c.family)
+  where not exists (select from audit.results x where x.run_id = p_run and x.check_name = c."check");
+
+  update audit.runs set finished_at = clock_timestamp(),
+    (checks, rows_checked, errors, warnings, infos, not_run) = (
+      select count(distinct check_name), coalesce(sum(checked), 0), coalesce(sum(r.errors), 0), coalesce(sum(r.warnings), 0),
+        coalesce(sum(r.infos), 0), count(distinct check_name) filter (where failed)
+      from audit.results r where run_id = p_run)
+  where id = p_run and finished_at is null
+  returning * into strict v_run;
+  delete from audit.found where run_id in (select id from audit.runs where finished_at is not null order by id desc offset 100);
+  return v_run;
+end
+$$;
+comment on function audit.finish_run(bigint) is 'Closes a run, adds it up, and forgets the findings of all but the last hundred.';
+
+-- Not SECURITY DEFINER and without SET: a procedure with either may not commit. It holds no rights; what it calls does.
+create or replace procedure audit.run(
+  p_tenant text default null, p_only text default null, p_sample int default 20, inout p_run bigint default null)
+language plpgsql
+as $$
+declare
+  v_tenant_id uuid;
+  v_pass text;
+  v_passes text[];
+  v_done int := 0;
+  v_result record;
+  v_started timestamptz;
+begin
+  if p_only not in ('data', 'schema') then
+    raise exception using errcode = 'invalid_parameter_value', message = pg_catalog.format('p_only is data, schema or null, and not %L', p_only);
+  end if;
+  if p_sample < 1 then
+    raise exception using errcode = 'invalid_parameter_value', message = 'p_sample is the number of tenants that the proof acts in, or null for all';
+  end if;
+  v_tenant_id := audit.find_tenant(p_tenant);
+  p_run := audit.start_run(p_tenant, v_tenant_id, p_only, p_sample);
+  v_passes := array(select audit.passes(p_only));
+
+  foreach v_pass in array v_passes loop
+    -- One snapshot for each pass, and none from one pass to the next. Nothing may stand between these two: any
+    -- expression takes a snapshot.
+    commit;
+    set transaction isolation level repeatable read;
+    -- A statement_timeout ends one pass and is spent; a lock that is never given back would hold all the others.
+    if pg_catalog.current_setting('lock_timeout') operator(pg_catalog.=) '0' then
+      set local lock_timeout = '30s';
+    end if;
+    v_started := pg_catalog.clock_timestamp();
+    v_done := v_done OPERATOR(pg_catalog.+) 1;
+    select * into v_result from audit.record_pass(p_run, v_pass);
+    raise notice '%', audit.progress_line(v_done, pg_catalog.cardinality(v_passes), v_pass, v_result.checked, v_result.findings, v_started, v_result.failure);
+  end loop;
+
+  commit;
+  perform audit.say_scanned(p_run);
+  perform audit.finish_run(p_run);
+  commit;
+end
+$$;
+comment on procedure audit.run(text, text, int, bigint) is
+$$Runs the isolation audit, stores it and returns its id. p_tenant: the slug of one tenant (its rows only). p_only: data or schema. p_sample: in how many tenants
+the proof acts; null: all. Commits after every pass, so it cannot be called inside a transaction.
+  call audit.run();  table audit.findings;$$;
+
+create or replace function audit.progress_line(p_done int, p_of int, p_pass text, p_checked bigint, p_found bigint, p_started timestamptz, p_failure text)
+returns text
+language sql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select format('audit %s/%s %s: %s rows, %s, %s ms', p_done, p_of, p_pass, p_checked,
+    case when p_failure is not null then 'could not run: ' || p_failure when p_found = 1 then '1 finding' else p_found || ' findings' end,
+    round(extract(epoch from clock_timestamp() - p_started) * 1000))
+$$;
+
+create or replace function audit.say_scanned(p_run bigint)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v record;
+begin
+  for v in
+    select r.check_name, sum(r.checked) as checked, sum(r.errors + r.warnings + r.infos) as found, count(*) as relations, sum(r.elapsed) as elapsed
+    from audit.results r
+    where r.run_id = p_run and r.check_name in (select c."check" from audit.checks() c where c.family = 'data')
+      and r.check_name not in (select check_name from audit.data_checks() where answered_by is null)
+    group by r.check_name order by r.check_name
+  loop
+    raise notice 'audit check %: % rows in % tables, % findings, % ms shared', v.check_name, v.checked, v.relations, v.found,
+      round(extract(epoch from v.elapsed) * 1000);
+  end loop;
+end
+$$;
+comment on function audit.say_scanned(bigint) is 'A notice for each check that was answered by the passes over the tables.';
+--! EndIncluded audit/run.sql
+--! Included audit/findings.sql
+create or replace function audit.run_check(p_check text, p_tenant text default null, p_sample int default 20)
+returns table ("check" text, category text, severity text, tenant_id uuid, relation text, "row" jsonb, detail text, remedy text)
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_tenant_id constant uuid := audit.find_tenant(p_tenant);
+  v_pass text;
+begin
+  if not exists (select from audit.checks() c where c."check" = p_check) then
+    raise exception using errcode = 'invalid_parameter_value', message = format('there is no check %L: select "check" from audit.checks()', p_check);
+  end if;
+  for v_pass in select p from audit.passes() p loop
+    if p_check in (select audit.pass_checks(v_pass)) then
+      return query
+        select c."check", c.category, k.severity, k.tenant_id, k.relation, k."row", k.detail, k.remedy
+        from audit.attempt(v_pass, v_tenant_id, p_sample) a
+        cross join lateral unnest(a.outcomes) o
+        cross join lateral unnest(o.kept) k
+        join audit.checks() c on c."check" = o."check"
+        where o."check" = p_check;
+    end if;
+  end loop;
+end
+$$;
+comment on function audit.run_check(text, text, int) is
+  'The findings of one check, now, without storing anything; works inside a transaction. A check that cannot run is a finding.';
+
+create or replace function audit.run_family(p_only text default null, p_gate boolean default false, p_sample int default 3)
+returns table ("check" text, category text, severity text, tenant_id uuid, relation text, "row" jsonb, detail text, remedy text)
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select c."check", c.category, k.severity, k.tenant_id, k.relation, k."row", k.detail, k.remedy
+    from audit.passes(p_only, p_gate) with ordinality as p (pass, n)
+    cross join lateral (select a.outcomes from audit.attempt(p.pass, null, p_sample) a) a
+    cross join lateral unnest(a.outcomes) o
+    cross join lateral unnest(o.kept) k
+    join audit.checks() c on c."check" = o."check"
+    order by array_position(array['error', 'warning', 'info'], k.severity), p.n, k.relation, k."row"::text;
+end
+$$;
+comment on function audit.run_family(text, boolean, int) is
+  'The findings of all checks, or of a family, or of the gate''s, now, without storing anything: what audit.run() would find. Works inside a transaction.';
+
+-- What stops a pipeline. The first line alone must say which object and what to do: that is what a log shows.
+create or replace function audit.require_isolation()
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faults text[];
+begin
+  select array_agg(format('%s: %s. Mend it with: %s', coalesce(f.relation, f."check"), f.detail, regexp_replace(f.remedy, '\s*\n\s*', ' ', 'g')))
+  into v_faults from audit.run_family('schema', true) f where f.severity = 'error';
+  if v_faults is not null then
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+      message = 'Tenants are not isolated: ' || v_faults[1] || case when cardinality(v_faults) > 1 then format(' (and %s more)', cardinality(v_faults) - 1) else '' end,
+      detail = array_to_string(v_faults, E'\n');
+  end if;
+end
+$$;
+comment on function audit.require_isolation() is
+  'The migration gate: raises 55000 with the object, the fault and the remedy when a schema check finds an error.';
+--! EndIncluded audit/findings.sql
 --! Included audit/end.sql
 -- Everything in the schema is for tms_auditor, but for what only the procedure's own steps may call.
 do $$
