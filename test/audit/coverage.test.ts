@@ -1,0 +1,190 @@
+/** Which rows the data checks read: those of every tenant's table, however it is made; and what they say of rows they cannot read. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createDatabase, type Database } from "../harness.ts";
+import { idsOf, planted, seedTenants } from "./world.ts";
+
+void describe("the reach of the data checks", () => {
+  let database: Database;
+  let a: Record<string, string>;
+  let b: Record<string, string>;
+  before(async () => {
+    database = await createDatabase();
+    await seedTenants(database.sql, 10);
+    a = await idsOf(database.sql, "t2");
+    b = await idsOf(database.sql, "t5");
+  });
+  after(() => database.drop());
+
+  it("covers a table that app.isolate() made a tenant's, references and all", async () => {
+    const plant = `
+      create table app.comments (tenant_id uuid not null, id uuid not null default gen_random_uuid(), board_id uuid not null,
+        primary key (tenant_id, id), constraint comments_board foreign key (tenant_id, board_id) references app.boards (tenant_id, id));
+      alter table app.comments owner to tms_owner;
+      select app.isolate('app.comments');
+      set local session_replication_role = replica;
+      insert into app.comments (tenant_id, id, board_id) values ('${a.tenant}', '${a.board}', '${b.board}')`;
+    const [found, ...more] = await planted(database.sql, plant, "parent_of_other_tenant");
+    assert.deepEqual(more, []);
+    assert.deepEqual(
+      [found?.relation, found?.tenant_id, found?.row],
+      ["app.comments", a.tenant, { tenant_id: a.tenant, id: a.board }],
+    );
+  });
+
+  it("gives a remedy that can be pasted where a key has to be quoted", async () => {
+    const plant = `
+      create table app."Odd" (tenant_id uuid not null, "I%d" int not null, board_id uuid, primary key (tenant_id, "I%d"),
+        constraint odd_board foreign key (tenant_id, board_id) references app.boards (tenant_id, id));
+      alter table app."Odd" owner to tms_owner;
+      select app.isolate('app."Odd"');
+      set local session_replication_role = replica;
+      insert into app."Odd" values ('${a.tenant}', 7, gen_random_uuid())`;
+    const [found, ...more] = await planted(database.sql, plant, "parent_missing");
+    assert.deepEqual(more, []);
+    assert.deepEqual(found?.row, { tenant_id: a.tenant, "I%d": 7 });
+    assert.match(
+      found.remedy,
+      new RegExp(`select \\* from app\\."Odd" where tenant_id = '${a.tenant}' and "I%d" = '7';$`),
+    );
+  });
+
+  it("tells a row without a key from one at the same place in another partition", async () => {
+    const plant = `
+      create table app.logs (tenant_id uuid not null, n int not null) partition by list (n);
+      create table app.logs_1 partition of app.logs for values in (1);
+      create table app.logs_2 partition of app.logs for values in (2);
+      alter table app.logs owner to tms_owner;
+      alter table app.logs_1 owner to tms_owner;
+      alter table app.logs_2 owner to tms_owner;
+      grant select on app.logs to tms_auditor;
+      set local session_replication_role = replica;
+      insert into app.logs values ('${a.tenant}', 1), (gen_random_uuid(), 2)`;
+    const all = await planted(database.sql, plant, "tenant_missing");
+    const [found, ...more] = all.filter(({ relation }) => relation === "app.logs");
+    assert.deepEqual(more, []);
+    assert.match(found!.remedy, /where tableoid = 'app\.logs_2'::regclass and ctid = '\(0,1\)';$/);
+  });
+
+  it("calls it an error when the auditor sees no row of a table that has some", async () => {
+    const blind =
+      "drop policy auditor on app.boards; create policy auditor on app.boards for select to tms_auditor using (false)";
+    const all = await planted(database.sql, blind, "tenant_missing");
+    const found = all.find(({ relation }) => relation === "app.boards")!;
+    assert.equal(found.severity, "error");
+    assert.match(
+      found.detail,
+      /could not run: app\.boards: .*no policy lets it read every row \(SQLSTATE 42501\)/,
+    );
+  });
+
+  it("trusts no policy that merely reads like true: a restrictive one beside it stops the audit", async () => {
+    const blind =
+      "create policy quiet on app.media as restrictive for select to public using (tenant_id is not null)";
+    const [found] = await planted(database.sql, blind, "tenant_missing");
+    assert.match(found!.detail, /restrictive policy quiet applies/);
+  });
+
+  it("reads no table with the auditor's rights that somebody else may fill with code", async () => {
+    const trap = `
+      create table app.trap (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+      select app.isolate('app.trap')`;
+    const found = await planted(database.sql, trap, "tenant_missing");
+    assert.match(
+      found.find(f => f.relation === "app.trap")!.detail,
+      /could not run: app\.trap is owned by postgres/,
+    );
+  });
+
+  it("says of a check that another table's scan would answer that it could not run, where that table is gone", async () => {
+    for (const harm of [
+      "drop table app.media cascade",
+      "alter table app.media rename to media_old",
+      "alter table app.media rename column tenant_id to tenant",
+    ]) {
+      const [found, ...more] = await planted(database.sql, harm, "completed_without_media");
+      assert.deepEqual([found?.severity, more], ["error", []], harm);
+      assert.match(found!.detail, /could not run/);
+    }
+    const found = await planted(database.sql, "drop table app.credit_transactions cascade", "credit_balance");
+    assert.match(found[0]!.detail, /could not run/);
+  });
+
+  it("calls a pass over a table that has gone since it was planned a failure", async () => {
+    await assert.rejects(
+      async () => database.sql`select * from audit.examine('scan app.gone', null, 1)`,
+      /scan app\.gone: the table is gone/,
+    );
+  });
+
+  it("asks for lost tenants where the rows' own parents are, and not where another key of the column points", async () => {
+    const plant = `
+      create table app.profiles (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+      create table app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), user_id uuid not null, primary key (tenant_id, id),
+        constraint invoices_user foreign key (tenant_id, user_id) references app.users (tenant_id, id),
+        constraint invoices_profile foreign key (tenant_id, user_id) references app.profiles (tenant_id, id));
+      alter table app.profiles owner to tms_owner; alter table app.invoices owner to tms_owner;
+      select app.isolate('app.profiles'), app.isolate('app.invoices');
+      insert into app.profiles select tenant_id, id from app.users;
+      insert into app.invoices (tenant_id, user_id) select tenant_id, id from app.users;
+      analyze app.profiles, app.invoices, app.users;
+      set local session_replication_role = replica;
+      delete from app.tenants where id = '${a.tenant}'; delete from app.profiles where tenant_id = '${a.tenant}'`;
+    const found = await planted(database.sql, plant, "tenant_missing");
+    assert.equal(found.filter(({ relation }) => relation === "app.invoices").length, 2);
+  });
+
+  it("trusts no key that does not bind the rows of children", async () => {
+    const plant = `create table app.users_old () inherits (app.users); alter table app.users_old owner to tms_owner;
+      grant select on app.users_old to tms_auditor;
+      insert into app.users_old select * from only app.users where tenant_id = '${a.tenant}'`;
+    const found = await planted(database.sql, plant, "identity_twice_in_tenant");
+    assert.match(found[0]!.detail, /rows stand for one identity/);
+  });
+
+  it("asks each row where its key no longer leads to one row of the id's name", async () => {
+    const twins = `alter table app.generations drop constraint generations_pkey cascade;
+      set local session_replication_role = replica;
+      delete from app.media where generation_id = '${a.generation}';
+      update app.generations set status = 'completed', completed_at = now() + interval '1 s' where id = '${a.generation}';
+      insert into app.generations (tenant_id, id, board_id, user_id, artifact_type, status)
+      select tenant_id, id, board_id, user_id, artifact_type, 'pending' from app.generations where id = '${a.generation}'`;
+    const found = await planted(database.sql, twins, "completed_without_media");
+    assert.deepEqual(
+      found.map(({ row }) => row),
+      [{ tenant_id: a.tenant, id: a.generation }],
+    );
+  });
+
+  it("says of a table in a schema that it may not enter that it could not be read, and reads the others", async () => {
+    const stray = "create schema legacy; create table legacy.customers (tenant_id uuid, name text)";
+    const found = await planted(database.sql, stray, "tenant_missing");
+    assert.deepEqual(
+      found.map(({ relation, severity }) => [relation, severity]),
+      [["legacy.customers", "error"]],
+    );
+    assert.match(found[0]!.detail, /could not run: legacy\.customers is owned by postgres/);
+  });
+
+  it("asks the tables' owner before it calls a table empty", async () => {
+    // What a policy cannot hide from the catalog check, a rule or a fault of the server still could: a function that lies.
+    const lie = `
+      create or replace function audit.filter_of(p_table regclass) returns text language sql stable return null;
+      drop policy auditor on app.boards`;
+    const found = await planted(database.sql, lie, "tenant_missing");
+    assert.match(
+      found.find(f => f.relation === "app.boards")!.detail,
+      /shows the auditor no row, and it has rows/,
+    );
+  });
+
+  it("examines one tenant only when asked to, and refuses a slug that nobody has", async () => {
+    const { sql } = database;
+    await assert.rejects(
+      async () => sql`select * from audit.run_check('tenant_missing', 'nobody')`,
+      /no tenant with the slug/,
+    );
+    const [scan] = await sql`select checked::int from audit.examine('scan app.boards', ${a.tenant!}, 1)`;
+    assert.equal(scan!.checked, 1);
+  });
+});
