@@ -46,7 +46,7 @@ export const REASONS = {
   expired: "The token has expired",
   not_yet_valid: "The token is not valid yet",
   expiry: "The token must carry a numeric exp",
-  subject: "The sub of the token must be a string of 1 to 255 characters",
+  subject: "The sub of the token must be a string of 1 to 255 characters, none of them a control character",
   issuer: "The iss of the token is not accepted",
   audience: "The aud of the token is not accepted",
   invalid: "The token is not valid",
@@ -99,7 +99,7 @@ export function claimValue(claims: Claims, name: string): unknown {
 }
 
 /** Text that the database can hold as it is and a log can print as one line. */
-const text = (value: unknown, longest = 255): string | null =>
+export const text = (value: unknown, longest = 255): string | null =>
   typeof value === "string" &&
   value !== "" &&
   value.length <= longest &&

@@ -12,15 +12,15 @@ import { importCommand } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
+import { tell } from "./startup-error.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
 };
 
-/** Every fault is words on stderr and a status that is not zero; a stack only for who asks for it. */
+/** Every fault is words on stderr and a status that is not zero. */
 function fail(fault: unknown): never {
-  const words = fault instanceof Error ? fault.message : String(fault);
-  console.error(process.env.SERVICE_DEBUG && fault instanceof Error ? fault.stack : words);
+  tell(fault);
   process.exit(1);
 }
 

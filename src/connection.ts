@@ -1,6 +1,7 @@
 /** A command's connection to the database, and what goes wrong with it in one sentence. */
 import postgres from "postgres";
 import { StartupError } from "./startup-error.ts";
+import { KINDS } from "./variables.ts";
 
 export const connect = (url: string) =>
   postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10, fetch_types: false });
@@ -10,6 +11,13 @@ function parseUrl(url: string): URL | undefined {
 }
 export const userOf = (url: string) => decodeURIComponent(parseUrl(url)?.username ?? "");
 export const databaseOf = (url: string) => decodeURIComponent(parseUrl(url)?.pathname.slice(1) ?? "");
+
+/** @throws StartupError when the variable holds no address of a database */
+export function requireAddress(text: string, variable: string): string {
+  const { expects, parse } = KINDS.database;
+  if (parse(text) === undefined) throw new StartupError(`${variable}: expected ${expects}`);
+  return text;
+}
 
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
@@ -30,7 +38,11 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   if (code === "3D000") {
     return new StartupError(
-      `The database ${databaseOf(url)} does not exist at ${host}: create it with owner tms_owner, or set ROOT_DATABASE_URL`,
+      `The database ${databaseOf(url)} (${variable}) does not exist at ${host}: ${
+        variable === "SERVICE_DATABASE_URL"
+          ? "npm run migrate makes it"
+          : "create it with owner tms_owner, or set ROOT_DATABASE_URL"
+      }`,
     );
   }
   if (/^[0-9A-Z]{5}$/.test(code))

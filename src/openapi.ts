@@ -87,6 +87,7 @@ function problemsOf({ method, config, schema }: Route): Problem[] {
     "not_a_member",
   ];
   if (method !== "GET") names.push("malformed", "too_large", "media_type", "number_lost");
+  if (schema.querystring) names.push("malformed_query");
   if (schema.body) names.push("field_missing", "field_unknown");
   if (config?.limit) names.push("rate_limited");
   return [...names, ...(schema.problems ?? []), ...always];

@@ -4,3 +4,4 @@ import { fileURLToPath } from "node:url";
 /** The folder of package.json: one above src/ and one above dist/. */
 export const PACKAGE_ROOT = fileURLToPath(new URL("..", import.meta.url));
 export const ROLES_SQL = path.join(PACKAGE_ROOT, "db", "roles.sql");
+export const LARGE_OBJECTS_SQL = path.join(PACKAGE_ROOT, "db", "large_objects.sql");

@@ -17,6 +17,7 @@ const rejected = (field: string, message: string): Example => [
 export const PROBLEMS = {
   malformed: [400, "Bad Request", "The body is not valid JSON"],
   malformed_address: [400, "Bad Request", "The request could not be understood"],
+  malformed_query: [400, "Bad Request", "The query is not valid UTF-8"],
   tenant_missing: [
     400,
     "Missing X-Tenant header",

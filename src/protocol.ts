@@ -1,13 +1,34 @@
+import { isUtf8 } from "node:buffer";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { answerSocket, Problem } from "./errors.ts";
 
-/** Requests that Node itself would refuse with an empty body; http.ts switches its own check of Host off. */
+/**
+ * Requests that Node itself would refuse with an empty body (http.ts switches its own check of Host off), and those that
+ * it would read as something else than was sent.
+ */
 export default fp(async (app: FastifyInstance) => {
-  app.addHook("onRequest", (request, _reply, done) => {
-    const nameless = request.raw.httpVersion === "1.1" && request.headers.host === undefined;
-    done(nameless ? new Problem(400, "Bad Request", "The Host header is required") : undefined);
-  });
+  app.addHook("onRequest", ({ raw, headers }, _reply, done) => done(faultOf(raw, headers)));
   app.server.on("checkExpectation", ({ socket }) => answerSocket(socket, 417));
   app.server.on("connect", (_request, socket) => answerSocket(socket, 405));
 });
+
+function faultOf(
+  { httpVersion, url = "" }: IncomingMessage,
+  headers: IncomingHttpHeaders,
+): Problem | undefined {
+  if (httpVersion === "1.1" && headers.host === undefined)
+    return new Problem(400, "Bad Request", "The Host header is required");
+  const { "content-encoding": encoding = "identity", "content-length": length = "0" } = headers;
+  if (encoding !== "identity" && (length !== "0" || headers["transfer-encoding"]))
+    return new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
+  const query = url.indexOf("?");
+  if (query >= 0 && url.includes("%", query)) {
+    for (const [escapes] of url.slice(query).matchAll(/(?:%[0-9a-f]{2})+/gi)) {
+      if (!isUtf8(Buffer.from(escapes.replaceAll("%", ""), "hex")))
+        return new Problem(400, "Bad Request", "The query is not valid UTF-8");
+    }
+  }
+  return undefined;
+}

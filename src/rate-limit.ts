@@ -60,7 +60,7 @@ export default fp(
       reply.header("x-ratelimit-remaining", found.remaining);
       reply.header("x-ratelimit-reset", reset);
       if (found.isExceeded) {
-        const wait = Math.max(1, Math.ceil(found.ttl / 1000));
+        const wait = Math.min(Math.max(1, Math.ceil(found.ttl / 1000)), LIMITS[bucket].timeWindow / 1000);
         throw new Problem(
           429,
           "Too many requests",

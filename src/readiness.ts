@@ -6,8 +6,8 @@ import { SCHEMA_VERSION } from "./startup.ts";
 
 /** What the database says of itself. */
 export interface Readiness {
-  /** Sentences, one a fault. Without secrets: anybody may read them. */
-  checks: Record<"database" | "migrations" | "isolation", string[]>;
+  /** Sentences, one a fault; null where the database could not be asked. Without secrets: anybody may read them. */
+  checks: Record<"database" | "migrations" | "isolation", string[] | null>;
   /** Unknown while the database cannot be asked. */
   known: Known | null;
 }
@@ -64,7 +64,7 @@ async function ask(app: FastifyInstance): Promise<Readiness> {
 }
 
 const faulty = (checks: Partial<Readiness["checks"]>): Readiness => ({
-  checks: { database: [], migrations: [], isolation: [], ...checks },
+  checks: { database: [], migrations: null, isolation: null, ...checks },
   known: null,
 });
 

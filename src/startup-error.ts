@@ -1,2 +1,11 @@
+import { KINDS } from "./variables.ts";
+
 /** Why something could not start, in one sentence for the person at the terminal. */
 export class StartupError extends Error {}
+
+/** Words for the person at the terminal; a stack only for who asks for it. */
+export function tell(fault: unknown): void {
+  const debug = KINDS.flag.parse(process.env.SERVICE_DEBUG ?? "");
+  const { stack, message } = fault instanceof Error ? fault : { stack: undefined, message: String(fault) };
+  console.error((debug && stack) || message);
+}

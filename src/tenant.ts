@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { createRequire } from "node:module";
 import { domainToUnicode } from "node:url";
 import type { FastifyInstance } from "fastify";
@@ -131,13 +132,19 @@ export function resolveTenant(
     const detail =
       "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them";
     throw refusal("tenant_header_malformed", 400, "Invalid X-Tenant header format", detail, {
-      provided_tenant: named,
+      provided_tenant: asSent(named),
     });
   }
   const found = fromClaims(claims, tenantClaim) ?? (named && { slug: named, source: "header" as const });
   if (found) return found;
   const detail = "The X-Tenant header is required in multi-tenant mode for this endpoint";
   throw refusal("tenant_missing", 400, "Missing X-Tenant header", detail, { multi_tenant_mode: true });
+}
+
+/** Node reads headers byte by byte; what is UTF-8 is told as that. */
+function asSent(header: string): string {
+  const bytes = Buffer.from(header, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : header;
 }
 
 const SINGLE = Object.freeze({ slug: null, source: "single_tenant" as const });

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { invalid, textFault } from "./body.ts";
 import { asciiDomain } from "./domain.ts";
-import { NAME_PATTERN, SLUG_PATTERN } from "./schemas/common.ts";
+import { NAME_PATTERN, PRINTABLE_PATTERN, SLUG_PATTERN } from "./schemas/common.ts";
 
 const options: Options = {
   allErrors: true,
@@ -29,6 +29,7 @@ export default fp(async (app: FastifyInstance) => {
 const PATTERNS: Record<string, string> = {
   [NAME_PATTERN]: "must not be only white space",
   [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
+  [PRINTABLE_PATTERN]: "must not contain control characters",
 };
 
 function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {

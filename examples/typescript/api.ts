@@ -3,9 +3,9 @@
 export type Readiness = {
   status: "ready";
   checks: {
-    /** `ok`, or what is wrong */ database: string;
-    /** `ok`, or what is wrong */ migrations: string;
-    /** `ok`, or what is wrong */ isolation: string;
+    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ database: string;
+    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ migrations: string;
+    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ isolation: string;
   };
   last_audit: {
     finished_at: string;
@@ -22,9 +22,9 @@ export type NotReady = {
   request_id: string;
   status: "not ready";
   checks: {
-    /** `ok`, or what is wrong */ database: string;
-    /** `ok`, or what is wrong */ migrations: string;
-    /** `ok`, or what is wrong */ isolation: string;
+    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ database: string;
+    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ migrations: string;
+    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ isolation: string;
   };
   last_audit: {
     finished_at: string;

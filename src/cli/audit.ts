@@ -4,8 +4,9 @@ import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
 import { loadConfig } from "../config.ts";
+import { requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
-import { StartupError } from "../startup-error.ts";
+import { StartupError, tell } from "../startup-error.ts";
 
 const FORMATS = {
   text: toText,
@@ -28,7 +29,7 @@ function exitStatus({ report, notRun }: Audit): number {
 /** The database that the environment names, else the embedded one. */
 async function target(): Promise<{ url: string; stop(): Promise<void> }> {
   const { DATABASE_URL, SERVICE_DATABASE_URL } = process.env;
-  if (DATABASE_URL) return { url: DATABASE_URL, stop: async () => {} };
+  if (DATABASE_URL) return { url: requireAddress(DATABASE_URL, "DATABASE_URL"), stop: async () => {} };
   if (SERVICE_DATABASE_URL) {
     throw new StartupError(
       "DATABASE_URL is missing: a login that may run the audit, tms_owner's or that of a member of tms_auditor",
@@ -71,8 +72,7 @@ function scopeFrom({ tenant, only, sample }: Arguments): Scope {
 }
 
 function cannot(error: unknown) {
-  const told = error instanceof Error ? error : new Error(String(error));
-  console.error(process.env.SERVICE_DEBUG ? told.stack : told.message);
+  tell(error);
   process.exitCode = 2;
 }
 

@@ -99,7 +99,7 @@ curl -sSw '\\n' -X DELETE $API/setup/tenant/$ID -H "Authorization: Bearer $OPERA
 
 # Carol belongs nowhere yet and registers an organization of her own
 curl -sSw '\\n' $API/tenants/register -H "Authorization: Bearer $CAROL" -H "$JSON" \\
-  -d '{"organization_name":"Hooli","organization_slug":"hooli","admin_email":"carol@hooli.example"}'
+  -d '{"organization_name":"Hooli","admin_email":"carol@hooli.example"}'
 
 # Alice owns acme and Bob owns globex, so each is refused at the other
 curl -sSw '\\n' $API/tenants/current -H "Authorization: Bearer $ALICE" -H "X-Tenant: acme"

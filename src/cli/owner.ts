@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { type Config, loadConfig } from "../config.ts";
-import { explainDatabase } from "../connection.ts";
+import { explainDatabase, requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
 
@@ -15,7 +15,7 @@ export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Pr
   // The service's login and key are not needed, so what is wrong with them is not this command's business.
   const { config } = loadConfig(env);
   const embedded = ownerUrl ? undefined : await openEmbedded({ dataDir: config.dataDir, log: console.error });
-  const url = ownerUrl ?? embedded!.urls.owner;
+  const url = embedded?.urls.owner ?? requireAddress(ownerUrl!, "DATABASE_URL");
   const sql = postgres(url, { max: 2, onnotice: () => {}, connect_timeout: 10, fetch_types: false });
   try {
     return await work(sql, config);

@@ -1,5 +1,6 @@
 import { SignJWT } from "jose";
 import type { CommandModule } from "yargs";
+import { text } from "../auth.ts";
 import { type Config, loadConfig } from "../config.ts";
 import { embeddedJwtSecret } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
@@ -98,7 +99,10 @@ export const token: CommandModule<object, Arguments> = {
       ),
   handler: async ({ sub, email, operator, tenant, claim, expires }) => {
     const { config } = loadConfig(process.env);
-    if (sub === "") throw new StartupError("--sub must not be empty");
+    if (text(sub) === null)
+      throw new StartupError(
+        "--sub takes one subject: 1 to 255 characters, none of them a control character",
+      );
     if (config.jwt.publicKey ?? config.jwt.jwksUrl) {
       throw new StartupError(
         "This service verifies tokens with a public key, and only the holder of the private key can sign them",

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import postgres from "postgres";
-import { ROLES_SQL } from "../paths.ts";
+import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -32,10 +32,17 @@ export async function prepare(urls: DatabaseUrls, secrets: Secrets) {
     await sql.unsafe(`alter role tms_service password '${scramVerifier(secrets.service)}'`);
     const present = new Set((await sql`select datname from pg_database`).map(row => row.datname as string));
     for (const name of ["tms", "tms_shadow"]) {
-      if (present.has(name)) continue;
-      await sql.unsafe(`create database ${name} owner tms_owner`);
-      await sql.unsafe(`revoke all on database ${name} from public`);
+      if (!present.has(name)) await sql.unsafe(`create database ${name} owner tms_owner`);
     }
+    // The cluster is this service's own: nobody else's right to connect, or to make temporary tables, is lost.
+    for (const name of ["tms", "tms_shadow", "postgres", "template1"])
+      await sql.unsafe(`revoke all on database ${name} from public`);
+    const service = Object.assign(new URL(urls.root), { pathname: "/tms" }).href;
+    const tms = postgres(service, { max: 1, onnotice: () => {} });
+    await tms
+      .unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8"))
+      .simple()
+      .finally(() => tms.end({ timeout: 5 }));
   } finally {
     await sql.end({ timeout: 5 });
   }

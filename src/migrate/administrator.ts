@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { connect, databaseOf, explainDatabase, userOf } from "../connection.ts";
-import { ROLES_SQL } from "../paths.ts";
+import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 
 const LOGIN_ROLES = ["tms_owner", "tms_service"];
@@ -25,7 +25,13 @@ export async function prepareDatabase(rootUrl: string, ownerUrl: string, service
   try {
     const database = databaseOf(ownerUrl);
     const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
-    if (!found) await createDatabase(sql, database);
+    if (!found && (await createDatabase(sql, database))) {
+      const there = connect(Object.assign(new URL(rootUrl), { pathname: `/${database}` }).href);
+      await there
+        .unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8"))
+        .simple()
+        .finally(() => there.end({ timeout: 5 }));
+    }
     for (const url of [ownerUrl, serviceUrl]) {
       const role = url && userOf(url);
       if (!role || !LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) continue;
@@ -40,7 +46,8 @@ export async function prepareDatabase(rootUrl: string, ownerUrl: string, service
   }
 }
 
-async function createDatabase(sql: postgres.Sql, name: string) {
+/** Whether the login is a superuser, who may do more in it. */
+async function createDatabase(sql: postgres.Sql, name: string): Promise<boolean> {
   const [admin] = await sql<
     { rolsuper: boolean }[]
   >`select rolsuper from pg_catalog.pg_roles where rolname = current_user`;
@@ -53,6 +60,7 @@ async function createDatabase(sql: postgres.Sql, name: string) {
   } finally {
     if (!admin!.rolsuper) await sql`revoke tms_owner from current_user`;
   }
+  return admin!.rolsuper;
 }
 
 /** Does the server know the login but not this password? A role that roles.sql has just made has none. */

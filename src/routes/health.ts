@@ -9,9 +9,11 @@ export default async function health(app: FastifyInstance): Promise<void> {
   app.get("/ready", { config: { probe: true }, schema: getReady }, async (_request, reply) => {
     const { known, checks: asked } = await app.readiness();
     const found = Object.entries(asked);
-    const checks = Object.fromEntries(found.map(([name, faults]) => [name, faults.join("; ") || "ok"]));
+    const checks = Object.fromEntries(
+      found.map(([name, faults]) => [name, faults === null ? "unknown" : faults.join("; ") || "ok"]),
+    );
     const last_audit = known?.audit ?? null;
-    const broken = found.flatMap(([name, faults]) => (faults.length > 0 ? `${name}: ${checks[name]}` : []));
+    const broken = found.flatMap(([name, faults]) => (faults?.length ? `${name}: ${checks[name]}` : []));
     if (broken.length === 0)
       return reply.header("cache-control", "no-store").send({ status: "ready", checks, last_audit });
     const problem = new Problem(503, "Service unavailable", broken.join(". "), {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Config } from "../config.ts";
 import { callAsCaller, sendRow } from "../database.ts";
 import { asciiDomain } from "../domain.ts";
@@ -30,7 +30,7 @@ export default async function tenants(app: FastifyInstance, { config }: { config
     "/register",
     {
       config: { limit: "register" },
-      preValidation: normalizeNames,
+      preValidation: config.multiTenantMode ? normalizeNames : refuseRegistration,
       schema: operations.registerTenant,
     },
     async (request, reply) => {
@@ -70,6 +70,11 @@ export default async function tenants(app: FastifyInstance, { config }: { config
   app.get("/mine", { schema: operations.listMyTenants }, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, "list_my_tenants")),
   );
+}
+
+/** In single-tenant mode, and whatever the body says: before it is looked at. */
+async function refuseRegistration(request: FastifyRequest): Promise<void> {
+  await callAsCaller(request, "register_tenant", ...Array.from({ length: 10 }, () => null));
 }
 
 function slugBase(name: string): string {

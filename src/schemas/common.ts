@@ -3,6 +3,8 @@ import { Type } from "typebox";
 export const SLUG_PATTERN = "^[a-z0-9-]+$";
 /** Not only white space (U+0085 is, though not to JavaScript). */
 export const NAME_PATTERN = "[^\\s\\u0085]";
+/** What a token's `sub` or `iss` can be: a log prints it as one line. */
+export const PRINTABLE_PATTERN = "^\\P{Cc}*$";
 
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,

@@ -1,7 +1,10 @@
 import { Type } from "typebox";
 import { Nullable, Text, Timestamp } from "./common.ts";
 
-const Check = Type.String({ description: "`ok`, or what is wrong", examples: ["ok"] });
+const Check = Type.String({
+  description: "`ok`, what is wrong, or `unknown` while the database cannot be asked",
+  examples: ["ok"],
+});
 
 const found = {
   checks: Type.Object({ database: Check, migrations: Check, isolation: Check }),

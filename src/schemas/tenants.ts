@@ -1,5 +1,16 @@
 import { type Static, Type } from "typebox";
-import { Email, JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
+import {
+  Email,
+  JsonObject,
+  Name,
+  Nullable,
+  Page,
+  PRINTABLE_PATTERN,
+  Slug,
+  Text,
+  Timestamp,
+  Uuid,
+} from "./common.ts";
 import { Tenant, TenantStatus } from "./setup.ts";
 
 export const RegistrationStatus = Type.Object(
@@ -103,12 +114,14 @@ export const AddMember = Type.Object(
     auth_subject: Type.String({
       minLength: 1,
       maxLength: 255,
+      pattern: PRINTABLE_PATTERN,
       description: "The `sub` of the new member's token",
     }),
     auth_provider: Type.Optional(
       Type.String({
         minLength: 1,
         maxLength: 255,
+        pattern: PRINTABLE_PATTERN,
         description: "The `iss` of that token; the caller's own by default",
       }),
     ),

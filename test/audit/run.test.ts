@@ -189,6 +189,44 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
     assert.equal(boards!.checked, TENANTS);
   });
 
+  it("keeps open what a later run did not ask about: one of another tenant, or of the other family", async () => {
+    const { sql } = database;
+    const open = async () =>
+      (
+        await dba`select t.slug, f.run_id from audit.findings f left join app.tenants t on t.id = f.tenant_id where severity = 'error' and "check" = 'board_member_outside_tenant'`
+      ).map(row => row.slug as string);
+    await dba`call audit.run(p_only => 'data')`;
+    assert.deepEqual(await open(), []);
+    const move = (to: string) =>
+      sql.begin(plant =>
+        plant.unsafe(`
+        set local session_replication_role = replica;
+        update app.board_members m set user_id = u.id from app.users u
+        where m.tenant_id in (select id from app.tenants where slug in ('t3', 't4')) and u.auth_subject = 'bob'
+          and u.tenant_id = ${to}`),
+      );
+    const elsewhere = "(select id from app.tenants where slug = 't9')";
+    await move(elsewhere);
+    try {
+      await dba`call audit.run()`;
+      assert.deepEqual((await open()).sort(), ["t3", "t4"]);
+      await dba`call audit.run(p_only => 'schema')`;
+      await dba`call audit.run('t5')`;
+      await dba`call audit.run('t3')`;
+      assert.deepEqual((await open()).sort(), ["t3", "t4"], "each once, though t3 was found twice");
+      // What is open is kept, however many runs there have been since.
+      await sql`insert into audit.runs (started_at, finished_at, family) select now(), now(), 'schema' from generate_series(1, 150)`;
+      await dba`call audit.run('t5', p_only => 'data')`;
+      assert.deepEqual((await open()).sort(), ["t3", "t4"]);
+    } finally {
+      await move("m.tenant_id");
+    }
+    await dba`call audit.run('t3', p_only => 'data')`;
+    assert.deepEqual(await open(), ["t4"]);
+    await dba`call audit.run(p_only => 'data')`;
+    assert.deepEqual(await open(), []);
+  });
+
   it("stores a dropped column as checks that could not run", async () => {
     const { sql } = database;
     await sql`alter table app.board_members rename column user_id to member_id`;

@@ -30,7 +30,7 @@ test("migrate without the administrator's login says that the database is missin
   assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
   assert.match(
     stderr,
-    /^The database tms_test_\w+ does not exist at .*: create it with owner tms_owner, or set ROOT_DATABASE_URL$/,
+    /^The database tms_test_\w+ \(DATABASE_URL\) does not exist at .*: create it with owner tms_owner, or set ROOT_DATABASE_URL$/,
   );
 });
 

@@ -81,6 +81,7 @@ test("an administrator who is no superuser can do it all: roles, database, migra
   for (const name of ["tms", "tms_shadow"]) await sql`drop database ${sql(name)} with (force)`;
   await sql`drop role tms_owner, tms_service, tms_app, tms_registrar, tms_auditor`;
   await sql`create role dba login createrole createdb password 'a password of the administrator'`;
+  await sql`grant connect on database postgres to dba`; // in the embedded cluster nobody else may look in
   const rootUrl = Object.assign(new URL(server.urls.root), {
     username: "dba",
     password: "a password of the administrator",

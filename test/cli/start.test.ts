@@ -51,6 +51,9 @@ test("the first start makes server, roles, schema and secrets, and serves", asyn
   const [server] = await sql`
     select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
       (select count(*)::int from pg_hba_file_rules where auth_method <> 'scram-sha-256') as open`;
+  const other = await sql`
+    select datname from pg_database where has_database_privilege('tms_service', oid, 'connect, temporary, create') and datname <> 'tms' and datallowconn`;
+  assert.deepEqual([...other], [], "the service's login may look into no other database");
   await sql.end();
   assert.deepEqual({ ...server }, { addresses: "127.0.0.1", sockets: "", open: 0 });
 });

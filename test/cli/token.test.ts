@@ -86,6 +86,8 @@ test("token says in one sentence why it cannot", async () => {
       { SERVICE_JWT_SECRET: SECRET },
       /^--claim takes name=value, not "novalue"$/,
     ],
+    [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
+    [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
     [[], {}, /^Missing required argument: sub$/],
     [["--sub", "a", "--frob"], {}, /^Unknown argument: frob$/],
     [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],

@@ -104,6 +104,12 @@ test("a database that is not named says which variable is missing", async () => 
   const { code, stderr } = await run("events");
   assert.equal(code, 1);
   assert.match(stderr, /^DATABASE_URL, tms_owner's login, is missing/);
+  for (const command of ["events", "audit", "migrate"]) {
+    env = { DATABASE_URL: "nonsense", SERVICE_DEBUG: "false" };
+    const { stderr } = await run(command);
+    assert.match(stderr, /DATABASE_URL\b.*postgres:\/\//, command);
+    assert.doesNotMatch(stderr, /^ +at /m, "no stack");
+  }
 });
 
 test("completion prints a script, and completes commands", async () => {

@@ -98,6 +98,8 @@ test("what the service's login tries besides calling functions is refused by Pos
     "select pg_read_file('PG_VERSION')",
     "alter role tms_service superuser",
     "table graphile_migrate.migrations",
+    "select lo_create(0)",
+    "select lo_from_bytea(0, 'abc')",
   ];
   try {
     for (const statement of statements) {

@@ -308,6 +308,8 @@ test("everybody but an operator is refused: a member by the missing role's name,
 test("get_setup_status reads only, and recommends from what it finds", () =>
   rolledBack(database.sql, async tx => {
     const [row] = await tx`select app.schema_version() as version`;
+    const NEVER = "Isolation was never audited as a whole: run npm run audit";
+    await tx.unsafe("set session authorization tms_service");
     const status = async (slug: string | null, version = row!.version) =>
       (await call(tx, "get_setup_status", { ...operator, slug }, version, ["An advice"])).body;
     assert.deepEqual(await status(null), {
@@ -319,6 +321,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
       auth_provider: "jwt",
       recommendations: [
         "There is no default tenant: create it with POST /api/setup/tenant and the default slug",
+        NEVER,
         "An advice",
       ],
     });
@@ -329,8 +332,9 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
       default_tenant_slug: null,
       multi_tenant_mode: true,
       auth_provider: "jwt",
-      recommendations: ["An advice"],
+      recommendations: [NEVER, "An advice"],
     });
+    await tx.unsafe("reset session authorization");
     const id = await seedTenant(tx, { slug: "old", isDefault: true });
     await seedTenant(tx, { slug: "waiting", status: "pending" });
     const found = await status(null, "999999.sql");
@@ -343,7 +347,26 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
       /schema is not the one of this release[\s\S]*1 tenant\(s\) wait for approval/,
     );
     await tx.unsafe("alter table app.boards no force row level security");
-    assert.match((await status(null)).recommendations.join("\n"), /app\.boards/);
+    const advice = async () => (await status(null)).recommendations.join("\n") as string;
+    assert.match(await advice(), /app\.boards/);
+    // What else breaks isolation, and what the last audit said of it.
+    assert.match(await advice(), /The service's login is not safe: it is a superuser/);
+    await tx.unsafe("alter table app.boards force row level security; drop policy tenant_only on app.boards");
+    assert.match(await advice(), /The table app\.boards: the policy .* is missing/);
+    await tx.unsafe(
+      `insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'x' from app.tenants`,
+    );
+    await tx.unsafe("drop policy tenant_only on app.users");
+    assert.match(await advice(), /The table app\.users shows rows outside their tenant/);
+    const audited = (age: string, errors: number, family: string | null = null) =>
+      tx`insert into audit.runs (started_at, finished_at, errors, family) values (now(), now() - ${age}::interval, ${errors}, ${family})`;
+    await audited("9 days", 0);
+    assert.match(await advice(), /The last audit is 9 days old/);
+    await audited("1 hour", 2);
+    await audited("1 minute", 0, "schema");
+    assert.match(await advice(), /The last audit \(.*\) found 2 error\(s\)/);
+    await audited("1 second", 0);
+    assert.doesNotMatch(await advice(), /audit is|last audit/);
   }));
 
 test("ensure_default_tenant makes it once in the life of a database", () =>

@@ -344,6 +344,18 @@ test("every hostile path and query", async () => {
     for (const [method, path] of ROUTES) if (method === "GET") await survive({ method, url: path + query });
 });
 
+test("what would be read as something else than was sent is refused", async () => {
+  const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
+  const send = (request: TestRequest) => world.service.request({ ...request, token: operator });
+  for (const search of ["%ff", "a%C3", "%ED%A0%80"]) {
+    const { status, body } = await send({ url: `/api/setup/tenants?search=${search}` });
+    assert.deepEqual([status, body.detail], [400, "The query is not valid UTF-8"], search);
+  }
+  const zipped = { "content-encoding": "gzip" };
+  const { status } = await send({ method: "POST", url: "/api/setup/tenant", headers: zipped, body: {} });
+  assert.equal(status, 415);
+});
+
 test("every kind of claim in a token that is signed well", async () => {
   const claims: object[] = [
     ...VALUES.flatMap(value => [

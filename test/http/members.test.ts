@@ -218,6 +218,8 @@ test("a member's fields follow the rules", async () => {
     [{}, "auth_subject"],
     [{ auth_subject: "" }, "auth_subject"],
     [{ auth_subject: "x".repeat(256) }, "auth_subject"],
+    [{ auth_subject: "a\nb" }, "auth_subject"],
+    [{ auth_subject: "x", auth_provider: "a\u0085b" }, "auth_provider"],
     [{ auth_subject: "x", role: "king" }, "role"],
     [{ auth_subject: "x", email: "x" }, "email"],
     [{ auth_subject: "x", extra: 1 }, "extra"],

@@ -157,8 +157,9 @@ test("every metric has a help line and the text is what Prometheus reads", async
 test("the last audit of all tenants is told: its age, its errors; before the first one nothing is", async () => {
   assert.doesNotMatch(await scrape(), /^tms_audit_/m);
   await database.sql`
-    insert into audit.runs (started_at, finished_at, errors, warnings, tenant)
-    values (now() - interval '2 hours', now() - interval '1 hour', 3, 5, null), (now(), now(), 0, 0, 'acme'), (now(), null, 0, 0, null)`;
+    insert into audit.runs (started_at, finished_at, errors, warnings, tenant, family)
+    values (now() - interval '2 hours', now() - interval '1 hour', 3, 5, null, null), (now(), now(), 0, 0, 'acme', null),
+           (now(), now(), 0, 0, null, 'schema'), (now(), null, 0, 0, null, null)`;
   await new Promise(resolve => setTimeout(resolve, 1_010));
   const text = await scrape();
   const age = value(text, "tms_audit_age_seconds")!;
