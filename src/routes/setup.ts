@@ -22,6 +22,11 @@ type One = { Params: { tenant_id: string } };
 export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const advice = configurationAdvice(config);
 
+  // Who is no operator is told that, and not which fields are wrong. The refusal is the database's, as everywhere.
+  app.addHook("preValidation", async request => {
+    if (!request.identity.operator) await callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice);
+  });
+
   app.get(
     "/status",
     { config: { limit: "setup_read" }, schema: operations.getSetupStatus },

@@ -72,7 +72,7 @@ export default async function tenants(app: FastifyInstance, { config }: { config
   );
 }
 
-/** In single-tenant mode, and whatever the body says: before it is looked at. */
+/** In single-tenant mode, whatever fields the body has: before they are validated. */
 async function refuseRegistration(request: FastifyRequest): Promise<void> {
   await callAsCaller(request, "register_tenant", ...Array.from({ length: 10 }, () => null));
 }

@@ -177,7 +177,16 @@ test("a refused caller leaves no line that says the tenant was resolved", async 
 
 test("setup is for operators: others read which role is missing, strangers what everybody reads", async () => {
   const role = { error: "Access denied", detail: "The role tenant-operator is required" };
-  for (const [method, url, body] of EVERY.filter(([, path]) => path.startsWith("/api/setup"))) {
+  // What is wrong with the request is told to operators only.
+  const faulty: typeof EVERY = [
+    ["POST", "/api/setup/tenant", {}],
+    ["GET", "/api/setup/tenants?limit=0"],
+    ["POST", "/api/setup/explain", { what: 1 }],
+  ];
+  for (const [method, url, body] of [
+    ...EVERY.filter(([, path]) => path.startsWith("/api/setup")),
+    ...faulty,
+  ]) {
     assertError(
       await ask(await person("ann", "acme", { roles: ["admin"] }), undefined, url, method, body),
       403,
