@@ -12,6 +12,15 @@ const SECRET = "a benchmark secret of more than thirty-two bytes";
 const TENANTS = 10_000;
 const CONNECTIONS = 32;
 
+/** Rounds of so many seconds each, after one that warms plans, caches and, the longest, the compiler. */
+interface Turns {
+  rounds: number;
+  seconds: number;
+  warmUp: number;
+}
+const WHOLE: Turns = { rounds: 5, seconds: 2, warmUp: 4 };
+const QUICK: Turns = { rounds: 2, seconds: 1, warmUp: 1 };
+
 interface Variant {
   name: "service" | "rows" | "json";
   child: ChildProcess;
@@ -38,7 +47,7 @@ export async function httpBench(server: BenchServer, { quick }: { quick: boolean
     const figures: Figure[] = [];
     for (const one of await cases(quick ? 1_000 : TENANTS)) {
       const taking = variants.filter(({ name }) => one.variants.includes(name));
-      figures.push(...(await measure(server, one, taking, quick ? 2 : 5, quick ? 1 : 2)));
+      figures.push(...(await measure(server, one, taking, quick ? QUICK : WHOLE)));
     }
     return figures;
   } finally {
@@ -151,8 +160,7 @@ async function measure(
   server: BenchServer,
   one: Case,
   variants: Variant[],
-  rounds: number,
-  seconds: number,
+  { rounds, seconds, warmUp }: Turns,
 ): Promise<Figure[]> {
   const samples = new Map(
     variants.map(({ name }) => [
@@ -163,10 +171,10 @@ async function measure(
   for (let round = -1; round < rounds; round++) {
     for (const variant of variants) {
       const before = { server: await serverCpu(variant), database: server.cpu() };
-      const result = await fire(variant, one, round < 0 ? 1 : seconds);
+      const result = await fire(variant, one, round < 0 ? warmUp : seconds);
       const database = server.cpu();
       const spent = (await serverCpu(variant)) - before.server + ((database ?? 0) - (before.database ?? 0));
-      if (round < 0) continue; // warms plans, caches and the compiler
+      if (round < 0) continue;
       const sample = samples.get(variant.name)!;
       sample.rate.push(result.requests.total / result.duration);
       sample.latency.push(result.latency.p50);
