@@ -50,9 +50,11 @@ export default fp(
       pools.replica = app.pg.replica!.pool;
     }
     // Without a listener on the pool and one on each client, a connection that dies ends the process.
-    const lost = (err: Error) => app.log.warn({ err }, "database connection lost");
+    // The error itself carries the whole client, its key for cancelling too: not for a log.
+    const lost = ({ message, code }: Error & { code?: string }) =>
+      app.log.warn({ code, reason: message }, "database connection lost");
     for (const pool of Object.values(pools)) {
-      pool.on("error", lost);
+      pool.on("error", () => {}); // the client's own listener has told of it
       pool.on("connect", client => client.on("error", lost));
     }
     const pipelines = new Map<pg.Pool, Pipeline>();

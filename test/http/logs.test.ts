@@ -96,3 +96,15 @@ test("no token and no secret reaches the log, wherever it was put", async () => 
   assert.ok(text.includes("[redacted]"));
   assert.ok(text.includes("limit=1"), "what is no secret stays");
 });
+
+test("a connection that is lost is one line, without what the driver knows of it", async () => {
+  const [killed] = await database.sql<{ n: number }[]>`
+    select count(pg_terminate_backend(pid))::int as n from pg_stat_activity where usename = 'tms_service' and datname = ${database.name}`;
+  assert.ok(killed!.n > 0, "an idle connection");
+  const lost = () => service.logs.filter(({ msg }) => msg === "database connection lost");
+  for (const until = Date.now() + 5_000; lost().length < killed!.n && Date.now() < until; )
+    await new Promise(resolve => setTimeout(resolve, 20));
+  assert.equal(lost().length, killed!.n);
+  assert.equal(lost()[0]!.code, "57P01");
+  assert.ok(JSON.stringify(lost()[0]).length < 300, JSON.stringify(lost()[0]));
+});
