@@ -1,6 +1,6 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
 import type postgres from "postgres";
-import { connect, explainDatabase, userOf } from "./connection.ts";
+import { connect, explainDatabase, requireAddress, userOf } from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
 import { graphileMigrate } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
@@ -29,6 +29,8 @@ export interface Migrated {
 /** Safe to call from several processes at once: one works, the others wait. Throws StartupError. */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const { ownerUrl, rootUrl, log = () => {} } = options;
+  requireAddress(ownerUrl, "DATABASE_URL");
+  if (rootUrl) requireAddress(rootUrl, "ROOT_DATABASE_URL");
   if (userOf(ownerUrl) !== "tms_owner") {
     throw new StartupError(
       `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,

@@ -21,7 +21,7 @@ function faultOf(
   if (httpVersion === "1.1" && headers.host === undefined)
     return new Problem(400, "Bad Request", "The Host header is required");
   const { "content-encoding": encoding = "identity", "content-length": length = "0" } = headers;
-  if (encoding !== "identity" && (length !== "0" || headers["transfer-encoding"]))
+  if (encoding.toLowerCase() !== "identity" && (Number(length) > 0 || headers["transfer-encoding"]))
     return new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
   const query = url.indexOf("?");
   if (query >= 0 && url.includes("%", query)) {

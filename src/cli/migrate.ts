@@ -1,5 +1,6 @@
 import type { CommandModule } from "yargs";
 import { loadConfig } from "../config.ts";
+import { requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { applyRoles } from "../migrate/administrator.ts";
 import { type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
@@ -45,7 +46,7 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     if (args["only-roles"]) {
       const rootUrl = process.env.ROOT_DATABASE_URL;
       if (!rootUrl) throw new StartupError("ROOT_DATABASE_URL, an administrator's login, is missing");
-      await applyRoles(rootUrl);
+      await applyRoles(requireAddress(rootUrl, "ROOT_DATABASE_URL"));
       return;
     }
     const { stop, ...options } = await target();

@@ -110,6 +110,8 @@ test("a database that is not named says which variable is missing", async () => 
     assert.match(stderr, /DATABASE_URL\b.*postgres:\/\//, command);
     assert.doesNotMatch(stderr, /^ +at /m, "no stack");
   }
+  env = { DATABASE_URL: database.urls.owner, ROOT_DATABASE_URL: "nonsense" };
+  assert.match((await run("migrate")).stderr, /^ROOT_DATABASE_URL: expected an address/);
 });
 
 test("completion prints a script, and completes commands", async () => {

@@ -354,6 +354,11 @@ test("what would be read as something else than was sent is refused", async () =
   const zipped = { "content-encoding": "gzip" };
   const { status } = await send({ method: "POST", url: "/api/setup/tenant", headers: zipped, body: {} });
   assert.equal(status, 415);
+  const plain = { "content-encoding": "Identity" };
+  assert.equal(
+    (await send({ method: "POST", url: "/api/setup/tenant", headers: plain, body: {} })).status,
+    422,
+  );
 });
 
 test("every kind of claim in a token that is signed well", async () => {
