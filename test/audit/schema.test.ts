@@ -386,6 +386,14 @@ const PLANTS: Plant[] = [
     row: { role: "public" },
   },
   {
+    check: "function_public",
+    severity: "info",
+    how: "a database made by hand, with large objects for everybody",
+    sql: "grant execute on function pg_catalog.lo_create(oid) to public",
+    relation: "lo_create(oid)",
+    row: { role: "tms_service" },
+  },
+  {
     check: "function_leakproof",
     how: "a promise for speed",
     sql: "create function app.help() returns int language sql leakproof return 1",
