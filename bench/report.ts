@@ -28,7 +28,7 @@ export function median(values: number[]): number {
 export const METHOD = `Server, database and load share one machine and run in turn, case by case (A B C A B C …), so that what else the
 machine does falls on all alike; each figure is the median of its rounds, each ratio one of two such medians in one run.
 http: 32 connections of autocannon against one process with 10 database connections; 10,000 tenants of 20 boards, a
-thousand of them asked in a random order. CPU is that of the server process and of all database processes, per request.
+thousand of them asked, each connection its own share in turn. CPU is that of the server process and of all database processes, per request.
 Service and floor run built, with the same options of Node.js.
 rls: one statement, run in the backend by a plpgsql loop: as tms_app under the policies alone, as tms_app with the explicit predicate
 too, as the service's own are written, and past the policies with the predicate. growth: the service's own SQL functions over one connection, databases of different size in turn.

@@ -4,6 +4,7 @@ import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
+import { KINDS } from "../variables.ts";
 import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
@@ -23,7 +24,7 @@ function demoConfig(): Config {
   const { config } = loadConfig({
     SERVICE_DATA_DIR: path.join(PACKAGE_ROOT, ".data", "demo"),
     SERVICE_MULTI_TENANT_MODE: "true",
-    ...(env.SERVICE_DEBUG ? {} : { SERVICE_LOG_LEVEL: "warn" }),
+    ...(KINDS.flag.parse(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,
   });
   return config;

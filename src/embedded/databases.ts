@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import postgres from "postgres";
-import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
+import { closeLargeObjects } from "../migrate/administrator.ts";
+import { ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -37,12 +38,7 @@ export async function prepare(urls: DatabaseUrls, secrets: Secrets) {
     // The cluster is this service's own: nobody else's right to connect, or to make temporary tables, is lost.
     for (const name of ["tms", "tms_shadow", "postgres", "template1"])
       await sql.unsafe(`revoke all on database ${name} from public`);
-    const service = Object.assign(new URL(urls.root), { pathname: "/tms" }).href;
-    const tms = postgres(service, { max: 1, onnotice: () => {} });
-    await tms
-      .unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8"))
-      .simple()
-      .finally(() => tms.end({ timeout: 5 }));
+    await closeLargeObjects(urls.root, "tms");
   } finally {
     await sql.end({ timeout: 5 });
   }

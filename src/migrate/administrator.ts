@@ -19,19 +19,23 @@ export async function applyRoles(rootUrl: string): Promise<void> {
   }
 }
 
+/** Applies db/large_objects.sql to a database, with a superuser's login. */
+export async function closeLargeObjects(rootUrl: string, database: string): Promise<void> {
+  const sql = connect(Object.assign(new URL(rootUrl), { pathname: `/${database}` }).href);
+  try {
+    await sql.unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8")).simple();
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
 export async function prepareDatabase(rootUrl: string, ownerUrl: string, serviceUrl: string | undefined) {
   await applyRoles(rootUrl);
   const sql = connect(rootUrl);
   try {
     const database = databaseOf(ownerUrl);
     const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
-    if (!found && (await createDatabase(sql, database))) {
-      const there = connect(Object.assign(new URL(rootUrl), { pathname: `/${database}` }).href);
-      await there
-        .unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8"))
-        .simple()
-        .finally(() => there.end({ timeout: 5 }));
-    }
+    if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
     for (const url of [ownerUrl, serviceUrl]) {
       const role = url && userOf(url);
       if (!role || !LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) continue;
