@@ -350,14 +350,17 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     const advice = async () => (await status(null)).recommendations.join("\n") as string;
     assert.match(await advice(), /app\.boards/);
     // What else breaks isolation, and what the last audit said of it.
-    assert.match(await advice(), /The service's login is not safe: it is a superuser/);
+    assert.match(await advice(), /Isolation is broken: the service's login: it is a superuser: give/);
     await tx.unsafe("alter table app.boards force row level security; drop policy tenant_only on app.boards");
-    assert.match(await advice(), /The table app\.boards: the policy .* is missing/);
+    assert.match(await advice(), /Isolation is broken: app\.boards: the policy .* is missing: npm run audit/);
     await tx.unsafe(
       `insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'x' from app.tenants`,
     );
     await tx.unsafe("drop policy tenant_only on app.users");
-    assert.match(await advice(), /The table app\.users shows rows outside their tenant/);
+    assert.match(await advice(), /Isolation is broken: app\.users: rows are visible outside their tenant/);
+    await tx.unsafe("create table app.notes (id int)");
+    assert.match(await advice(), /The table app\.notes has no forced row-level security/);
+    assert.doesNotMatch(await advice(), /The table app\.(boards|users)/, "said once, as a breach");
     const audited = (age: string, errors: number, family: string | null = null) =>
       tx`insert into audit.runs (started_at, finished_at, errors, family) values (now(), now() - ${age}::interval, ${errors}, ${family})`;
     await audited("9 days", 0);

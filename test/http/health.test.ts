@@ -97,7 +97,7 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
   [
     "a role let past every policy",
     "alter role tms_registrar bypassrls",
-    ["the role tms_registrar can bypass row level security"],
+    ["the role tms_registrar: it can bypass row level security"],
   ],
   [
     "a right on a table given to the service's login",

@@ -1,0 +1,85 @@
+/** The proof acts as tms_app: what it tries, what it leaves alone, and what it cannot decide. */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createDatabase, type Database } from "../harness.ts";
+import { planted, seedTenants } from "./world.ts";
+
+/** Tables that stop a row which has only a tenant before their policy is asked about it. */
+const STUBBORN = {
+  "a table without a partition for the row": `
+    create table app.own (tenant_id uuid not null, at date not null, id int not null, primary key (tenant_id, at, id)) partition by range (at);
+    create table app.own_2026 partition of app.own for values from ('2026-01-01') to ('2027-01-01');`,
+  "a domain that is never null": `
+    create domain app.money as numeric not null;
+    create table app.own (tenant_id uuid not null, id int not null, at date, price app.money, primary key (tenant_id, id));`,
+  "numbers that tms_app may not draw": `
+    create table app.own (tenant_id uuid not null, id serial, at date, primary key (tenant_id, id));`,
+};
+const ISOLATED = "alter table app.own owner to tms_owner; select app.isolate('app.own');";
+const ROW = {
+  "a table without a partition for the row": "id, at) select id, 1, '2026-05-01'",
+  "a domain that is never null": "id, price) select id, 1, 1",
+  "numbers that tms_app may not draw": "id) select id, 1",
+};
+
+void describe("the proof", () => {
+  let database: Database;
+  before(async () => {
+    database = await createDatabase();
+    await seedTenants(database.sql, 5);
+  });
+  after(() => database.drop());
+
+  for (const [what, table] of Object.entries(STUBBORN) as [keyof typeof ROW, string][]) {
+    const rows = `insert into app.own (tenant_id, ${ROW[what]} from app.tenants;`;
+    const open = "alter policy tenant_only on app.own using (true) with check (true);";
+    const asked = async (sql: string) =>
+      (await planted(database.sql, sql, "proof_writes")).map(
+        ({ severity, row }) => `${severity}: ${row.attempt as string}`,
+      );
+
+    it(`calls ${what} undecided as long as it has no row, and no error`, async () => {
+      const found = await asked(table + ISOLATED);
+      assert.ok(found.includes("warning: insert a row for another tenant"), String(found));
+      assert.deepEqual([...new Set(found.map(one => one.split(":")[0]))], ["warning"]);
+    });
+    it(`decides by a row of ${what}`, async () => {
+      assert.deepEqual(await asked(table + ISOLATED + rows), []);
+    });
+    it(`finds ${what} whose policy lets everything through`, async () => {
+      const found = await asked(table + ISOLATED + rows + open);
+      assert.ok(found.includes("error: insert a row for another tenant"), String(found));
+      assert.ok(found.includes("error: insert a row without a tenant"), String(found));
+    });
+  }
+
+  it("the proof passes over a table that somebody else owns, says so, and proves the others", async () => {
+    const stray = `create schema legacy; create table legacy.customers (tenant_id uuid, name text)`;
+    for (const check of ["proof_rows", "proof_nothing", "proof_writes"]) {
+      const found = await planted(database.sql, stray, check);
+      assert.deepEqual(
+        found.map(({ relation, severity }) => [relation, severity]),
+        [["legacy.customers", "error"]],
+      );
+      assert.match(found[0]!.detail, /nothing is proved of legacy\.customers: it is owned by postgres/);
+      const broken = `${stray}; alter table app.media disable row level security`;
+      const both = await planted(database.sql, broken, check);
+      assert.ok(both.some(({ relation, detail }) => relation === "app.media" && /tms_app/.test(detail)));
+    }
+  });
+
+  it("the proof leaves nothing behind, and the tenant of the caller's transaction as it was", async () => {
+    const { sql } = database;
+    const count = async () =>
+      (await sql`select count(*)::int as n, md5(string_agg(b::text, '' order by id)) from app.boards b`)[0];
+    const before = await count();
+    await sql.begin(async transaction => {
+      await transaction.unsafe("set local app.tenant_id = '00000000-0000-0000-0000-000000000042'");
+      await transaction`select * from audit.run_check('proof_writes')`;
+      await transaction`select * from audit.run_check('proof_rows', p_sample => null)`;
+      const [row] = await transaction`select current_setting('app.tenant_id') as tenant`;
+      assert.equal(row!.tenant, "00000000-0000-0000-0000-000000000042");
+    });
+    assert.deepEqual(await count(), before);
+  });
+});
