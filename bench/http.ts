@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import autocannon, { type Request } from "autocannon";
@@ -11,6 +11,7 @@ import { type Figure, median } from "./report.ts";
 const SECRET = "a benchmark secret of more than thirty-two bytes";
 const TENANTS = 10_000;
 const CONNECTIONS = 32;
+const POSTGRAPHILE = "postgraphile@4.14.1";
 
 /** Rounds of so many seconds each, after one that warms plans, caches and, the longest, the compiler. */
 interface Turns {
@@ -21,18 +22,25 @@ interface Turns {
 const WHOLE: Turns = { rounds: 5, seconds: 2, warmUp: 4 };
 const QUICK: Turns = { rounds: 2, seconds: 1, warmUp: 1 };
 
+type Name = "service" | "rows" | "json" | "postgraphile" | "postgraphile, no page info";
+
 interface Variant {
-  name: "service" | "rows" | "json";
+  name: Name;
   child: ChildProcess;
   address: string;
 }
 
+/** Requests that differ from each other; a list is sent round and round, a function makes each. */
+type Requests = Request[] | ((request: Request) => Request);
+
 interface Case {
   name: string;
   /** The floor that makes JSON in SQL has no case of its own for writes. */
-  variants: Variant["name"][];
-  /** Requests that differ from each other; a list is sent round and round, a function makes each. */
-  requests: Request[] | ((request: Request) => Request);
+  variants: Name[];
+  requests: Requests;
+  /** What others than the service and the floor are asked instead. */
+  asked?: Partial<Record<Name, Requests>>;
+  rounds?: number;
 }
 
 /** HTTP through the service and through the floor, 32 connections, variants in turn: A B C A B C. */
@@ -43,11 +51,12 @@ export async function httpBench(server: BenchServer, { quick }: { quick: boolean
   let variants: Variant[] = [];
   try {
     build(built);
-    variants = await startVariants(database, built);
+    variants = await startVariants(database, built, quick ? null : bringPostGraphile(built));
     const figures: Figure[] = [];
     for (const one of await cases(quick ? 1_000 : TENANTS)) {
       const taking = variants.filter(({ name }) => one.variants.includes(name));
-      figures.push(...(await measure(server, one, taking, quick ? QUICK : WHOLE)));
+      const turns = quick ? QUICK : { ...WHOLE, rounds: one.rounds ?? WHOLE.rounds };
+      figures.push(...(await measure(server, one, taking, turns)));
     }
     return figures;
   } finally {
@@ -66,7 +75,26 @@ function build(folder: string): void {
     symlinkSync(path.join(root, name), path.join(folder, name));
 }
 
-async function startVariants({ urls }: BenchDatabase, built: string): Promise<Variant[]> {
+/** Where npm put it; null where it cannot be had, which is said. */
+function bringPostGraphile(built: string): string | null {
+  const folder = path.join(built, "postgraphile");
+  const args = ["install", "--prefix", folder, "--no-audit", "--no-fund", "--ignore-scripts", POSTGRAPHILE];
+  try {
+    mkdirSync(folder);
+    execFileSync("npm", args, { stdio: ["ignore", "ignore", "pipe"], timeout: 120_000 });
+    return folder;
+  } catch (error) {
+    const reason = String((error as { stderr?: Buffer }).stderr || (error as Error).message).trim();
+    console.error(`  left out: ${POSTGRAPHILE}, which npm could not bring: ${reason.split("\n", 1)[0]}`);
+    return null;
+  }
+}
+
+async function startVariants(
+  { urls }: BenchDatabase,
+  built: string,
+  postGraphile: string | null,
+): Promise<Variant[]> {
   const start = (name: Variant["name"], file: string, args: string[], env = {}) =>
     new Promise<Variant>((resolve, reject) => {
       const child = fork(path.join(built, "bench", file), args, {
@@ -78,7 +106,7 @@ async function startVariants({ urls }: BenchDatabase, built: string): Promise<Va
       );
       child.once("exit", code => reject(new Error(`${file} ended with ${code}`)));
     });
-  return [
+  const variants = [
     await start("service", "service.js", [], {
       SERVICE_DATABASE_URL: urls.service,
       SERVICE_JWT_SECRET: SECRET,
@@ -89,6 +117,11 @@ async function startVariants({ urls }: BenchDatabase, built: string): Promise<Va
     await start("rows", "floor.js", ["rows", urls.root, SECRET]),
     await start("json", "floor.js", ["json", urls.root, SECRET]),
   ];
+  if (postGraphile) {
+    const started = await start("postgraphile", "postgraphile.js", [postGraphile, urls.root, SECRET]);
+    variants.push(started, { ...started, name: "postgraphile, no page info" });
+  }
+  return variants;
 }
 
 async function cases(tenants: number): Promise<Case[]> {
@@ -111,9 +144,19 @@ async function cases(tenants: number): Promise<Case[]> {
       sign({ sub: `founder-${i}`, tenant: "nobody-yet", tenant_id: uuidOf(1) }),
     ),
   );
-  const reading: Variant["name"][] = ["service", "rows", "json"];
+  const reading: Name[] = ["service", "rows", "json"];
   const get = (path: string) =>
     members.map((token): Request => ({ method: "GET", path, headers: bearer(token) }));
+  const nodes = "nodes { id title description ownerId createdAt updatedAt }";
+  const graphQl = (fields: string) =>
+    members.map(
+      (token): Request => ({
+        method: "POST",
+        path: "/graphql",
+        headers: { ...bearer(token), "content-type": "application/json" },
+        body: JSON.stringify({ query: `{ allBoards(first: 20, orderBy: CREATED_AT_DESC) { ${fields} } }` }),
+      }),
+    );
   let turn = 0;
   const post = (path: string, tokens: string[], body: (slug: string) => object) => (request: Request) => {
     const slug = `n-${randomUUID()}`;
@@ -127,10 +170,19 @@ async function cases(tenants: number): Promise<Case[]> {
   };
   return [
     { name: "read the current tenant", variants: reading, requests: get("/api/tenants/current") },
-    { name: "list 20 boards", variants: reading, requests: get("/api/boards?limit=20") },
+    {
+      name: "list 20 boards",
+      variants: [...reading, "postgraphile", "postgraphile, no page info"],
+      requests: get("/api/boards?limit=20"),
+      asked: {
+        postgraphile: graphQl(`${nodes} pageInfo { hasNextPage endCursor }`),
+        "postgraphile, no page info": graphQl(nodes),
+      },
+    },
     {
       name: "read one tenant as operator",
       variants: reading,
+      rounds: 3,
       requests: request => ({
         ...request,
         method: "GET",
@@ -141,11 +193,13 @@ async function cases(tenants: number): Promise<Case[]> {
     {
       name: "create a tenant",
       variants: ["service", "rows"],
+      rounds: 3,
       requests: post("/api/setup/tenant", operators, slug => ({ name: slug, slug })),
     },
     {
       name: "register",
       variants: ["service", "rows"],
+      rounds: 3,
       requests: post("/api/tenants/register", founders, slug => ({
         organization_name: slug,
         organization_slug: slug,
@@ -168,6 +222,7 @@ async function measure(
       { rate: [] as number[], cpu: [] as number[], latency: [] as number[] },
     ]),
   );
+  for (const variant of variants) await refuseErrors(variant, one);
   for (let round = -1; round < rounds; round++) {
     for (const variant of variants) {
       const before = { server: await serverCpu(variant), database: server.cpu() };
@@ -186,7 +241,7 @@ async function measure(
     return {
       group: "http",
       case: one.name,
-      variant: name === "service" ? "service" : `floor: ${name}`,
+      variant: name === "rows" || name === "json" ? `floor: ${name}` : name,
       requestsPerSecond: Math.round(median(rate)),
       cpuMicrosPerRequest: cpu.length ? Math.round(median(cpu)) : null,
       p50Ms: median(latency),
@@ -194,7 +249,21 @@ async function measure(
   });
 }
 
-async function fire({ name, address }: Variant, { name: what, requests }: Case, seconds: number) {
+/** GraphQL says 200 of an error, too. */
+async function refuseErrors({ name, address }: Variant, { asked }: Case): Promise<void> {
+  const requests = asked?.[name];
+  if (!Array.isArray(requests)) return;
+  const { path, ...request } = requests[0]!;
+  const answer = await (await fetch(address + path, request as RequestInit)).text();
+  if (answer.includes('"errors"')) throw new Error(`${name}: ${answer}`);
+}
+
+async function fire(
+  { name, address }: Variant,
+  { name: what, requests: usual, asked }: Case,
+  seconds: number,
+) {
+  const requests = asked?.[name] ?? usual;
   // A request is written out before the first is sent, by each connection for itself, and the clock is running by then:
   // each has its own few of them.
   const shares =

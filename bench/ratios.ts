@@ -47,6 +47,11 @@ export function ratiosOf(figures: Figure[]): Ratio[] {
       0.85,
     ]);
     add("http", name, "CPU, service : JSON floor", cpu("service"), cpu("floor: json"), ["at most", 1.15]);
+    // What the service answers as well: whether there is a next page, and where it begins.
+    add("http", name, "requests/s, service : PostGraphile 4", rate("service"), rate("postgraphile"), [
+      "at least",
+      5,
+    ]);
   }
   for (const name of casesOf("rls")) {
     const micros = (variant: string) => of("rls", name, variant, "microseconds");

@@ -29,9 +29,9 @@ export const METHOD = `Server, database and load share one machine and run in tu
 machine does falls on all alike; each figure is the median of its rounds, each ratio one of two such medians in one run.
 http: 32 connections of autocannon against one process with 10 database connections; 10,000 tenants of 20 boards, a
 thousand of them asked, each connection its own share in turn. CPU is that of the server process and of all database processes, per request.
-Service and floor run built, with the same options of Node.js.
+Service, floor and PostGraphile run built, with the same options of Node.js; PostGraphile under the same policies, without a look at the membership.
 rls: one statement, run in the backend by a plpgsql loop: as tms_app under the policies alone, as tms_app with the explicit predicate
-too, as the service's own are written, and past the policies with the predicate. growth: the service's own SQL functions over one connection, databases of different size in turn.
+too, as the service's own are written, and as owner past the policies with the predicate. growth: the service's own SQL functions over one connection, databases of different size in turn.
 deletion: the same rows, once by api.delete_tenant, once by hand-ordered deletes; two readers of other tenants meanwhile.
 Commits do not wait for the disk.`;
 
