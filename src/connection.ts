@@ -36,6 +36,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
       `The database at ${host} refuses ${userOf(url)}'s login (${variable}): ${message}`,
     );
   }
+  if (code === "3D000" && databaseOf(url) === "") return new StartupError(noDatabase(variable));
   if (code === "3D000") {
     return new StartupError(
       `The database ${databaseOf(url)} (${variable}) does not exist at ${host}: ${
@@ -45,7 +46,28 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
       }`,
     );
   }
-  if (/^[0-9A-Z]{5}$/.test(code))
-    return new StartupError(`The database at ${host} (${variable}) refused: ${message}`);
+  if (/^[0-9A-Z]{5}$/.test(code)) {
+    const hint = userOf(url) === "tms_owner" ? ownerHint(message, url) : "";
+    return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
+  }
   return error;
+}
+
+const noDatabase = (variable: string) => `${variable} names no database: expected ${KINDS.database.expects}`;
+
+/** @throws StartupError where the address leaves the database to the driver's guess */
+export function requireDatabase(url: string, variable: string): void {
+  if (databaseOf(url) === "") throw new StartupError(noDatabase(variable));
+}
+
+/** What helps tms_owner where it may not do its work; "" where the words do not tell. */
+export function ownerHint(message: string, url: string): string {
+  if (message.startsWith("permission denied for database")) {
+    const database = databaseOf(url);
+    const name = /^[a-z_][a-z0-9_]*$/.test(database) ? database : `"${database.replaceAll('"', '""')}"`;
+    return `: the database must be tms_owner's: alter database ${name} owner to tms_owner;`;
+  }
+  if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))
+    return ": run db/roles.sql as a superuser, which gives tms_owner its roles";
+  return "";
 }

@@ -1,6 +1,6 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
 import type postgres from "postgres";
-import { connect, explainDatabase, requireAddress, userOf } from "./connection.ts";
+import { connect, explainDatabase, requireAddress, requireDatabase, userOf } from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
 import { graphileMigrate } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
@@ -28,15 +28,17 @@ export interface Migrated {
 
 /** Safe to call from several processes at once: one works, the others wait. Throws StartupError. */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { ownerUrl, rootUrl, log = () => {} } = options;
+  const { ownerUrl, rootUrl, serviceUrl, log = () => {} } = options;
   requireAddress(ownerUrl, "DATABASE_URL");
   if (rootUrl) requireAddress(rootUrl, "ROOT_DATABASE_URL");
+  if (rootUrl && serviceUrl) requireAddress(serviceUrl, "SERVICE_DATABASE_URL");
   if (userOf(ownerUrl) !== "tms_owner") {
     throw new StartupError(
       `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,
     );
   }
-  if (rootUrl) await prepareDatabase(rootUrl, ownerUrl, options.serviceUrl);
+  requireDatabase(ownerUrl, "DATABASE_URL");
+  if (rootUrl) await prepareDatabase(rootUrl, ownerUrl, serviceUrl);
   const sql = connect(ownerUrl);
   try {
     const serverVersion = await checkServer(sql);

@@ -28,6 +28,15 @@ function url(text: string, protocols: readonly string[]): URL | undefined {
   return parsed && protocols.includes(parsed.protocol) ? parsed : undefined;
 }
 
+/** The drivers decode these, and end at a % that begins no UTF-8. */
+function isDecodable({ username, password, hostname, pathname }: URL): boolean {
+  try {
+    return [username, password, hostname, pathname].every(part => decodeURIComponent(part) !== undefined);
+  } catch {
+    return false;
+  }
+}
+
 function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined {
   const parsed = url(text, protocols);
   return parsed && !parsed.username && !parsed.password && !parsed.hash ? parsed : undefined;
@@ -78,8 +87,11 @@ export const KINDS = {
   },
   path: { expects: "a folder", parse: (text: string) => resolve(text) },
   database: {
-    expects: "an address like postgres://user:password@host:5432/database",
-    parse: (text: string) => (url(text, ["postgres:", "postgresql:"]) ? text : undefined),
+    expects: "an address like postgres://user:password@host:5432/database, in which a % is written %25",
+    parse: (text: string) => {
+      const parsed = url(text, ["postgres:", "postgresql:"]);
+      return parsed && isDecodable(parsed) ? text : undefined;
+    },
   },
   secret: {
     expects: "a secret of 32 bytes or more, not a key in PEM or JWK",

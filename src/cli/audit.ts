@@ -7,6 +7,7 @@ import { loadConfig } from "../config.ts";
 import { requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { StartupError, tell } from "../startup-error.ts";
+import { printLine } from "./output.ts";
 
 const FORMATS = {
   text: toText,
@@ -110,7 +111,7 @@ export const audit: CommandModule<object, Arguments> = {
       try {
         const bar = process.stderr.isTTY ? progressBar() : undefined;
         const result = await runAudit(database.url, scope, bar?.show).finally(bar?.end);
-        process.stdout.write(`${FORMATS[args.format](result)}\n`);
+        await printLine(FORMATS[args.format](result));
         process.exitCode = exitStatus(result);
       } finally {
         await database.stop();

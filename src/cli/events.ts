@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
+import { StartupError } from "../startup-error.ts";
+import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {
   tenant: string | undefined;
-  last: number;
+  last: string;
   follow: boolean;
   json: boolean;
 }
@@ -43,6 +45,12 @@ const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
     actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`
   }`;
 
+function countFrom(last: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(last))
+    throw new StartupError(`--last takes a number of events, and not ${JSON.stringify(last)}`);
+  return Number(last);
+}
+
 export const events: CommandModule<object, Arguments> = {
   command: "events",
   describe: "Show what happened to tenants, when and by whom",
@@ -53,37 +61,47 @@ export const events: CommandModule<object, Arguments> = {
         requiresArg: true,
         describe: "Slug of one tenant, also a former one",
       })
-      .option("last", { type: "number", default: 100, requiresArg: true, describe: "How many of the newest" })
+      .option("last", {
+        type: "string",
+        default: "100",
+        requiresArg: true,
+        describe: "How many of the newest",
+      })
       .option("follow", { type: "boolean", default: false, describe: "Go on with what happens from now on" })
       .option("json", { type: "boolean", default: false, describe: "One JSON object a line" })
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
-  handler: ({ tenant, last, follow, json }) =>
-    asOwner(async sql => {
+  handler: async ({ tenant, last, follow, json }) => {
+    const count = countFrom(last);
+    await asOwner(async sql => {
       const seen = new Set<number>();
       let newest = 0;
-      const show = (found: readonly Event[]) => {
+      /** false: nobody reads on. */
+      const show = async (found: readonly Event[]) => {
         for (const event of found) {
           const id = Number(event.id);
           if (seen.has(id)) continue;
           seen.add(id);
           newest = Math.max(newest, id);
-          console.log(json ? JSON.stringify({ ...event, id }) : toText(event));
+          if (!(await printLine(json ? JSON.stringify({ ...event, id }) : toText(event)))) return false;
         }
         for (const id of seen) if (id <= newest - LATECOMERS) seen.delete(id);
+        return true;
       };
-      if (!follow) return show(await read(sql, tenant, 0, last));
+      if (!follow) {
+        await show(await read(sql, tenant, 0, count));
+        return;
+      }
       // What is older than what is shown must not appear as news.
       const [top] = await sql<{ id: string }[]>`select coalesce(max(id), 0) as id from control.tenant_events`;
       for (const { id } of await read(sql, undefined, Number(top!.id) - LATECOMERS, LATECOMERS))
         seen.add(Number(id));
       newest = Number(top!.id);
-      for (const event of await read(sql, tenant, 0, last)) {
+      for (const event of await read(sql, tenant, 0, count)) {
         seen.delete(Number(event.id));
-        show([event]);
+        if (!(await show([event]))) return;
       }
-      for (;;) {
-        await sleep(1_000);
-        show(await read(sql, tenant, newest - LATECOMERS, 2 * LATECOMERS).catch(() => []));
-      }
-    }),
+      do await sleep(1_000);
+      while (await show(await read(sql, tenant, newest - LATECOMERS, 2 * LATECOMERS).catch(() => [])));
+    });
+  },
 };

@@ -5,6 +5,7 @@ import path from "node:path";
 import { loadConfig } from "../config.ts";
 import { openEmbedded } from "../embedded.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
+import { StartupError } from "../startup-error.ts";
 
 const cli = path.join(
   path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
@@ -14,7 +15,14 @@ const cli = path.join(
 
 async function main() {
   const { DATABASE_URL, ROOT_DATABASE_URL, SHADOW_DATABASE_URL } = process.env;
-  if (DATABASE_URL ?? ROOT_DATABASE_URL ?? SHADOW_DATABASE_URL) return run({});
+  if (DATABASE_URL ?? ROOT_DATABASE_URL ?? SHADOW_DATABASE_URL) {
+    if (!SHADOW_DATABASE_URL && needsShadow(process.argv.slice(2))) {
+      throw new StartupError(
+        "SHADOW_DATABASE_URL is missing: tms_owner's login on an empty database that may be wiped",
+      );
+    }
+    return run({});
+  }
   const { urls, stop } = await openEmbedded({
     dataDir: loadConfig(process.env).config.dataDir,
     log: console.error,
@@ -29,6 +37,10 @@ async function main() {
     await stop();
   }
 }
+
+/** The first two replay every migration there and status insists on its address; others go there when told to. */
+const needsShadow = (args: string[]) =>
+  !args.includes("--help") && args.some(arg => /^(commit|uncommit|status|--shadow(=true)?)$/.test(arg));
 
 function run(databases: Record<string, string>): Promise<number> {
   const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], {

@@ -1,4 +1,4 @@
-import { open } from "node:fs/promises";
+import { createReadStream } from "node:fs";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
 import { linesOf } from "../transfer/file.ts";
@@ -11,15 +11,17 @@ interface Arguments {
   json: boolean;
 }
 
-async function openInput(file: string) {
-  // yargs makes an empty text of a lone hyphen.
-  if (file === "-" || (file === "" && process.argv.includes("-"))) return process.stdin;
+/** A folder can be opened, and a disk can fail half way: not only opening names the file at fault. */
+async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
   try {
-    return (await open(file)).createReadStream();
+    yield* createReadStream(file) as AsyncIterable<Buffer>;
   } catch (error) {
     throw new StartupError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
 }
+
+// yargs makes an empty text of a lone hyphen.
+const isStandardInput = (file: string) => file === "-" || (file === "" && process.argv.includes("-"));
 
 export const importCommand: CommandModule<object, Arguments> = {
   command: "import <file>",
@@ -38,12 +40,17 @@ export const importCommand: CommandModule<object, Arguments> = {
     asOwner(async sql => {
       if (slug !== undefined && !/^[a-z0-9-]{1,255}$/.test(slug))
         throw new StartupError("--slug takes 1 to 255 lowercase letters, digits and hyphens");
-      const input = await openInput(file);
+      const input = isStandardInput(file) ? process.stdin : contentOf(file);
       const done = await importTenant(sql, linesOf(input), slug);
       if (json) return console.log(JSON.stringify(done));
       const rows = Object.values(done.counts).reduce((sum, count) => sum + count, 0);
       console.log(
         `Imported ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables`,
       );
+      const media = done.media_of_former_tenant;
+      if (media > 0)
+        console.log(
+          `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/operations.md`,
+        );
     }),
 };

@@ -115,20 +115,34 @@ async function checkSchema(databaseUrl: string) {
   }
 }
 
-/** Stops at the first SIGINT, SIGTERM or SIGHUP, also while it starts; a second one ends at once, and Postgres follows. */
+/**
+ * Stops at the first SIGINT, SIGTERM or SIGHUP, also while it starts; a second one ends at once, and Postgres follows.
+ * Under an npm script it stops with its parent too: npm passes a signal on to its shell, and the shell to nobody.
+ */
 export function stopOnSignal(running: Promise<Running>): void {
   let stopping = false;
   const fail = (error: unknown) => {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);
   };
+  const stop = () => {
+    stopping = true;
+    running.then(service => service.stop()).then(() => process.exit(0), fail);
+  };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       if (stopping) process.exit(1);
-      stopping = true;
-      running.then(service => service.stop()).then(() => process.exit(0), fail);
+      stop();
     });
   }
+  // Not under other scripts: theirs may leave it running on purpose.
+  if (!/^(start|demo)$/.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32") return;
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    if (!stopping) stop();
+  }, 500).unref();
 }
 
 /** One line in the shape of the service's own log. */

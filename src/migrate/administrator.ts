@@ -4,19 +4,36 @@ import type postgres from "postgres";
 import { connect, databaseOf, explainDatabase, userOf } from "../connection.ts";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
+import { StartupError } from "../startup-error.ts";
 
 const LOGIN_ROLES = ["tms_owner", "tms_service"];
 
 /** Applies db/roles.sql with an administrator's login. */
-export async function applyRoles(rootUrl: string): Promise<void> {
+export const applyRoles = (rootUrl: string) => asAdministrator(rootUrl, runRoles);
+
+const runRoles = async (sql: postgres.Sql) => {
+  await sql.unsafe(await readFile(ROLES_SQL, "utf8")).simple();
+};
+
+async function asAdministrator(rootUrl: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
   const sql = connect(rootUrl);
   try {
-    await sql.unsafe(await readFile(ROLES_SQL, "utf8")).simple();
+    await work(sql);
   } catch (error) {
-    throw explainDatabase(error, rootUrl, "ROOT_DATABASE_URL");
+    throw explainAdministrator(error, rootUrl);
   } finally {
     await sql.end({ timeout: 5 });
   }
+}
+
+function explainAdministrator(error: unknown, rootUrl: string): unknown {
+  const explained = explainDatabase(error, rootUrl, "ROOT_DATABASE_URL");
+  const { code, message, detail } = error as { code?: string; message: string; detail?: string };
+  if (code !== "42501" || message.startsWith("permission denied for database")) return explained;
+  return new StartupError(
+    `${(explained as Error).message}${detail ? ` (${detail.replace(/\.$/, "")})` : ""}: ` +
+      "the administrator must be a superuser, or have CREATEROLE and CREATEDB",
+  );
 }
 
 /** Applies db/large_objects.sql to a database, with a superuser's login. */
@@ -30,9 +47,12 @@ export async function closeLargeObjects(rootUrl: string, database: string): Prom
 }
 
 export async function prepareDatabase(rootUrl: string, ownerUrl: string, serviceUrl: string | undefined) {
-  await applyRoles(rootUrl);
-  const sql = connect(rootUrl);
-  try {
+  await asAdministrator(rootUrl, async sql => {
+    // Over all that follows, until the connection ends. roles.sql waits for the same lock, so it must run on this connection.
+    await sql`set statement_timeout = 0`;
+    await sql`set lock_timeout = 0`;
+    await sql`select pg_catalog.pg_advisory_lock(8624367001)`;
+    await runRoles(sql);
     const database = databaseOf(ownerUrl);
     const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
     if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
@@ -43,11 +63,7 @@ export async function prepareDatabase(rootUrl: string, ownerUrl: string, service
         `alter role ${role} password '${scramVerifier(decodeURIComponent(new URL(url).password))}'`,
       );
     }
-  } catch (error) {
-    throw explainDatabase(error, rootUrl, "ROOT_DATABASE_URL");
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 /** Whether the login is a superuser, who may do more in it. */
@@ -60,7 +76,8 @@ async function createDatabase(sql: postgres.Sql, name: string): Promise<boolean>
   try {
     await sql`create database ${sql(name)} owner tms_owner template template0 encoding 'UTF8'`;
   } catch (error) {
-    if ((error as { code?: string }).code !== "42P04") throw error; // somebody else's pipeline made it just now
+    // Somebody made it just now, past the lock: by hand, or with an administrator's login on another database.
+    if (!["42P04", "23505"].includes((error as { code?: string }).code ?? "")) throw error;
   } finally {
     if (!admin!.rolsuper) await sql`revoke tms_owner from current_user`;
   }

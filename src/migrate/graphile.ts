@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { ownerHint } from "../connection.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
 
@@ -40,10 +41,11 @@ export async function graphileMigrate(
     const running = /.*Running (?:migration ')?(.+?\.sql)/s.exec(output)?.[1];
     const message = /^\s*\w*[eE]rror: *(.+)$/m.exec(output)?.[1] ?? output.trim().split("\n").pop();
     const place = running ? `${running}${at ? ` (line ${at[1]} as compiled)` : ""}` : "The migrations";
+    const were = running ? "was" : "were";
     // The gate looks when all is committed.
     const fate = message?.startsWith("Tenants are not isolated")
-      ? "was applied, and then"
-      : "failed and was rolled back";
-    throw new StartupError(`${place} ${fate}: ${message}`);
+      ? `${were} applied, and then`
+      : `failed and ${were} rolled back`;
+    throw new StartupError(`${place} ${fate}: ${message}${ownerHint(message ?? "", ownerUrl)}`);
   }
 }

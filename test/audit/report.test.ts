@@ -1,6 +1,7 @@
 /** `npm run audit`: its three formats, its exit status, and that nothing but the report goes to stdout. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
@@ -210,6 +211,23 @@ void describe("npm run audit", { timeout: 90_000 }, () => {
         assert.match(err, words);
       }),
     );
+  });
+
+  const full = !existsSync("/dev/full") && "this system has no /dev/full";
+  it("exits 2 and says why in one line when its report cannot be written", { skip: full }, async () => {
+    const env = { ...process.env, DATABASE_URL: database.urls.owner };
+    const line = `"${process.execPath}" --import tsx src/cli.ts audit --tenant t1 --only data > /dev/full`;
+    const child = spawn("sh", ["-c", line], { cwd: ROOT, env });
+    let err = "";
+    child.stderr.setEncoding("utf8").on("data", text => (err += text));
+    const status = await new Promise(resolve => child.on("close", resolve));
+    assert.deepEqual([status, err], [2, "Standard output cannot be written (ENOSPC)\n"]);
+  });
+
+  it("ends quietly when the reader of its report has gone", () => {
+    const line = `"${process.execPath}" --import tsx src/cli.ts audit --tenant t1 --only data | { exec <&-; sleep 1; }`;
+    const env = { ...process.env, DATABASE_URL: database.urls.owner };
+    assert.equal(spawnSync("sh", ["-c", line], { cwd: ROOT, env, encoding: "utf8" }).stderr, "");
   });
 
   it("reports one tenant by its slug", async () => {

@@ -149,6 +149,22 @@ test("migrate names the variable at fault when it cannot log in", async () => {
       { ROOT_DATABASE_URL: urls.root },
       /^DATABASE_URL, tms_owner's login, is missing, and ROOT_DATABASE_URL is set$/,
     ],
+    [
+      { DATABASE_URL: Object.assign(new URL(urls.owner), { pathname: "/" }).href },
+      /^DATABASE_URL names no database: expected an address like postgres:/,
+    ],
+    [
+      { DATABASE_URL: urls.owner.replace(/:[^:@]+@/, ":own%erpw@") },
+      /^DATABASE_URL: expected an address like .* in which a % is written %25$/,
+    ],
+    [
+      {
+        DATABASE_URL: urls.owner,
+        ROOT_DATABASE_URL: urls.root,
+        SERVICE_DATABASE_URL: "postgres://a:%zz@b/c",
+      },
+      /^SERVICE_DATABASE_URL: expected an address like .* in which a % is written %25$/,
+    ],
   ];
   for (const [env, sentence] of cases) {
     const { code, stdout, stderr } = await migrate(env);
@@ -156,4 +172,30 @@ test("migrate names the variable at fault when it cannot log in", async () => {
     assert.match(stderr, sentence);
     assert.equal(stderr.split("\n").length, 1);
   }
+});
+
+test("a database that tms_owner does not own: the words say how to give it away", async () => {
+  await database.sql`drop database if exists ${database.sql(`${database.name}_new`)} with (force)`;
+  await database.sql`create database ${database.sql(`${database.name}_new`)}`;
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+  assert.equal(code, 1);
+  const name = `${database.name}_new`;
+  assert.equal(
+    stderr,
+    `The migrations failed and were rolled back: permission denied for database ${name}: ` +
+      `the database must be tms_owner's: alter database ${name} owner to tms_owner;`,
+  );
+});
+
+test("start and audit, too, say that an address names no database", async () => {
+  const bare = (url: string) => Object.assign(new URL(url), { pathname: "" }).href;
+  const secret = { SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests" };
+  const ends = await Promise.all([
+    outcome(tenancy(["start"], { SERVICE_DATABASE_URL: bare(urls.service), ...secret })),
+    outcome(tenancy(["audit"], { DATABASE_URL: bare(urls.owner) })),
+  ]);
+  assert.deepEqual(
+    ends.map(({ stderr }) => /^(\w+) names no database: expected an address like/.exec(stderr)?.[1]),
+    ["SERVICE_DATABASE_URL", "DATABASE_URL"],
+  );
 });

@@ -77,6 +77,16 @@ test("roles.sql run again changes nothing, and puts back what has drifted", asyn
   assert.equal(await state(), wanted);
 });
 
+test("an owner that roles.sql has not given its roles is told to run it", async () => {
+  await sql`drop database tms with (force)`;
+  await sql`create database tms owner tms_owner`;
+  await sql`revoke tms_app, tms_registrar from tms_owner cascade`;
+  await assert.rejects(
+    migrate({ ownerUrl: server.urls.owner }),
+    /failed and was rolled back: .*SET ROLE.*: run db\/roles\.sql as a superuser, which gives tms_owner its roles$/i,
+  );
+});
+
 test("an administrator who is no superuser can do it all: roles, database, migrations", async () => {
   for (const name of ["tms", "tms_shadow"]) await sql`drop database ${sql(name)} with (force)`;
   await sql`drop role tms_owner, tms_service, tms_app, tms_registrar, tms_auditor`;
@@ -96,4 +106,31 @@ test("an administrator who is no superuser can do it all: roles, database, migra
   const service = postgres(server.urls.service, { max: 1 });
   assert.deepEqual([...(await service`select * from api.get_login_faults() as fault`)], []);
   await service.end();
+});
+
+test("several migrate at once on a server without the database or the passwords: all of them succeed", async () => {
+  await sql`drop database tms with (force)`;
+  for (const role of ["tms_owner", "tms_service"]) await sql.unsafe(`alter role ${role} password null`);
+  const { root: rootUrl, owner: ownerUrl, service: serviceUrl } = server.urls;
+  const several = [1, 2, 3, 4].map(() => migrate({ rootUrl, ownerUrl, serviceUrl }));
+  const ends = await Promise.allSettled(several);
+  assert.deepEqual(
+    ends.flatMap(end => (end.status === "rejected" ? [(end.reason as Error).message] : [])),
+    [],
+  );
+  const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
+  assert.equal(owned!.owner, "tms_owner");
+});
+
+test("an administrator without the rights is told which ones", async () => {
+  await sql`create role nobody_much login password 'weak'`;
+  await sql`grant connect on database postgres to nobody_much`;
+  const rootUrl = Object.assign(new URL(server.urls.root), {
+    username: "nobody_much",
+    password: "weak",
+  }).href;
+  await assert.rejects(
+    migrate({ ownerUrl: server.urls.owner, rootUrl }),
+    /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB$/,
+  );
 });

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { type Command, makeFolder, outcome, tenancy } from "./command.ts";
+import { type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 // One data folder through the life of a service: made, refused to a second one, killed, started again, stopped.
 const folder = makeFolder();
@@ -105,6 +106,37 @@ test("SIGTERM stops the service, then Postgres, and leaves nothing behind", asyn
   assert.ok(!isAlive(server));
   assert.ok(!existsSync(path.join(cluster, "postmaster.pid")));
   assert.ok(!existsSync(path.join(dataDir, "lock")));
+});
+
+test("under an npm script it stops with the shell that npm runs it in", {
+  skip: process.platform === "win32" && "Windows has no such shell",
+}, async () => {
+  const line = `"${process.execPath}" --import tsx src/cli.ts start; true`;
+  const shell = spawn("sh", ["-c", line], {
+    cwd: projectRoot,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, npm_lifecycle_event: "start", ...env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  shell.stdout.setEncoding("utf8").on("data", text => {
+    said += text;
+  });
+  let address: string | undefined;
+  while (!address && shell.exitCode === null) {
+    await sleep(20);
+    address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+  }
+  const service = Number(/"pid":(\d+)/.exec(said)![1]);
+  assert.notEqual(service, shell.pid);
+  const server = postmaster();
+  shell.kill("SIGTERM");
+  const ended = await hasEnded(service);
+  if (!ended) process.kill(service, "SIGKILL");
+  assert.ok(ended, said);
+  assert.match(said, /"msg":"stopping"/);
+  assert.ok(!isAlive(server));
+  assert.ok(!existsSync(path.join(dataDir, "lock")));
+  await assert.rejects(fetch(`${address}/health`));
 });
 
 test("a port that is taken is one sentence, and Postgres does not stay", async () => {

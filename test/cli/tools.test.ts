@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
-import { outcome, tenancy } from "./command.ts";
+import { outcome, projectRoot, tenancy } from "./command.ts";
 
 let database: Database;
 let env: Record<string, string>;
@@ -49,7 +50,13 @@ test("a tenant that is not there leaves no file; a broken file changes nothing",
   writeFileSync(file, "{}\n");
   const imported = await run("import", file);
   assert.deepEqual([imported.code, imported.stderr], [1, "The file is not a tenant's export"]);
-  assert.equal((await run("import", path.join(folder, "missing"))).code, 1);
+  for (const [unreadable, why] of [
+    [path.join(folder, "missing"), "ENOENT"],
+    [folder, "EISDIR"],
+  ] as const) {
+    const { code, stderr } = await run("import", unreadable);
+    assert.deepEqual([code, stderr], [1, `${unreadable} cannot be read (${why})`]);
+  }
   assert.match((await run("import", file, "--slug", "Not A Slug")).stderr, /lowercase letters/);
 });
 
@@ -97,6 +104,57 @@ test("events prints what happened, of one tenant on request, and follows", async
   assert.doesNotMatch(following.stdout, /other|acme/);
   following.child.kill("SIGTERM");
   await following.ended;
+});
+
+test("an import under another id says how many media go on naming the former tenant's files", async () => {
+  const { sql } = database;
+  const file = path.join(folder, "filed.jsonl");
+  const id = await seedTenant(sql, { slug: "filed" });
+  const user = await seedUser(sql, id, { subject: "fred" });
+  await sql.begin(async sql => {
+    await sql`select app.set_tenant(${id})`;
+    await sql`select app.create_sample_data(${id}, ${user})`;
+    await sql`
+      insert into app.media (tenant_id, generation_id, storage_url, content_type, size_bytes)
+      select tenant_id, generation_id, 's3://elsewhere/file', content_type, size_bytes from app.media where tenant_id = ${id} limit 1`;
+  });
+  const [media] = await sql`select count(*)::int - 1 as n from app.media where tenant_id = ${id}`;
+  assert.ok(media!.n > 1);
+  assert.equal((await run("export", "--tenant", "filed", "--output", file)).code, 0);
+  const imported = await run("import", file, "--slug", "filed-2");
+  assert.match(imported.stdout, /^Imported filed-2 /);
+  assert.equal(
+    imported.stdout.split("\n")[1],
+    `${media!.n} media still name the files of the tenant they were exported from: see docs/operations.md`,
+  );
+  await sql`delete from app.tenants where slug = 'filed'`;
+  assert.match((await run("import", file)).stdout, /^Imported filed \(.*\): \d+ rows in \d+ tables$/);
+  await sql`delete from app.tenants where slug in ('filed', 'filed-2')`;
+});
+
+test("events ends quietly when its reader has gone, and in one line when it cannot be written", async () => {
+  const sh = (line: string) =>
+    spawnSync("sh", ["-c", `"${process.execPath}" --import tsx src/cli.ts events ${line}`], {
+      cwd: projectRoot,
+      env: { PATH: process.env.PATH, ...env },
+      encoding: "utf8",
+    });
+  // The reader ends before the first line, so that every write meets a closed pipe.
+  for (const options of ["", "--follow"])
+    assert.equal(sh(`--json ${options} | { exec <&-; sleep 1; }`).stderr, "", options);
+  if (!existsSync("/dev/full")) return console.log("not tried: this system has no /dev/full");
+  const { status, stderr } = sh("> /dev/full");
+  assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"]);
+});
+
+test("events --last takes a number of events", async () => {
+  for (const last of ["x", "-3", "0", "1.5", ""]) {
+    const { code, stdout, stderr } = await run("events", `--last=${last}`);
+    assert.deepEqual(
+      [code, stdout, stderr],
+      [1, "", `--last takes a number of events, and not ${JSON.stringify(last)}`],
+    );
+  }
 });
 
 test("a database that is not named says which variable is missing", async () => {

@@ -192,7 +192,12 @@ test("a value that is almost right is a fault", () => {
       "file:///etc/passwd",
     ],
     SERVICE_JWT_ALGORITHMS: ["none", "HS256,none", "hs256", "RS1", ","],
-    DATABASE_URL: ["http://localhost"],
+    DATABASE_URL: [
+      "http://localhost",
+      "postgres://a:own%erpw@db/tms",
+      "postgres://%E4@db/tms",
+      "postgres://a@db/%",
+    ],
   };
   for (const [name, values] of Object.entries(wrong))
     for (const value of values) assert.deepEqual(named({ [name]: value }), [name], `${name}=${value}`);
