@@ -128,13 +128,12 @@ function picture(ratios: Ratio[], machine: string): string {
   const plain = (text: string) => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
   const row = 26;
   const height = 64 + ratios.length * row + 30;
-  const scale = (value: number) => Math.min(330, value * 150);
+  const limit = 630; // each bar is drawn in shares of what it is held to
   const bars = ratios.map(({ case: name, ratio, value, target, holds }, i) => {
     const y = 52 + i * row;
-    const mark = 430 + scale(Number(/[\d.]+/.exec(target)![0]));
+    const width = Math.min(1.65, value / Number(/[\d.]+/.exec(target)![0])) * (limit - 430);
     return `<text x="8" y="${y + 13}">${plain(name)} <tspan class="dim">${plain(ratio)}</tspan></text>
-<rect x="430" y="${y + 3}" width="${scale(value).toFixed(1)}" height="12" rx="2" class="${holds ? "ok" : "no"}"/>
-<line x1="${mark}" x2="${mark}" y1="${y}" y2="${y + 18}" class="mark"/>
+<rect x="430" y="${y + 3}" width="${width.toFixed(1)}" height="12" rx="2" class="${holds ? "ok" : "no"}"/>
 <text x="775" y="${y + 13}">${value.toFixed(2)} <tspan class="dim">${plain(target)}</tspan></text>`;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 ${height}" font-family="system-ui, sans-serif" font-size="12">
@@ -142,9 +141,10 @@ function picture(ratios: Ratio[], machine: string): string {
 <style>text{fill:#1f2328}.dim{fill:#59636e}.ok{fill:#1a7f5a}.no{fill:#c4441c}.mark{stroke:#1f2328;stroke-width:1.5}.bg{fill:#fff}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.dim{fill:#9198a1}.mark{stroke:#e6edf3}.bg{fill:#0d1117}.ok{fill:#3fb98a}.no{fill:#ef7b54}}</style>
 <rect class="bg" width="900" height="${height}"/>
-<text x="8" y="22" font-size="15" font-weight="600">Ratios of medians in one run; the line is what each is held to</text>
+<text x="8" y="22" font-size="15" font-weight="600">Ratios of medians in one run; the line is what each is held to, and each bar drawn in shares of that</text>
 <text x="8" y="40" class="dim">${plain(machine)}</text>
 ${bars.join("\n")}
+<line x1="${limit}" x2="${limit}" y1="50" y2="${height - 30}" class="mark"/>
 </svg>
 `;
 }
