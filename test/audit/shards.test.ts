@@ -1,0 +1,129 @@
+/**
+ * What protects a shard is compared with what protects its table. Citus is in no registry, so its catalog is stood in for:
+ * one node, this server, that is asked in earnest about a shard. docs/scale.md says what the check found on a real cluster.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { createDatabase, type Database } from "../harness.ts";
+import { planted } from "./world.ts";
+
+const CLUSTER = `
+  create temporary table pg_dist_partition as select 'app.users'::regclass as logicalrelid;
+  create temporary table pg_dist_shard as select 'app.users'::regclass as logicalrelid, 102009::bigint as shardid;
+  create temporary table pg_dist_placement as select 102009::bigint as shardid, 7 as groupid;
+  create temporary table pg_dist_node as select 1 as nodeid, 'worker' as nodename, 5432 as nodeport, 7 as groupid;
+  create temporary table pg_dist_local_group as select 7 as groupid;
+  grant select on pg_dist_partition, pg_dist_shard, pg_dist_placement, pg_dist_node, pg_dist_local_group to tms_auditor;
+  create function pg_catalog.shard_name(regclass, bigint) returns text language sql immutable return format('%s_%s', $1, $2);
+  create function pg_catalog.run_command_on_all_nodes(text) returns table (nodeid int, success boolean, result text) language plpgsql as $$
+    begin
+      nodeid := 1;
+      success := true;
+      begin
+        execute $1 into result;
+      exception when others then
+        success := false;
+        result := sqlerrm;
+      end;
+      return next;
+    end $$;
+  create function app.distribute(regclass) returns void language sql return null;
+  create table app.users_102009 (like app.users including all);
+  alter table app.users_102009 owner to tms_owner;
+  alter table app.users_102009 add constraint users_102009_tenant foreign key (tenant_id) references app.tenants on delete cascade;
+  alter table app.users_102009 enable row level security, force row level security;
+  do $$
+  declare
+    v_sql text;
+  begin
+    for v_sql in
+      select format('create policy %I on app.users_102009 as %s for %s to %s using (%s) with check (%s)',
+        policyname, permissive, cmd, array_to_string(roles, ', '), qual, with_check)
+      from pg_policies where schemaname = 'app' and tablename = 'users' and cmd <> 'SELECT'
+      union all
+      select 'create policy auditor on app.users_102009 for select to tms_auditor using (true)'
+      union all
+      select format('grant %s on app.users_102009 to %I', a.privilege_type, a.grantee::regrole)
+      from pg_class c, aclexplode(c.relacl) a where c.oid = 'app.users'::regclass
+    loop
+      execute v_sql;
+    end loop;
+  end $$;`;
+
+const DAMAGE: Record<string, [string, RegExp]> = {
+  "row-level security that is off": [
+    "alter table app.users_102009 disable row level security",
+    /^app\.users_102009 on worker:5432 lacks row-level security$/,
+  ],
+  "a policy that is gone": [
+    "drop policy tenant_only on app.users_102009",
+    /lacks the restrictive policy tenant_only for all to tms_app using \(tenant_id = /,
+  ],
+  "a policy that lets everything through": [
+    "alter policy tenant_only on app.users_102009 using (true)",
+    /lacks the .* policy tenant_only .*, and has besides the .* policy tenant_only for all to tms_app using true/,
+  ],
+  "a policy of its own": [
+    "create policy open on app.users_102009 for select to public using (true)",
+    /has besides the permissive policy open for select to public using true with check nothing$/,
+  ],
+  "a right": [
+    "grant select on app.users_102009 to tms_service",
+    /^app\.users_102009 on worker:5432 has besides SELECT for tms_service$/,
+  ],
+  "a right on a column": [
+    "grant select (email) on app.users_102009 to tms_service",
+    /has besides SELECT \(email\) for tms_service$/,
+  ],
+  "a key that is gone": [
+    "alter table app.users_102009 drop constraint users_102009_pkey",
+    /lacks a unique index btree \(tenant_id, id\)$/,
+  ],
+  "a foreign key that is gone": [
+    "alter table app.users_102009 drop constraint users_102009_tenant",
+    /lacks FOREIGN KEY \(tenant_id\) REFERENCES \(id\) ON DELETE CASCADE$/,
+  ],
+  "another owner": [
+    "alter table app.users_102009 owner to tms_app",
+    /lacks .*the owner tms_owner, and has besides .*the owner tms_app$/,
+  ],
+};
+
+void describe("shard_differs", () => {
+  let database: Database;
+  before(async () => {
+    database = await createDatabase();
+  });
+  after(() => database.drop());
+
+  it("has nothing to ask where no table is distributed", async () => {
+    assert.deepEqual(await planted(database.sql, "select", "shard_differs"), []);
+  });
+
+  it("finds nothing where a shard is protected as its table is", async () => {
+    assert.deepEqual(await planted(database.sql, CLUSTER, "shard_differs"), []);
+  });
+
+  for (const [what, [sql, detail]] of Object.entries(DAMAGE))
+    it(`finds ${what}`, async () => {
+      const [found, ...more] = await planted(database.sql, `${CLUSTER} ${sql}`, "shard_differs");
+      assert.deepEqual(more, []);
+      assert.deepEqual(
+        [found?.severity, found?.category, found?.relation, found?.row],
+        ["error", "isolation_config", "app.users", { node: "worker:5432", place: "app.users_102009" }],
+      );
+      assert.match(found!.detail, detail);
+    });
+
+  it("is no pass where a node does not answer, or not of every shard", async () => {
+    for (const [sql, why] of [
+      ["drop table app.users_102009", /could not run: worker:5432: relation .* does not exist/],
+      ["update pg_dist_local_group set groupid = 8", /could not run: worker:5432: it does not tell of every/],
+    ] as const) {
+      const [found, ...more] = await planted(database.sql, `${CLUSTER} ${sql}`, "shard_differs");
+      assert.deepEqual(more, []);
+      assert.equal(found?.severity, "error");
+      assert.match(found.detail, why);
+    }
+  });
+});
