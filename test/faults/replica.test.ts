@@ -22,7 +22,7 @@ import { freePort, ownerOf, type Program, startProgram, temporaryFolder } from "
 // A primary of one's own: the run's Postgres is shared, and its files are other tests'.
 let primary: Awaited<ReturnType<typeof startEmbedded>>;
 let sql: postgres.Sql;
-let replica: { url: string; sql: postgres.Sql; server: Program; start(): Promise<Program> };
+let replica: { url: string; sql: postgres.Sql; server: Program; folder: string; start(): Promise<Program> };
 let service: Service;
 let operator: string;
 
@@ -47,6 +47,7 @@ after(async () => {
   await service?.close();
   await replica?.sql.end();
   await replica?.server.stop("SIGQUIT");
+  if (replica) rmSync(replica.folder, { recursive: true });
   await sql?.end();
   await primary?.remove();
 });
@@ -99,7 +100,7 @@ async function startReplica() {
   });
   // It listens before it takes connections: first it applies what was written during the copy.
   while (!(await own`select`.catch(() => false))) await sleep(20);
-  return { url: at(primary.urls.service), sql: own, server, start };
+  return { url: at(primary.urls.service), sql: own, server, folder, start };
 }
 
 const list = async () =>
