@@ -7,11 +7,17 @@ drop function if exists app.joined_at(uuid, uuid);
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/require_own_table.sql
 --! include context/enter_tenant.sql
+--! include context/is_behind.sql
+--! include context/shown_rows.sql
+--! include api/service/get_readiness.sql
+--! include api/setup/get_setup_status.sql
+--! include api/setup/explain_access.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 -- An audit that goes on meanwhile ends with an error: nobody knows what it had still to ask.
 drop function if exists audit.start_run(text, uuid, text, int);
 --! include audit/schema.sql
 --! include audit/require_unfiltered.sql
+--! include audit/held_rows.sql
 --! include audit/proof.sql
 --! include audit/run.sql
 --! include audit/findings.sql

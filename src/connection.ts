@@ -27,7 +27,8 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   if (
     /^(ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P03)/.test(
       code,
-    )
+    ) ||
+    /^(timeout e|Connection terminated)/.test(message) // the driver gives these no code
   ) {
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${message || code}`);
   }

@@ -3,9 +3,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "./config.ts";
-import { Problem, toProblem } from "./errors.ts";
+import { toProblem } from "./errors.ts";
 import { tenantLog } from "./log.ts";
 import { isOfStatement, Pipeline } from "./pipeline.ts";
+import { StartupError } from "./startup-error.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
 export interface Row {
@@ -250,24 +251,29 @@ export function sendRow(reply: FastifyReply, row: Row, status = 200): FastifyRep
 }
 
 /** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
-export async function checkDatabase(app: FastifyInstance, schemaVersion: string | null): Promise<string[]> {
+export async function checkDatabase(app: FastifyInstance, needed: string | null): Promise<string[]> {
   const loginFaults = "select * from api.get_login_faults() as f (fault)";
   const { replica } = app.database.pools;
   // A replica that is away when the service starts is no reason not to start; the primary answers.
   const { rows: reading } = (await replica?.query<{ fault: string }>(loginFaults).catch(err => {
     app.log.warn({ err }, "the read replica cannot be reached");
   })) ?? { rows: [] };
-  const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(error => {
-    if (["3F000", "42883", "42501"].includes(error.code)) {
-      throw new Problem(
-        503,
-        "Service unavailable",
-        "The database holds no schema that this login may use: run npm run migrate",
-      );
-    }
-    throw error;
+  const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(async error => {
+    // No such schema, no such function, or no right to connect or look: all granted by the first migration.
+    if (!["3F000", "42883", "42501"].includes(error.code)) throw error;
+    const there = "select from pg_catalog.pg_proc where proname = 'get_login_faults'";
+    const { rows } = await app.pg.query(there).catch(() => ({ rows: [] }));
+    throw new StartupError(
+      rows.length > 0
+        ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"
+        : `The database's schema is missing, and this release needs ${needed}: run npm run migrate`,
+    );
   });
   const { body: found } = await callFunction(app, "get_schema_version");
+  // Its functions keep what the release before calls: that one works on, and may start again, until the next one is there.
+  const behind = (found ?? "") < (needed ?? "");
+  if (!behind && found !== needed)
+    app.log.warn({ schema: found, release: needed }, "the database's schema is newer than this release");
   // A superuser may do everything else as well: one sentence says it.
   const worst = login.find(({ fault }) => fault === "it is a superuser");
   return [
@@ -275,11 +281,11 @@ export async function checkDatabase(app: FastifyInstance, schemaVersion: string 
       ({ fault }) => `The service's database login is not safe to use: ${fault}`,
     ),
     ...reading.map(({ fault }) => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
-    ...(found === schemaVersion
-      ? []
-      : [
-          `The database schema is at ${found ?? "nothing committed"}, this release needs ${schemaVersion ?? "nothing committed"}: run npm run migrate`,
-        ]),
+    ...(behind
+      ? [
+          `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${needed}: run npm run migrate`,
+        ]
+      : []),
   ];
 }
 

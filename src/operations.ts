@@ -237,7 +237,7 @@ export const getHealth = service("getHealth", "Is the process up", {
 
 export const getReady = service("getReady", "Can the service do its work", {
   description:
-    "The database answers, its schema is the one of this release, and it keeps tenants apart. 503 says what does not hold; " +
+    "The database answers, its schema has what this release needs, and it keeps tenants apart. 503 says what does not hold; " +
     "`last_audit` is told and changes nothing.",
   response: { 200: Readiness, 503: NotReady },
   security: [],

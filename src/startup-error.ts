@@ -1,6 +1,6 @@
 import { KINDS } from "./variables.ts";
 
-/** Why something could not start, in one sentence for the person at the terminal. */
+/** Why something could not start, for the person at the terminal: one sentence a line. */
 export class StartupError extends Error {}
 
 /** Words for the person at the terminal; a stack only for who asks for it. */

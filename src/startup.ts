@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
 import { callFunction, checkDatabase } from "./database.ts";
+import { StartupError } from "./startup-error.ts";
 
 /** The last migration this release was built with, by its file name as graphile-migrate keeps it; null before the first. */
 export const SCHEMA_VERSION: string | null =
@@ -12,19 +13,16 @@ export const SCHEMA_VERSION: string | null =
     .sort()
     .at(-1) ?? null;
 
-/** Refuses to start on a login that could look past row level security, or on another release's schema. */
+/** Refuses to start on a login that could look past row level security, or on a schema that is behind this release. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     app.decorate("operatorRole", config.operator.role);
     app.decorate("defaultTenantSlug", config.defaultTenant.slug);
     app.addHook("onReady", async () => {
       const faults = await checkDatabase(app, SCHEMA_VERSION);
-      if (faults.length > 0) throw new StartupFault(faults.join("\n"));
+      if (faults.length > 0) throw new StartupError(faults.join("\n"));
       await callFunction(app, "ensure_default_tenant", config.defaultTenant.slug, config.defaultTenant.name);
     });
   },
   { name: "startup", dependencies: ["database"] },
 );
-
-/** Why the service does not start: one sentence a line. */
-export class StartupFault extends Error {}

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { traceId } from "./log.ts";
-import { StartupFault } from "./startup.ts";
+import { StartupError } from "./startup-error.ts";
 
 /**
  * OpenTelemetry is the operator's to install and to set up, by its own OTEL_* variables: 50 MB that most deployments have
@@ -51,7 +51,7 @@ async function load(variable: string): Promise<[Api, Sdk]> {
     return (await Promise.all(names.map(name => import(name)))) as [Api, Sdk];
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new StartupFault(
+    throw new StartupError(
       `${variable} asks for traces, and OpenTelemetry is not installed: npm install ${names.join(" ")}`,
     );
   }

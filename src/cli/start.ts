@@ -1,10 +1,8 @@
-import postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
 import { explainDatabase } from "../connection.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
-import { buildVersion } from "../migrate/history.ts";
 import { migrate } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 
@@ -28,7 +26,7 @@ export async function runService(
   onExit: (fault: string) => void,
 ): Promise<Running> {
   if (given.databaseUrl !== null) {
-    await checkSchema(given.databaseUrl);
+    // Somebody else's is not migrated from here: a pipeline does that, once, and with another login.
     const service = await listen(given);
     return { address: service.address, config: given, urls: null, stop: () => service.close() };
   }
@@ -71,49 +69,11 @@ async function listen(config: Config) {
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
       throw new StartupError(`${config.host} is not an address of this machine; set SERVICE_HOST`);
     }
-    throw error;
+    throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
   }
 }
 
 export class PortTaken extends StartupError {}
-
-/** A database of somebody else is not migrated from here: a pipeline does that, once, and with another login. */
-async function checkSchema(databaseUrl: string) {
-  const sql = postgres(databaseUrl, { max: 1, connect_timeout: 10, fetch_types: false, onnotice: () => {} });
-  const build = (await buildVersion()) ?? "";
-  let found: string | null;
-  try {
-    const [row] = await sql<{ version: string | null }[]>`select api.get_schema_version() as version`;
-    found = row!.version;
-  } catch (error) {
-    // No such schema, no such function, or no right to connect or look: all granted by the first migration.
-    if (!["3F000", "42883", "42501"].includes((error as { code?: string }).code ?? "")) {
-      throw explainDatabase(error, databaseUrl, "SERVICE_DATABASE_URL");
-    }
-    const [there] = await sql`
-      select from pg_catalog.pg_proc p join pg_catalog.pg_namespace n on n.oid = p.pronamespace
-      where n.nspname = 'api' and p.proname = 'get_schema_version'`.catch(() => []);
-    if (there) {
-      throw new StartupError(
-        "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions",
-      );
-    }
-    found = null;
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
-  const version = found ?? "";
-  if (version < build) {
-    throw new StartupError(
-      `The database's schema is ${found ? `at ${found}` : "missing"} and this build needs ${build}: run npm run migrate`,
-    );
-  }
-  if (version > build) {
-    throw new StartupError(
-      `The database's schema is at ${found}, newer than this build's ${build || "none"}: start the newer build`,
-    );
-  }
-}
 
 /**
  * Stops at the first SIGINT, SIGTERM or SIGHUP, also while it starts; a second one ends at once, and Postgres follows.

@@ -73,6 +73,10 @@ void describe("a tms_auditor", { timeout: 60_000 }, () => {
     assert.equal((await ann`select from audit.last_run`).length, 0);
     await ann`call audit.run(p_only => 'data')`;
     const [run] = await ann`select run_id from audit.last_run`;
-    await assert.rejects(async () => ann`select audit.finish_run(${run!.run_id})`, { code: "55000" }, "twice");
+    await assert.rejects(
+      async () => ann`select audit.finish_run(${run!.run_id})`,
+      { code: "55000" },
+      "twice",
+    );
   });
 });

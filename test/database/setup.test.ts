@@ -344,7 +344,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     );
     assert.match(
       found.recommendations.join("\n"),
-      /schema is not the one of this release[\s\S]*1 tenant\(s\) wait for approval/,
+      /schema is behind this release[\s\S]*1 tenant\(s\) wait for approval/,
     );
     await tx.unsafe("alter table app.boards no force row level security");
     const advice = async () => (await status(null)).recommendations.join("\n") as string;

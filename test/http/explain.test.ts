@@ -60,6 +60,18 @@ test("a member: allowed, with the membership and what each table shows", async (
   assert.deepEqual(found.notes, []);
 });
 
+test("a policy that hides the tenant's rows from it is told apart from a tenant without rows", async () => {
+  const { sql } = database;
+  await sql`create policy hides on app.boards as restrictive to tms_app using (title <> 'Two')`;
+  const found = await bySlug("tenant=acme&subject=alice");
+  await sql`drop policy hides on app.boards`;
+  const boards = found.tables.find(({ table }: { table: string }) => table === "app.boards");
+  assert.deepEqual([boards.held, boards.shown], [2, 1]);
+  assert.deepEqual(found.notes, [
+    "A table shows fewer rows than the tenant has: npm run audit says which policy hides them",
+  ]);
+});
+
 const REFUSED: [query: string, because: string, held: number][] = [
   ["tenant=acme&subject=bob", "bob of jwt is not a member of the tenant", 2],
   [
