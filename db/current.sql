@@ -16,10 +16,20 @@ revoke create on schema app, api from tms_app, tms_registrar;
 -- An audit that goes on meanwhile ends with an error: nobody knows what it had still to ask.
 drop function if exists audit.start_run(text, uuid, text, int);
 --! include audit/schema.sql
+--! include audit/relations.sql
 --! include audit/require_unfiltered.sql
+--! include audit/catalog.sql
+--! include audit/made.sql
+--! include audit/checks/rls.sql
+--! include audit/checks/grants.sql
+--! include audit/checks/roles.sql
+--! include audit/checks/server.sql
+--! include audit/checks/functions.sql
+--! include audit/passes.sql
 --! include audit/held_rows.sql
 --! include audit/proof.sql
 --! include audit/run.sql
 --! include audit/findings.sql
+--! include audit/views.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;

@@ -93,6 +93,7 @@ export async function runAudit(
     connection: {
       application_name: "tms audit",
       statement_timeout: 0,
+      quote_all_identifiers: false,
       lock_timeout: "30s" as unknown as number,
       client_connection_check_interval: "5s",
     },

@@ -1,0 +1,29 @@
+/** The release's list of its functions and triggers is what its migrations make. `UPDATE_DOCS=1` writes it anew; include it then. */
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { createDatabase, type Database } from "../harness.ts";
+
+const PAGE = new URL("../../db/fixtures/audit/made.sql", import.meta.url);
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+test("audit.made() lists every function and trigger that the migrations make", async () => {
+  const rows = await database.sql<Record<"kind" | "name" | "owner" | "granted" | "body", string>[]>`
+    select kind, name, owner, granted, body from audit.found_made() order by kind, name collate "C"`;
+  assert.ok(rows.length > 150);
+  const values = rows
+    .map(row => `    (${[row.kind, row.name, row.owner, row.granted, row.body].map(text => `'${text}'`).join(", ")})`)
+    .join(",\n");
+  const page = await readFile(PAGE, "utf8");
+  const generated = page.replace(/(as \$\$\n)[\s\S]*?(\n\$\$;)/, (_, start: string, end: string) => `${start}  values\n${values}${end}`);
+  if (process.env.UPDATE_DOCS) {
+    await writeFile(PAGE, generated);
+    return;
+  }
+  assert.equal(page, generated, "write it anew: UPDATE_DOCS=1 npm test -- test/audit/made.test.ts");
+});
