@@ -17,10 +17,16 @@ test("audit.made() lists every function and trigger that the migrations make", a
     select kind, name, owner, granted, body from audit.found_made() order by kind, name collate "C"`;
   assert.ok(rows.length > 150);
   const values = rows
-    .map(row => `    (${[row.kind, row.name, row.owner, row.granted, row.body].map(text => `'${text}'`).join(", ")})`)
+    .map(
+      row =>
+        `    (${[row.kind, row.name, row.owner, row.granted, row.body].map(text => `'${text}'`).join(", ")})`,
+    )
     .join(",\n");
   const page = await readFile(PAGE, "utf8");
-  const generated = page.replace(/(as \$\$\n)[\s\S]*?(\n\$\$;)/, (_, start: string, end: string) => `${start}  values\n${values}${end}`);
+  const generated = page.replace(
+    /(as \$\$\n)[\s\S]*?(\n\$\$;)/,
+    (_, start: string, end: string) => `${start}  values\n${values}${end}`,
+  );
   if (process.env.UPDATE_DOCS) {
     await writeFile(PAGE, generated);
     return;

@@ -80,7 +80,7 @@ void describe("the remedies", () => {
       const remedies = [...new Set(found.map(one => one.remedy.replace(/\n/g, " ")))].sort();
       assert.deepEqual(remedies, [
         "-- as an administrator: \\i db/roles.sql",
-        "alter function extra.help() security invoker;",
+        "alter routine extra.help() security invoker;",
       ]);
     }));
 
