@@ -29,6 +29,7 @@ const EXPECTED: [mutant: RegExp, check: string][] = [
   [/made invoker/, "function_security"],
   [/search_path|pg_temp/, "function_search_path"],
   [/^definer for everybody/, "function_public"],
+  [/another body/, "function_changed"],
   [/tenant of its own/, "function_settings"],
   [/./, "policy_changed"],
 ];
@@ -50,7 +51,7 @@ const MUTANTS = `
     from pg_constraint c join pg_namespace n on n.oid = c.connamespace
     where n.nspname = 'app' and c.contype in ('f', 'p', 'u') and c.conparentid = 0
   ), definer as (
-    select f.oid::regprocedure as f, n.nspname from pg_proc f join pg_namespace n on n.oid = f.pronamespace
+    select f.oid, f.oid::regprocedure as f, n.nspname, f.prosrc from pg_proc f join pg_namespace n on n.oid = f.pronamespace
     where f.prosecdef and n.nspname in ('app', 'api', 'control', 'audit')
   )
   select 'policy dropped: ' || name as name, format('drop policy %I on %s', p, t) as sql from shape
@@ -81,6 +82,7 @@ const MUTANTS = `
   union all select 'unique key across tenants: ' || t || '.' || conname,
       format('alter table %s drop constraint %I cascade, add unique (%s)', t, conname, substring(def from 'tenant_id, (.*)\\)'))
     from keys where contype = 'u' and def ~ 'tenant_id, '
+  union all select 'definer with another body: ' || f, format('update pg_proc set prosrc = prosrc || '' --'' where oid = %s', oid) from definer where prosrc <> '' and f::text <> 'audit.made()'
   union all select 'definer owned by a superuser: ' || f, format('alter function %s owner to postgres', f) from definer
   union all select 'definer owned by the service''s login: ' || f, format('alter function %s owner to tms_service', f) from definer
   union all select 'definer made invoker: ' || f, format('alter function %s security invoker', f) from definer

@@ -68,6 +68,16 @@ void describe("the proof", () => {
     }
   });
 
+  it("the proof has nothing against a table that is tighter than the template, and goes on", async () => {
+    for (const check of ["proof_rows", "proof_nothing", "proof_writes"]) {
+      const found = await planted(database.sql, "revoke all on app.provider_configs from tms_app", check);
+      assert.deepEqual(
+        found.map(({ relation, severity }) => [relation, severity]),
+        [["app.provider_configs", "info"]],
+      );
+    }
+  });
+
   it("the proof leaves nothing behind, and the tenant of the caller's transaction as it was", async () => {
     const { sql } = database;
     const count = async () =>

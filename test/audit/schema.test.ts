@@ -763,4 +763,42 @@ void describe("the schema checks", () => {
       await sql.unsafe(`alter database ${name} reset lo_compat_privileges`);
     }
   });
+
+  it("server_settings finds a tenant, or open tables, that every session begins with, and not what one session set", async () => {
+    const { sql, name, urls } = database;
+    await sql.unsafe(`alter database ${name} set "App.maintenance" = 'on'`);
+    const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
+    try {
+      await fresh`set app.tenant_id = '00000000-0000-0000-0000-000000000001'`;
+      const found = await planted(fresh, "select", "server_settings");
+      assert.deepEqual(
+        found.map(({ severity, row }) => [severity, row]),
+        [["error", { setting: "app.maintenance" }]],
+      );
+      const [kept] = await fresh`select current_setting('app.tenant_id') as tenant`;
+      assert.equal(kept!.tenant, "00000000-0000-0000-0000-000000000001");
+    } finally {
+      await fresh.end();
+      await sql.unsafe(`alter database ${name} reset "App.maintenance"`);
+    }
+  });
+
+  it("function_body has nothing against columns and messages that only look like settings", async () => {
+    const sql = `create function app.promote(p uuid) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+      begin
+        if app.tenant_id() is null then raise exception 'set app.tenant_id first, or set local role tms_app'; end if;
+        update app.users set role = 'admin' where tenant_id = app.tenant_id() and id = p;
+        set local app.tenant_id = '';
+        perform set_config('app.tenant_id', p::text, true);
+        raise notice '%', current_setting('app.maintenance', true);
+      end $$`;
+    assert.deepEqual(await planted(database.sql, sql, "function_body"), []);
+  });
+
+  it("app_reach leaves alone what requests cannot get at, and views with their reader's rights", async () => {
+    const sql = `create schema crm; create table crm.notes (body text); grant select on crm.notes to tms_app;
+      create schema open; grant usage on schema open to tms_app;
+      create view open.own with (security_invoker) as select title from app.boards; grant select on open.own to tms_app`;
+    assert.deepEqual(await planted(database.sql, sql, "app_reach"), []);
+  });
 });
