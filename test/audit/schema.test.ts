@@ -423,6 +423,31 @@ const PLANTS: Plant[] = [
     row: { role: "tms_service", object: "schema crm" },
   },
   {
+    check: "role_owns",
+    how: "the database itself",
+    sql: "do $$ begin execute format('alter database %I owner to tms_service', current_database()); end $$",
+    relation: null,
+    row: { role: "tms_service", object: "database" },
+  },
+  {
+    check: "rewrite_rule",
+    how: "a rule elsewhere that reads boards",
+    sql: "create schema crm; create table crm.door (a int); create rule peek as on insert to crm.door do also select title from app.boards",
+    relation: "crm.door",
+    row: { rule: "peek" },
+  },
+  {
+    check: "tenant_id_function",
+    how: "a cast that somebody else wrote",
+    sql: `create schema ev; create function ev.f(text) returns uuid language sql return null::uuid;
+          create cast (text as uuid) with function ev.f(text);
+          create or replace function app.tenant_id() returns uuid language sql stable parallel safe
+          return (case when pg_catalog.current_setting('app.tenant_id', true) like '________-____-____-____-____________'
+            then pg_catalog.current_setting('app.tenant_id', true) end)::uuid`,
+    relation: null,
+    row: { function: "app.tenant_id()" },
+  },
+  {
     check: "schema_grants",
     how: "tables of its own",
     sql: "create schema crm; grant create on schema crm to tms_app",
