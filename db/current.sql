@@ -12,6 +12,7 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include api/service/get_readiness.sql
 --! include api/setup/get_setup_status.sql
 --! include api/setup/explain_access.sql
+--! include api/tenants/register_tenant.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 -- An audit that goes on meanwhile ends with an error: nobody knows what it had still to ask.
 drop function if exists audit.start_run(text, uuid, text, int);

@@ -14,7 +14,7 @@ interface Registration {
   name?: string;
   slug?: string | null;
   base?: string;
-  domain?: string;
+  domain?: string | null;
   sample?: boolean;
   approval?: boolean;
   limit?: number | null;
@@ -105,6 +105,7 @@ test("the order of refusals is mode, tenant, domain, limit, slug", () =>
       "Domain not allowed",
       "Email domain 'evil.com' is not allowed for registration",
     );
+    await assert.rejects(register(tx, { ...all, domain: null }), /not allowed for registration/);
     await refused(
       register(tx, { ...all, domains: null }),
       403,
