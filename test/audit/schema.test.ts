@@ -629,6 +629,14 @@ const PLANTS: Plant[] = [
   },
   {
     check: "role_settings",
+    severity: "warning",
+    how: "open tables for whoever deploys",
+    sql: "create role deployer; alter role deployer set app.maintenance = 'on'",
+    relation: null,
+    row: { role: "deployer", setting: "app.maintenance=on" },
+  },
+  {
+    check: "role_settings",
     how: "the same in other letters",
     sql: "alter role tms_owner set \"App.Maintenance\" = 'on'",
     relation: null,
