@@ -630,10 +630,10 @@ const PLANTS: Plant[] = [
   {
     check: "role_settings",
     severity: "warning",
-    how: "open tables for whoever deploys",
-    sql: "create role deployer; alter role deployer set app.maintenance = 'on'",
+    how: "a tenant for whoever deploys",
+    sql: "create role deployer; alter role deployer set app.tenant_id = '00000000-0000-0000-0000-000000000001'",
     relation: null,
-    row: { role: "deployer", setting: "app.maintenance=on" },
+    row: { role: "deployer", setting: "app.tenant_id=00000000-0000-0000-0000-000000000001" },
   },
   {
     check: "role_settings",
