@@ -18,6 +18,8 @@ drop function if exists audit.start_run(text, uuid, text, int);
 --! include audit/schema.sql
 --! include audit/require_unfiltered.sql
 --! include audit/held_rows.sql
+--! include audit/row_tests.sql
+--! include audit/data_checks.sql
 --! include audit/proof.sql
 --! include audit/run.sql
 --! include audit/findings.sql
