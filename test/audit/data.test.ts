@@ -391,7 +391,8 @@ void describe("the data checks", () => {
   });
 
   it("a foreign key with a period asks whether the parent's rows cover it together, from Postgres 18 on", async test => {
-    const [server] = await database.sql`select current_setting('server_version_num')::int >= 180000 as temporal`;
+    const [server] =
+      await database.sql`select current_setting('server_version_num')::int >= 180000 as temporal`;
     if (!server!.temporal) return test.skip("no temporal keys before Postgres 18");
     const tables = `
       create extension if not exists btree_gist;
