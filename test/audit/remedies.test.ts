@@ -117,8 +117,8 @@ void describe("the remedies", () => {
 
   it("give columns of the service's tables their type and NOT NULL back, and idempotency keys their tenant", () =>
     undone(async sql => {
-      await sql.unsafe(`alter table app.users alter removed_at type timestamp;
-        alter table app.boards drop constraint boards_settings_is_object, alter settings drop default, alter settings type json;
+      await sql.unsafe(`alter table app.generations alter completed_at type timestamp;
+        alter table app.provider_configs drop constraint provider_configs_config_is_object, alter config drop default, alter config type json;
         alter table app.credit_transactions alter amount drop not null, alter balance_after drop not null;
         alter table control.idempotency_keys drop constraint idempotency_keys_tenant_id_fkey`);
       assert.equal((await asOwner(sql, "table_missing")).length, 4);
