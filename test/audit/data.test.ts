@@ -390,6 +390,53 @@ void describe("the data checks", () => {
     }
   });
 
+  const AT = "2030-01-01";
+  const entries = (...rows: [id: number, amount: number, balance: number, at?: string][]) =>
+    rows
+      .map(
+        ([id, amount, balance, at = AT]) => `
+      insert into app.credit_transactions (tenant_id, id, user_id, type, amount, balance_after, created_at)
+      values ('${a.tenant}', '${"0".repeat(8)}-0000-4000-8000-${String(id).padStart(12, "0")}', '${a.member}', 'test', ${amount}, ${balance}, '${at}');`,
+      )
+      .join("");
+  const LATER = "2030-01-02";
+  const ledgers: [what: string, right: boolean, plant: () => string][] = [
+    ["written at one moment, in the order of its ids", true, () => entries([1, 100, 100], [2, -30, 70])],
+    ["written at one moment, in another order", true, () => entries([2, 100, 100], [1, -30, 70])],
+    [
+      "that comes back to where it was, and goes on",
+      true,
+      () => entries([3, 100, 100], [2, -30, 70], [1, -70, 0], [4, 5, 5, LATER]),
+    ],
+    [
+      "that goes on from the last of a moment, and not from its highest id",
+      true,
+      () => entries([2, 100, 100], [1, -30, 70], [3, 1, 71, LATER]),
+    ],
+    ["with the same entry twice", false, () => entries([1, 100, 100], [2, 100, 100])],
+    ["that begins with what it does not have", false, () => entries([1, 100, 130], [2, -30, 100])],
+    [
+      "that goes on from the highest id of a moment, and not from its last",
+      false,
+      () => entries([2, 100, 100], [1, -30, 70], [3, 1, 101, LATER]),
+    ],
+    [
+      "two moments of which the later is wrong",
+      false,
+      () => entries([2, 100, 100], [1, -30, 70], [4, 5, 75, LATER], [3, 5, 85, LATER]),
+    ],
+  ];
+  for (const [what, right, plant] of ledgers) {
+    it(`credit_balance ${right ? "has nothing against" : "finds"} a ledger ${what}`, async () => {
+      const found = await planted(database.sql, plant(), "credit_balance");
+      assert.deepEqual(
+        found.map(one => one.tenant_id),
+        right ? [] : [a.tenant],
+        JSON.stringify(found, null, 1),
+      );
+    });
+  }
+
   it("a foreign key with a period asks whether the parent's rows cover it together, from Postgres 18 on", async test => {
     const [server] =
       await database.sql`select current_setting('server_version_num')::int >= 180000 as temporal`;
