@@ -457,11 +457,8 @@ void describe("the data checks", () => {
       "parent_missing",
     );
     assert.deepEqual(
-      found.map(one => [one.tenant_id, one.row.id]).sort(),
-      [
-        [a.tenant, 3],
-        [b.tenant, 1],
-      ].sort(),
+      found.map(one => `${one.tenant_id} ${String(one.row.id)}`).sort(),
+      [`${a.tenant} 3`, `${b.tenant} 1`].sort(),
     );
   });
 
