@@ -4,6 +4,7 @@ drop function if exists app.enter_tenant_before_000003(text, text, text, text, t
 drop function if exists app.enter_default_tenant(text, text, text, text);
 drop function if exists app.join_tenant(uuid, text, text, text, text);
 drop function if exists app.joined_at(uuid, uuid);
+--! include context/isolation_faults.sql
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/require_own_table.sql
 --! include context/enter_tenant.sql
@@ -29,6 +30,9 @@ drop function if exists audit.start_run(text, uuid, text, int);
 --! include audit/checks/functions.sql
 --! include audit/passes.sql
 --! include audit/held_rows.sql
+--! include audit/row_tests.sql
+--! include audit/data_checks.sql
+--! include audit/checks/tables.sql
 --! include audit/proof.sql
 --! include audit/run.sql
 --! include audit/findings.sql

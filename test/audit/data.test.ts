@@ -76,6 +76,24 @@ const PLANTS: Plant[] = [
     row: key("medium"),
   },
   {
+    check: "storage_of_other_tenant",
+    category: "cross_tenant_access",
+    how: "a folder below one that is nobody's",
+    sql: (a, b) =>
+      `update app.media set storage_url = 's3://' || gen_random_uuid() || '/' || '${b.tenant}' || '/x.png' where id = '${a.medium}'`,
+    relation: "app.media",
+    row: key("medium"),
+  },
+  {
+    check: "storage_of_other_tenant",
+    category: "cross_tenant_access",
+    how: "a store that writes ids in capitals",
+    sql: (a, b) =>
+      `update app.media set storage_url = upper('s3://media/${b.tenant}/x.png') where id = '${a.medium}'`,
+    relation: "app.media",
+    row: key("medium"),
+  },
+  {
     check: "tenant_missing",
     category: "orphaned_record",
     how: "a tenant deleted with triggers off",
@@ -238,6 +256,24 @@ const PLANTS: Plant[] = [
     row: key("credit"),
   },
   {
+    check: "credit_balance",
+    category: "data_consistency",
+    how: "an amount beside which no balance fits into a bigint",
+    sql: a =>
+      `update app.credit_transactions set amount = -9223372036854775808, balance_after = 9223372036854775807 where id = '${a.credit}'`,
+    relation: "app.credit_transactions",
+    row: key("credit"),
+  },
+  {
+    check: "credit_balance",
+    category: "data_consistency",
+    how: "an entry without an amount",
+    sql: a =>
+      `alter table app.credit_transactions alter amount drop not null; update app.credit_transactions set amount = null where id = '${a.credit}'`,
+    relation: "app.credit_transactions",
+    row: key("credit"),
+  },
+  {
     check: "generation_state",
     category: "data_consistency",
     how: "a worker that died between two updates",
@@ -346,6 +382,85 @@ void describe("the data checks", () => {
         });
       });
     }
+
+  it("storage_of_other_tenant has nothing against an address with the tenant's own id, in capitals too", async () => {
+    for (const address of [`s3://${a.tenant}/${b.tenant}`, `S3://${a.tenant!.toUpperCase()}/${b.tenant}`]) {
+      const plant = `update app.media set storage_url = '${address}' where id = '${a.medium}'`;
+      assert.deepEqual(await planted(database.sql, plant, "storage_of_other_tenant"), [], address);
+    }
+  });
+
+  const AT = "2030-01-01";
+  const entries = (...rows: [id: number, amount: number, balance: number, at?: string][]) =>
+    rows
+      .map(
+        ([id, amount, balance, at = AT]) => `
+      insert into app.credit_transactions (tenant_id, id, user_id, type, amount, balance_after, created_at)
+      values ('${a.tenant}', '${"0".repeat(8)}-0000-4000-8000-${String(id).padStart(12, "0")}', '${a.member}', 'test', ${amount}, ${balance}, '${at}');`,
+      )
+      .join("");
+  const LATER = "2030-01-02";
+  const ledgers: [what: string, right: boolean, plant: () => string][] = [
+    ["written at one moment, in the order of its ids", true, () => entries([1, 100, 100], [2, -30, 70])],
+    ["written at one moment, in another order", true, () => entries([2, 100, 100], [1, -30, 70])],
+    [
+      "that comes back to where it was, and goes on",
+      true,
+      () => entries([3, 100, 100], [2, -30, 70], [1, -70, 0], [4, 5, 5, LATER]),
+    ],
+    [
+      "that goes on from the last of a moment, and not from its highest id",
+      true,
+      () => entries([2, 100, 100], [1, -30, 70], [3, 1, 71, LATER]),
+    ],
+    ["with the same entry twice", false, () => entries([1, 100, 100], [2, 100, 100])],
+    ["that begins with what it does not have", false, () => entries([1, 100, 130], [2, -30, 100])],
+    [
+      "that goes on from the highest id of a moment, and not from its last",
+      false,
+      () => entries([2, 100, 100], [1, -30, 70], [3, 1, 101, LATER]),
+    ],
+    [
+      "two moments of which the later is wrong",
+      false,
+      () => entries([2, 100, 100], [1, -30, 70], [4, 5, 75, LATER], [3, 5, 85, LATER]),
+    ],
+  ];
+  for (const [what, right, plant] of ledgers) {
+    it(`credit_balance ${right ? "has nothing against" : "finds"} a ledger ${what}`, async () => {
+      const found = await planted(database.sql, plant(), "credit_balance");
+      assert.deepEqual(
+        found.map(one => one.tenant_id),
+        right ? [] : [a.tenant],
+        JSON.stringify(found, null, 1),
+      );
+    });
+  }
+
+  it("a foreign key with a period asks whether the parent's rows cover it together, from Postgres 18 on", async test => {
+    const [server] =
+      await database.sql`select current_setting('server_version_num')::int >= 180000 as temporal`;
+    if (!server!.temporal) return test.skip("no temporal keys before Postgres 18");
+    const tables = `
+      create extension if not exists btree_gist;
+      create table app.rates (tenant_id uuid not null, id int, valid daterange, primary key (tenant_id, id, valid without overlaps));
+      create table app.uses (tenant_id uuid not null, id int, rate int, valid daterange, primary key (tenant_id, id),
+        foreign key (tenant_id, rate, period valid) references app.rates (tenant_id, id, period valid));
+      alter table app.rates owner to tms_owner; alter table app.uses owner to tms_owner;
+      select app.isolate('app.rates'), app.isolate('app.uses');
+      insert into app.rates values ('${a.tenant}', 1, '[2026-01-01,2026-02-01)'), ('${a.tenant}', 1, '[2026-02-01,2026-03-01)');
+      insert into app.uses values ('${a.tenant}', 1, 1, '[2026-01-10,2026-02-10)'), ('${a.tenant}', 2, null, '[2020-01-01,2030-01-01)');`;
+    assert.deepEqual(await planted(database.sql, tables, "parent_missing"), []);
+    const found = await planted(
+      database.sql,
+      `${tables} ${REPLICA} insert into app.uses values ('${a.tenant}', 3, 1, '[2026-02-10,2026-03-10)'), ('${b.tenant}', 1, 1, '[2026-01-10,2026-02-10)')`,
+      "parent_missing",
+    );
+    assert.deepEqual(
+      found.map(one => `${one.tenant_id} ${String(one.row.id)}`).sort(),
+      [`${a.tenant} 3`, `${b.tenant} 1`].sort(),
+    );
+  });
 
   it("has a plant for every data check of the catalog", async () => {
     const checks = await database.sql`select "check" from audit.checks() where family = 'data'`;

@@ -1,7 +1,7 @@
 /** Remedies are pasted as they are printed: what they restore must be what was there. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type postgres from "postgres";
+import postgres from "postgres";
 import { createDatabase, type Database } from "../harness.ts";
 import { type Found, seedTenants } from "./world.ts";
 
@@ -59,6 +59,146 @@ void describe("the remedies", () => {
       assert.equal(await paste(sql, "foreign_key_missing"), 1);
       assert.deepEqual((await sql.unsafe(KEYS)).map(row => row.key as string).sort(), before);
     }));
+
+  const asOwner = async (sql: postgres.TransactionSql, check: string) => {
+    const found = await sql<Found[]>`select * from audit.run_check(${check})`;
+    await sql.unsafe("set local role tms_owner");
+    for (const { remedy } of found) await sql.unsafe(remedy);
+    await sql.unsafe("reset role");
+    return found;
+  };
+  const definitions = async (sql: postgres.TransactionSql) =>
+    (await sql.unsafe(KEYS)).map(row => row.key as string).sort();
+
+  const identity = "users_tenant_identity_key";
+  const columns = "(tenant_id, auth_provider, auth_subject)";
+  const taken: [by: string, check: string, plant: string][] = [
+    [
+      "a constraint that waits for the commit",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}, add constraint ${identity} unique ${columns} deferrable`,
+    ],
+    [
+      "a constraint over other columns",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}, add constraint ${identity} unique (tenant_id, id)`,
+    ],
+    [
+      "an index that fits",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}; create unique index ${identity} on app.users ${columns}`,
+    ],
+    [
+      "an index that is not unique",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}; create index ${identity} on app.users ${columns}`,
+    ],
+    [
+      "an index that no constraint may use",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}; create unique index ${identity} on app.users (tenant_id, auth_provider, auth_subject desc)`,
+    ],
+    [
+      "a check",
+      "foreign_key_missing",
+      "alter table app.boards drop constraint boards_owner, add constraint boards_owner check (owner_id is not null)",
+    ],
+  ];
+  for (const [by, check, plant] of taken) {
+    it(`give a key its name back that is taken by ${by}`, () =>
+      undone(async sql => {
+        const before = await definitions(sql);
+        await sql.unsafe(plant);
+        assert.equal((await asOwner(sql, check)).length, 1);
+        assert.deepEqual(await definitions(sql), before);
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], []);
+      }));
+  }
+
+  it("give columns of the service's tables their type and NOT NULL back, and idempotency keys their tenant", () =>
+    undone(async sql => {
+      await sql.unsafe(`alter table app.generations alter completed_at type timestamp;
+        alter table app.provider_configs drop constraint provider_configs_config_is_object, alter config drop default, alter config type json;
+        alter table app.credit_transactions alter amount drop not null, alter balance_after drop not null;
+        alter table control.idempotency_keys drop constraint idempotency_keys_tenant_id_fkey`);
+      assert.equal((await asOwner(sql, "table_missing")).length, 4);
+      assert.equal((await asOwner(sql, "tenant_key")).length, 1);
+      for (const check of ["table_missing", "tenant_key"])
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], []);
+    }));
+
+  it("index a partitioned table without CONCURRENTLY, which it does not take", () =>
+    undone(async sql => {
+      await sql.unsafe(`create table app.events (tenant_id uuid not null, id uuid not null, user_id uuid, primary key (tenant_id, id),
+          foreign key (tenant_id, user_id) references app.users (tenant_id, id)) partition by hash (tenant_id);
+        alter table app.events owner to tms_owner;
+        create index on app.events (tenant_id)`);
+      const found = await asOwner(sql, "index_missing");
+      assert.deepEqual(
+        found.map(one => one.relation),
+        ["app.events"],
+      );
+      assert.deepEqual([...(await sql`select * from audit.run_check('index_missing')`)], []);
+    }));
+
+  it("enforce a constraint again, from Postgres 18 on, also one that partitions have from their table", async test => {
+    const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
+    if (server!.version < 180000) return test.skip("every constraint is enforced before Postgres 18");
+    await undone(async sql => {
+      await sql.unsafe(`
+        create table app.events (tenant_id uuid not null, id uuid not null, name text, primary key (tenant_id, id),
+          constraint named check (name <> '') not enforced) partition by hash (tenant_id);
+        create table app.events_0 partition of app.events for values with (modulus 1, remainder 0);
+        alter table app.events owner to tms_owner; alter table app.events_0 owner to tms_owner; select app.isolate('app.events');
+        alter table app.boards add constraint titled check (title <> '') not enforced;
+        alter table app.boards alter constraint boards_owner not enforced`);
+      const found = await asOwner(sql, "constraint_not_valid");
+      assert.deepEqual(found.map(one => `${one.relation} ${String(one.row.constraint)}`).sort(), [
+        "app.boards boards_owner",
+        "app.boards titled",
+        "app.events named",
+        "app.events_0 named",
+      ]);
+      assert.deepEqual([...(await sql`select * from audit.run_check('constraint_not_valid')`)], []);
+    });
+  });
+
+  it("enable somebody's trigger as the owner of the table, and say that the system's take a superuser", () =>
+    undone(async sql => {
+      await sql.unsafe("alter table app.tenants disable trigger _500_count_insert");
+      assert.equal((await asOwner(sql, "trigger_disabled")).length, 1);
+      await sql.unsafe("alter table app.media disable trigger all");
+      const found = await sql<Found[]>`select * from audit.run_check('trigger_disabled')`;
+      for (const { remedy } of found) {
+        assert.match(remedy, /^-- as a superuser/);
+        await sql.unsafe(remedy);
+      }
+      assert.deepEqual([...(await sql`select * from audit.run_check('trigger_disabled')`)], []);
+    }));
+
+  it("warn before every row of a table is given to the default tenant", () =>
+    undone(async sql => {
+      await sql.unsafe("create table app.notes (id uuid primary key)");
+      const [found] = await sql<Found[]>`select * from audit.run_check('table_without_tenant')`;
+      assert.match(found!.remedy, /^-- this gives every row to the default tenant.*\nselect app\.isolate/);
+    }));
+
+  it("recount tenants for an owner who has not said that this is maintenance", async () => {
+    const { sql, urls } = database;
+    await sql.begin(async smuggled => {
+      await smuggled.unsafe("set local session_replication_role = replica");
+      await smuggled.unsafe("insert into app.tenants (slug, name) values ('smuggled', 'Smuggled')");
+    });
+    const [found] = await sql<Found[]>`select * from audit.run_check('tenant_count_wrong')`;
+    const owner = postgres(urls.owner, { max: 1, onnotice: () => {} });
+    try {
+      await owner.unsafe(found!.remedy);
+    } finally {
+      await owner.end();
+    }
+    assert.deepEqual([...(await sql`select * from audit.run_check('tenant_count_wrong')`)], []);
+    await sql`delete from app.tenants where slug = 'smuggled'`;
+  });
 
   it("take a table out of each kind of publication", () =>
     undone(async sql => {

@@ -14,6 +14,14 @@ interface Plant {
   row?: Record<string, unknown>;
 }
 
+/** Isolated, with one partition, and nothing wrong with it. */
+const PARTITIONED = `
+  create table app.events (tenant_id uuid not null, id uuid not null, other uuid, name text, primary key (tenant_id, id)) partition by hash (tenant_id);
+  alter table app.events owner to tms_owner;
+  create table app.events_0 partition of app.events for values with (modulus 1, remainder 0);
+  alter table app.events_0 owner to tms_owner;
+  select app.isolate('app.events');`;
+
 const PLANTS: Plant[] = [
   {
     check: "rls_disabled",
@@ -127,6 +135,34 @@ const PLANTS: Plant[] = [
     row: { column: "config" },
   },
   {
+    check: "table_missing",
+    how: "a config that became json",
+    sql: "alter table app.provider_configs drop constraint provider_configs_config_is_object, alter config drop default, alter config type json",
+    relation: "app.provider_configs",
+    row: { column: "config" },
+  },
+  {
+    check: "table_missing",
+    how: "a time that lost its zone",
+    sql: "alter table app.generations alter completed_at type timestamp",
+    relation: "app.generations",
+    row: { column: "completed_at" },
+  },
+  {
+    check: "table_missing",
+    how: "a balance that may be null",
+    sql: "alter table app.credit_transactions alter balance_after drop not null",
+    relation: "app.credit_transactions",
+    row: { column: "balance_after" },
+  },
+  {
+    check: "table_missing",
+    how: "an owner that may be null",
+    sql: "alter table app.boards alter owner_id drop not null",
+    relation: "app.boards",
+    row: { column: "owner_id" },
+  },
+  {
     check: "table_rules",
     how: "a nullable tenant_id",
     sql: "alter table app.media drop constraint media_pkey, alter tenant_id drop not null",
@@ -151,6 +187,31 @@ const PLANTS: Plant[] = [
     relation: "app.board_members",
   },
   {
+    check: "table_rules",
+    how: "a unique index on one partition",
+    sql: `${PARTITIONED} create unique index on app.events_0 (name)`,
+    relation: "app.events_0",
+  },
+  {
+    check: "table_rules",
+    how: "a foreign key of one partition that pairs the tenant with another column",
+    sql: `${PARTITIONED} alter table app.events_0 add foreign key (other, id) references app.users (tenant_id, id)`,
+    relation: "app.events_0",
+  },
+  {
+    check: "table_rules",
+    how: "a unique index on a child",
+    sql: `create table app.events (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+          create table app.events_0 (primary key (id)) inherits (app.events)`,
+    relation: "app.events_0",
+  },
+  {
+    check: "table_rules",
+    how: "an exclusion of whatever other tenants have",
+    sql: "create extension if not exists btree_gist; alter table app.boards add exclude using gist (tenant_id with <>, id with =)",
+    relation: "app.boards",
+  },
+  {
     check: "table_without_tenant",
     how: "a table hung on boards",
     sql: "create schema extra; create unique index on app.boards (id); create table extra.labels (board_id uuid references app.boards (id))",
@@ -167,6 +228,12 @@ const PLANTS: Plant[] = [
     how: "a foreign key without CASCADE",
     sql: "alter table app.media drop constraint media_tenant_id_fkey, add foreign key (tenant_id) references app.tenants (id)",
     relation: "app.media",
+  },
+  {
+    check: "tenant_key",
+    how: "answers that outlive their tenant",
+    sql: "alter table control.idempotency_keys drop constraint idempotency_keys_tenant_id_fkey",
+    relation: "control.idempotency_keys",
   },
   {
     check: "foreign_key_missing",
@@ -204,6 +271,13 @@ const PLANTS: Plant[] = [
     sql: "alter table app.tenants drop constraint tenants_slug_key; create unique index on app.tenants (slug)",
     relation: "app.tenants",
     row: { columns: ["slug"] },
+  },
+  {
+    check: "unique_key_missing",
+    how: "a constraint that waits for the commit, which no ON CONFLICT takes",
+    sql: "alter table app.users drop constraint users_tenant_identity_key, add constraint users_tenant_identity_key unique (tenant_id, auth_provider, auth_subject) deferrable",
+    relation: "app.users",
+    row: { columns: ["tenant_id", "auth_provider", "auth_subject"] },
   },
   {
     check: "unique_key_missing",
@@ -749,6 +823,46 @@ void describe("the schema checks", () => {
       });
     });
   }
+
+  it("table_rules blames a table, and not its partitions too, for a key that it gave them", async () => {
+    const found = await planted(
+      database.sql,
+      `${PARTITIONED} create unique index on app.boards (id, tenant_id);
+       create unique index on app.events (name, tenant_id); alter table app.events add foreign key (other, id) references app.boards (id, tenant_id)`,
+      "table_rules",
+    );
+    const events = found.filter(one => one.relation !== "app.boards");
+    assert.deepEqual(
+      events.map(one => one.relation),
+      ["app.events", "app.events"],
+    );
+  });
+
+  it("table_rules has the table isolated, and not the partition with the fault, which tms_app could then write by its own name", async () => {
+    const [found] = await planted(
+      database.sql,
+      `${PARTITIONED} create unique index on app.events_0 (name)`,
+      "table_rules",
+    );
+    assert.match(found!.remedy, /app\.isolate\('app\.events'\)/);
+  });
+
+  it("table_rules has nothing against an exclusion within a tenant", async () => {
+    const plant =
+      "create extension if not exists btree_gist; alter table app.boards add exclude using gist (tenant_id with =, title with =)";
+    assert.deepEqual(await planted(database.sql, plant, "table_rules"), []);
+  });
+
+  it("view_leaks knows every spelling of a view that runs as its reader", async () => {
+    for (const value of ["true", "t", "on", "y", "yes", "1", "TRUE"]) {
+      const plant = `create view app.shown with (security_invoker = ${value}, check_option = local) as select * from app.boards`;
+      assert.deepEqual(await planted(database.sql, plant, "view_leaks"), [], value);
+    }
+    for (const value of ["off", "f", "0"]) {
+      const plant = `create view app.shown with (security_invoker = ${value}) as select * from app.boards`;
+      assert.equal((await planted(database.sql, plant, "view_leaks")).length, 1, value);
+    }
+  });
 
   it("has a plant for every schema check of the catalog", async () => {
     const checks = await database.sql`select "check" from audit.checks() where family = 'schema'`;
