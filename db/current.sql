@@ -22,7 +22,6 @@ drop function if exists audit.start_run(text, uuid, text, int);
 --! include audit/require_unfiltered.sql
 --! include audit/catalog.sql
 --! include audit/made.sql
---! include audit/checks/tables.sql
 --! include audit/checks/rls.sql
 --! include audit/checks/grants.sql
 --! include audit/checks/roles.sql

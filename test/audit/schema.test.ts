@@ -237,6 +237,14 @@ const PLANTS: Plant[] = [
   },
   {
     check: "foreign_key_missing",
+    how: "a key that was made to point elsewhere",
+    sql: `alter table app.boards drop constraint boards_owner,
+          add constraint boards_owner foreign key (tenant_id, owner_id) references app.generations (tenant_id, id) not valid`,
+    relation: "app.boards",
+    row: { columns: ["owner_id"] },
+  },
+  {
+    check: "foreign_key_missing",
     how: "a dropped composite key",
     sql: "alter table app.generations drop constraint generations_board",
     relation: "app.generations",
