@@ -12,7 +12,11 @@ const options: Options = {
   strict: true,
   strictTypes: false,
 };
-const formats = { "email-address": isEmail, "faithful-text": (text: string) => !textFault(text, "") };
+const formats = {
+  "email-address": isEmail,
+  "faithful-text": (text: string) => !textFault(text, ""),
+  "json-object": isJsonObject,
+};
 
 /** Nothing is dropped; only query parameters, which are texts by nature, are read as the type they stand for. */
 const body = new Ajv({ ...options, coerceTypes: false, formats });
@@ -45,7 +49,18 @@ function explain({ instancePath, keyword, params, message }: FastifySchemaValida
   if (params.format === "email-address") return { field: path, message: "must be an e-mail address" };
   if (params.format === "faithful-text")
     return { field: path, message: "contains a NUL character or half of a surrogate pair" };
+  if (params.format === "json-object") return { field: path, message: "must be a JSON object" };
   return { field: path || part, message: message ?? "is not valid" };
+}
+
+/** Or null, as where it is not given as text. */
+function isJsonObject(text: string): boolean {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 /** `local@domain.tld`, with a domain of any script that IDNA can write in ASCII. */

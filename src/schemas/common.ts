@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 
 export const SLUG_PATTERN = "^[a-z0-9-]+$";
 /** Not only white space (U+0085 is, though not to JavaScript). */
@@ -27,8 +27,8 @@ export const Uuid = Type.String({ format: "uuid", examples: ["5c6f1a52-9d3e-4b1f
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
 export const Email = Type.String({ format: "email-address", maxLength: 320, examples: ["ada@acme.com"] });
 export const Text = (example: string) => Type.String({ examples: [example] });
-export const Nullable = <T extends object>(schema: T) =>
-  Type.Unsafe<unknown>({ anyOf: [schema, { type: "null" }] });
+export const Nullable = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
 
 /** Every error answer. */
 export const ErrorBody = Type.Object(
