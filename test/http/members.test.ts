@@ -80,6 +80,12 @@ test("members and boards are those of the tenant, in pages by Link", async () =>
       at = /^<([^>]+)>; rel="next"$/.exec(String(headers.link))?.[1];
     }
     assert.deepEqual(seen, whole[field]);
+    assert.equal((await ask("member", "GET", `${url}?limit=%2B1`)).body[field].length, 1);
+    for (const limit of ["Infinity", "1e309", "0x1"]) {
+      const { status, body } = await ask("member", "GET", `${url}?limit=${limit}`);
+      const errors = [{ field: "limit", message: "must be integer" }];
+      assert.deepEqual([status, body.errors], [422, errors], `${url} ${limit}`);
+    }
   }
   const { body } = await ask("member", "GET", "/api/boards");
   assert.deepEqual(body.boards.map((board: { title: string }) => board.title).sort(), ["Acme's", "second"]);
