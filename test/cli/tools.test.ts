@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import type { Audit } from "../../src/audit/run.ts";
+import { toText } from "../../src/audit/text.ts";
 import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
 import { outcome, projectRoot, tenancy } from "./command.ts";
 
@@ -104,6 +106,48 @@ test("events prints what happened, of one tenant on request, and follows", async
   assert.doesNotMatch(following.stdout, /other|acme/);
   following.child.kill("SIGTERM");
   await following.ended;
+});
+
+test("what a name holds stays in its line, and commands no terminal", async () => {
+  const name = "A\nB\r\x1b[31m\x9b2J\u2028\u202eC\x7f";
+  const id = await seedTenant(database.sql, { slug: "forged", name });
+  const shown = "A\\u000aB\\u000d\\u001b[31m\\u009b2J\\u2028\\u202eC\\u007f";
+  const { stdout } = await run("events", "--tenant", "forged");
+  assert.ok(stdout.includes(`forged (${shown})`), stdout);
+  assert.equal(stdout.split("\n").length, 1);
+  const json = await run("events", "--tenant", "forged", "--json");
+  assert.doesNotMatch(json.stdout, /[^\P{Cc}\n]|[\u2028\u202e]/u);
+  assert.equal(JSON.parse(json.stdout).name, name);
+  const explained = await run("explain", "--tenant", "forged", "--subject", "x\n\x1b[2K\x9bAllowed: x");
+  assert.equal(explained.stdout.split("\n")[1], "");
+  assert.doesNotMatch(explained.stdout, /[^\P{Cc}\n]/u);
+  const claims = JSON.stringify({ sub: "x", tenant: "forged" });
+  assert.match((await run("explain", "--claims", claims)).stdout, /^Refused: x of jwt is not a member/);
+  await database.sql`delete from app.tenants where id = ${id}`;
+});
+
+test("the audit's report keeps a key in its line", () => {
+  const finding = {
+    check: "c",
+    category: "data_consistency",
+    severity: "error",
+    tenant_id: null,
+    relation: "app.boards",
+    row: { title: "x\nPASSED" },
+    detail: "d",
+    remedy: "r",
+  } as const;
+  const report = {
+    started_at: "",
+    finished_at: "",
+    tenant: null,
+    checks: [{ ...finding, checked: 1, findings: 1 }],
+    findings: [finding],
+    summary: { checks: 1, errors: 1, warnings: 0 },
+  };
+  const server = { database: "d", version: "18", schema: null };
+  const audit = { report, server, about: new Map(), results: [], notRun: [], runId: 1 };
+  assert.match(toText(audit as unknown as Audit), /^ {2}- app\.boards, title x\\u000aPASSED$/m);
 });
 
 test("an import under another id says how many media go on naming the former tenant's files", async () => {
