@@ -102,7 +102,7 @@ export function claimValue(claims: Claims, name: string): unknown {
 export const text = (value: unknown, longest = 255): string | null =>
   typeof value === "string" &&
   value !== "" &&
-  value.length <= longest &&
+  Array.from(value).length <= longest &&
   value.isWellFormed() &&
   !/\p{Cc}/u.test(value)
     ? value
@@ -157,6 +157,7 @@ function createKept() {
     set(token: string, identity: Identity): void {
       const from = Date.now();
       const until = Math.min(from + KEPT_MS, (identity.claims.exp as number) * 1000 + TOLERANCE_MS);
+      kept.delete(token); // its place is that of the older one
       if (kept.size >= KEPT_TOKENS) kept.delete(kept.keys().next().value!);
       kept.set(token, { identity, from, until });
     },

@@ -41,6 +41,13 @@ test("e-mail and name are null when they are no text that can be stored", async 
   }
 });
 
+test("a claim is as long as it has code points", async t => {
+  const ask = await guarded(t, HMAC);
+  const { status, body } = await ask(`Bearer ${hmac(good({ sub: "🙂".repeat(255) }))}`);
+  assert.deepEqual([status, body.subject], [200, "🙂".repeat(255)]);
+  assert.equal((await ask(`Bearer ${hmac(good({ sub: "🙂".repeat(256) }))}`)).reason, "subject");
+});
+
 test("every kind of key verifies its own algorithms", async t => {
   const ec = (namedCurve: string) => generateKeyPairSync("ec", { namedCurve });
   const cases = [
@@ -341,6 +348,18 @@ test("a kept token vouches for no other, and the oldest gives way to the newest"
     assert.equal((await ask(`Bearer ${tokens[index]}`)).identity, identities[index]);
   const again = (await ask(`Bearer ${tokens[0]}`)).identity;
   assert.ok(again && again !== first);
+});
+
+test("a token that is verified anew is kept as a new one", async t => {
+  const ask = await guarded(t, HMAC);
+  const start = 1_900_000_000_000;
+  t.mock.timers.enable({ apis: ["Date"], now: start });
+  const tokens = Array.from({ length: 2_002 }, (_, index) => hmac(good({ sub: `user-${index}` })));
+  for (const token of tokens.slice(0, 2_000)) await ask(`Bearer ${token}`);
+  t.mock.timers.setTime(start + 61_000);
+  const renewed = (await ask(`Bearer ${tokens[1]}`)).identity;
+  for (const token of tokens.slice(2_000)) await ask(`Bearer ${token}`);
+  assert.equal((await ask(`Bearer ${tokens[1]}`)).identity, renewed);
 });
 
 test("without a key the plugin does not start", async () => {
