@@ -62,6 +62,21 @@ test("a tenant that is not there leaves no file; a broken file changes nothing",
   assert.match((await run("import", file, "--slug", "Not A Slug")).stderr, /lowercase letters/);
 });
 
+test("an export that fails before its file is opened leaves an older file alone", async () => {
+  const file = path.join(folder, "older.jsonl");
+  writeFileSync(file, "older");
+  const slow =
+    'import fs from "node:fs"; const { open } = fs; fs.open = (...all) => setTimeout(open, 1500, ...all);';
+  const { code, stderr } = await outcome(
+    tenancy(["export", "--tenant", "nobody", "--output", file], {
+      ...env,
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(slow)}`,
+    }),
+  );
+  assert.deepEqual([code, stderr], [1, `${file} exists already (EEXIST)`]);
+  assert.equal(readFileSync(file, "utf8"), "older");
+});
+
 test("explain says why, by slug and identity, by claims and by token", async () => {
   const refused = await run("explain", "--tenant", "acme", "--subject", "bob");
   assert.equal(refused.code, 0, refused.stderr);
