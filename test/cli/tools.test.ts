@@ -77,6 +77,55 @@ test("an export that fails before its file is opened leaves an older file alone"
   assert.equal(readFileSync(file, "utf8"), "older");
 });
 
+test("of many imports under one slug one makes the tenant, and the others say that it exists", async () => {
+  const file = path.join(folder, "raced.jsonl");
+  assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
+  const done = await Promise.all(Array.from({ length: 5 }, () => run("import", file, "--slug", "raced")));
+  const refused = done.filter(({ code }) => code === 1).map(({ stderr }) => stderr);
+  assert.deepEqual(
+    refused,
+    Array(4).fill("A tenant with the slug raced exists: --slug names another one"),
+    JSON.stringify(done),
+  );
+});
+
+test("a file that ends inside a character is cut off, and one in another encoding is no export", async () => {
+  const file = path.join(folder, "cut.jsonl");
+  writeFileSync(file, Buffer.from('{"format":"é').subarray(0, -1));
+  assert.equal((await run("import", file)).stderr, "The file is cut off: its last line is missing");
+  writeFileSync(file, Buffer.from("é\n", "latin1"));
+  assert.match((await run("import", file)).stderr, /^The file is .*it is not UTF-8$/);
+});
+
+test("a database without the schema says what to run", async () => {
+  const name = `${database.name}_bare`;
+  await database.sql`create database ${database.sql(name)} owner tms_owner`;
+  const bare = { DATABASE_URL: Object.assign(new URL(database.urls.owner), { pathname: `/${name}` }).href };
+  const file = path.join(folder, "bare.jsonl");
+  assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
+  for (const args of [["events"], ["explain"], ["export", "--tenant", "acme"], ["import", file]]) {
+    const { code, stderr } = await outcome(tenancy(args, bare));
+    assert.deepEqual(
+      [code, stderr],
+      [1, "The database's schema is missing, or behind this release: run npm run migrate"],
+      args[0],
+    );
+  }
+  await database.sql`drop database ${database.sql(name)}`;
+});
+
+test("an option that takes one value is not given twice", async () => {
+  for (const [args, status] of [
+    [["audit", "--format", "json", "--format", "text"], 2],
+    [["audit", "--only", "data", "--only", "schema"], 2],
+    [["events", "--last", "1", "--last", "2"], 1],
+    [["token", "--sub", "a", "--sub", "b"], 1],
+  ] as const) {
+    const { code, stdout, stderr } = await run(...args);
+    assert.deepEqual([code, stdout, stderr], [status, "", `${args[1]} is given more than once`]);
+  }
+});
+
 test("explain says why, by slug and identity, by claims and by token", async () => {
   const refused = await run("explain", "--tenant", "acme", "--subject", "bob");
   assert.equal(refused.code, 0, refused.stderr);
