@@ -12,13 +12,11 @@ export const Slug = Type.String({
   maxLength: 255,
   examples: ["acme"],
 });
+const nameLike = (example: string) =>
+  Type.String({ minLength: 1, maxLength: 255, pattern: NAME_PATTERN, examples: [example] });
 /** Stored NFC. */
-export const Name = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  pattern: NAME_PATTERN,
-  examples: ["Acme Corp"],
-});
+export const Name = nameLike("Acme Corp");
+export const PersonName = nameLike("Ada");
 export const JsonObject = Type.Object(
   {},
   { additionalProperties: true, examples: [{ plan: "team", seats: 25 }] },

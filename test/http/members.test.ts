@@ -227,6 +227,7 @@ test("a member's fields follow the rules", async () => {
     [{ auth_subject: "a\nb" }, "auth_subject"],
     [{ auth_subject: "x", auth_provider: "a\u0085b" }, "auth_provider"],
     [{ auth_subject: "x", role: "king" }, "role"],
+    [{ auth_subject: "x", display_name: " \u00a0" }, "display_name"],
     [{ auth_subject: "x", email: "x" }, "email"],
     [{ auth_subject: "x", extra: 1 }, "extra"],
   ] as const) {
