@@ -14,7 +14,7 @@ const UNRESOLVED: readonly unknown[] = [
   "tenant_claim_malformed",
 ];
 
-/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/metrics.md lists them. */
+/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     const registers = [new Registry()];

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "./database.ts";
-import { SCHEMA_VERSION } from "./startup.ts";
+import { SCHEMA_VERSION } from "./migrate/history.ts";
 
 /** What the database says of itself. */
 export interface Readiness {

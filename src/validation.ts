@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { invalid, textFault } from "./body.ts";
 import { asciiDomain } from "./domain.ts";
-import { NAME_PATTERN, PRINTABLE_PATTERN, SLUG_PATTERN } from "./schemas/common.ts";
+import { NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
+import { SLUG_PATTERN } from "./slug.ts";
 
 const formats = {
   "email-address": isEmail,

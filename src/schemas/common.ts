@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
+import { LONGEST_SLUG, SLUG_PATTERN } from "../slug.ts";
 
-export const SLUG_PATTERN = "^[a-z0-9-]+$";
 /** Not only white space (U+0085 is, though not to JavaScript). */
 export const NAME_PATTERN = "[^\\s\\u0085]";
 /** What a token's `sub` or `iss` can be: a log prints it as one line. */
@@ -9,7 +9,7 @@ export const PRINTABLE_PATTERN = "^\\P{Cc}*$";
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,
   minLength: 1,
-  maxLength: 255,
+  maxLength: LONGEST_SLUG,
   examples: ["acme"],
 });
 const nameLike = (example: string) =>
