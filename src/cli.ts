@@ -24,6 +24,15 @@ function fail(fault: unknown): never {
   process.exit(1);
 }
 
+/** The parser makes a list of an option that is given twice, which only `--claim` is. */
+function refuseRepeats(given: Record<string, unknown>): true {
+  const repeated = Object.keys(given).find(
+    name => Array.isArray(given[name]) && name !== "_" && name !== "claim",
+  );
+  if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`);
+  return true;
+}
+
 await yargs(hideBin(process.argv))
   .scriptName("tenancy")
   .usage(
@@ -44,6 +53,7 @@ await yargs(hideBin(process.argv))
   )
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()
+  .check(refuseRepeats)
   .version(version)
   .help()
   .wrap(Math.min(100, process.stdout.columns || 100))

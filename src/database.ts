@@ -172,12 +172,12 @@ const OPERATOR_READS = ["list_tenants", "get_tenant", "get_setup_status"];
 /** Asks the replica. Whatever goes wrong there, also a row that has not arrived yet, the primary has the last word. */
 async function callReplica(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   const { database, log } = app;
-  if (Date.now() >= database.replicaRestsUntil) {
+  if (performance.now() >= database.replicaRestsUntil) {
     try {
       return await callOn(app, database.pools.replica!, name, values);
     } catch (err) {
       if ((toProblem(err)?.status ?? 500) >= 500) {
-        database.replicaRestsUntil = Date.now() + REPLICA_REST_MS;
+        database.replicaRestsUntil = performance.now() + REPLICA_REST_MS;
         log.warn({ err }, "the read replica fails; the primary answers");
       }
     }
@@ -300,6 +300,7 @@ declare module "fastify" {
       pipelines: ReadonlyMap<pg.Pool, Pipeline>;
       prepared: boolean;
       explicit: boolean;
+      /** By performance.now(). */
       replicaRestsUntil: number;
     };
     operatorRole: string;

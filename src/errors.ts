@@ -95,7 +95,7 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
   const named = error.constraint && BY_CONSTRAINT[error.constraint];
   if (named) return because(problem(named), error.constraint);
   const known = [error.code, error.code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
-  return known && problem(known);
+  return known && Object.assign(problem(known), { cause: error });
 }
 
 /** Every fault becomes a Problem; `undefined` means it is ours, not the client's: 500. */
@@ -131,6 +131,9 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (!found) log.error({ err: error }, "unexpected fault");
   else if (found.status >= 500 && !EXPECTED.includes(found.reason ?? ""))
     log.warn({ err: error }, "a dependency is unavailable");
+  // Our own checks come first, so something is missing there.
+  else if (found.cause instanceof pg.DatabaseError)
+    log.warn({ err: found.cause }, "the database refused what no check of ours did");
   else log.debug({ reason: found.reason, status: found.status, detail: found.message }, "request refused");
   request.refusal = found ?? INTERNAL;
   const { status, error: title, message, extra, headers } = request.refusal;

@@ -25,10 +25,7 @@ export interface Refused {
  */
 export function askedByClaims(claims: Claims, header: string | undefined, config: Config): Asked | Refused {
   try {
-    const now = Date.now() / 1000;
-    const { provider, subject, operator } = toIdentity({ exp: now, ...claims }, config);
-    if (Number(claims.exp ?? now) < now)
-      throw Object.assign(new Problem(401, "Unauthorized", "The token has expired"), { reason: "expired" });
+    const { provider, subject, operator } = toIdentity({ exp: Date.now() / 1000, ...claims }, config);
     const { slug, source } = config.multiTenantMode
       ? resolveTenant(claims, header, config.jwt.tenantClaim)
       : { slug: null, source: "single_tenant" as const };

@@ -15,7 +15,12 @@ export function httpOptions(config: Config, { logStream }: AppOptions): FastifyH
       return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID();
     },
     clientErrorHandler: malformedRequest,
-    http: { requireHostHeader: false }, // protocol.ts answers, in the service's own words
+    http: {
+      requireHostHeader: false, // protocol.ts answers, in the service's own words
+      // Were it longer than the request's, Node would take each for the other.
+      headersTimeout: 30_000,
+      connectionsCheckingInterval: 2_000,
+    },
     bodyLimit: 128 * 1024,
     routerOptions: { maxParamLength: 8_192 },
     requestTimeout: 30_000,

@@ -46,17 +46,17 @@ export default fp(
     app.addHook("preClose", async () => {
       stopping = true;
       for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
-      const until = Date.now() + NOTICE_MS;
-      while (Date.now() < until && sockets.size > 0) await sleep(20);
+      const until = performance.now() + NOTICE_MS;
+      while (performance.now() < until && sockets.size > 0) await sleep(20);
       // Listening ends when nobody is left who knocked and was not taken: the kernel cuts those off.
       for (let before = -1; before !== taken; ) {
         before = taken;
         await new Promise(setImmediate);
       }
-      const listened = Date.now();
+      const listened = performance.now();
       // Node's own closeIdleConnections() leaves those alone that never sent a whole request.
       const reaper = setInterval(() => {
-        if (Date.now() < listened + NOTICE_MS) return; // who was taken last may still be about to ask
+        if (performance.now() < listened + NOTICE_MS) return; // who was taken last may still be about to ask
         const busy = new Set([...open].map(response => response.req.socket));
         for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
       }, 20);

@@ -47,7 +47,7 @@ export function createKeySet(url: string, algorithms: readonly string[]): (token
   let retryAt = 0;
 
   const unreachable = () => {
-    const seconds = Math.max(1, Math.ceil((retryAt - Date.now()) / 1000));
+    const seconds = Math.max(1, Math.ceil((retryAt - performance.now()) / 1000));
     const problem = new Problem(
       503,
       "Service unavailable",
@@ -61,13 +61,13 @@ export function createKeySet(url: string, algorithms: readonly string[]): (token
   };
 
   async function find(token: Signed): Promise<CryptoKey> {
-    if (Date.now() >= retryAt) {
+    if (performance.now() >= retryAt) {
       try {
         return await remote(token.header);
       } catch (error) {
         if (REFUSALS.some(refusal => error instanceof refusal)) throw error;
         outage = error;
-        retryAt = Date.now() + RETRY;
+        retryAt = performance.now() + RETRY;
         local = "jwks" in seen ? createLocalJWKSet(seen.jwks) : undefined;
       }
     }

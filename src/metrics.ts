@@ -14,7 +14,7 @@ const UNRESOLVED: readonly unknown[] = [
   "tenant_claim_malformed",
 ];
 
-/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/metrics.md lists them. */
+/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     const registers = [new Registry()];
@@ -110,7 +110,7 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     "tms_database_replica_resting",
     "1 while a failed replica is left alone and the primary answers",
     [],
-    it => it.set(Date.now() < app.database.replicaRestsUntil ? 1 : 0),
+    it => it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),
   );
   gauge("tms_ready", "1 where GET /ready finds no fault, by what it looks at", ["check"], async it => {
     const { checks } = await app.readiness();

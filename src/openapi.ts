@@ -173,7 +173,7 @@ function share(value: unknown, schemas: Json): unknown {
     Object.entries(value).map(([key, inner]) => [key, key === "examples" ? inner : share(inner, schemas)]),
   );
   if (found.format === "email-address") found.format = "idn-email";
-  if (found.format === "faithful-text") delete found.format;
+  if (found.format === "faithful-text" || found.format === "json-object") delete found.format;
   if (Array.isArray(found.enum) && found.enum.every(one => typeof one === "string")) found.type = "string";
   // The validator fills defaults in before it looks for what is missing.
   if (Array.isArray(found.required) && found.properties) {

@@ -14,7 +14,7 @@ interface Lane {
   client?: pg.PoolClient;
   corked: boolean;
   inFlight: number;
-  /** Milliseconds since the epoch. */
+  /** By performance.now(), as a clock may be set back. */
   movedAt: number;
   closesAt: number;
   broken?: Error;
@@ -46,7 +46,7 @@ export class Pipeline {
       const client = lane.client ?? (await lane.connecting);
       cork(lane, client);
       const answer = await send(client);
-      lane.movedAt = Date.now();
+      lane.movedAt = performance.now();
       return answer;
     } catch (error) {
       fail(lane, error as Error);
@@ -58,7 +58,7 @@ export class Pipeline {
 
   #takesMore(lane: Lane): boolean {
     if (lane.inFlight >= this.#depth || lane.broken) return false;
-    const now = Date.now();
+    const now = performance.now();
     if (now - lane.movedAt >= STALLED_MS) return false;
     return !lane.client || (this.#pool.waitingCount === 0 && now < lane.closesAt);
   }
@@ -67,13 +67,13 @@ export class Pipeline {
     const lane: Lane = {
       connecting: this.#pool.connect().then(client => {
         lane.client = client;
-        lane.movedAt = Date.now();
+        lane.movedAt = performance.now();
         lane.closesAt = lane.movedAt + LONGEST_MS;
         return client;
       }),
       corked: false,
       inFlight: 0,
-      movedAt: Date.now(),
+      movedAt: performance.now(),
       closesAt: 0,
     };
     this.#lanes.push(lane);
@@ -91,7 +91,7 @@ export class Pipeline {
 
 /** A statement's own error leaves the connection as it was; anything else ends it for all. */
 function fail(lane: Lane, error: Error): void {
-  lane.movedAt = Date.now();
+  lane.movedAt = performance.now();
   const stuck = lane.inFlight > 1 && STUCK.includes((error as pg.DatabaseError).code ?? "");
   if (isOfStatement(error) && !stuck) return;
   lane.broken ??= error;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "./database.ts";
-import { SCHEMA_VERSION } from "./startup.ts";
+import { SCHEMA_VERSION } from "./migrate/history.ts";
 
 /** What the database says of itself. */
 export interface Readiness {
@@ -33,7 +33,7 @@ export default fp(
     let asked = 0;
     let answer: Promise<Readiness> | undefined;
     app.decorate("readiness", () => {
-      const now = Date.now();
+      const now = performance.now(); // a clock that is set back would keep the answer
       if (!answer || now - asked > SHARED_MS) {
         asked = now;
         answer = ask(app);

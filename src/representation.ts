@@ -12,6 +12,9 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row)
   return sendRow(reply, row);
 }
 
+/** An id as it was sent, but for what the wire to Postgres cannot carry: that names nothing either way. */
+export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");
+
 /** One spelling of a name: what looks equal is stored equal, and lengths count what is stored. */
 export async function normalizeNames({ body }: FastifyRequest): Promise<void> {
   if (typeof body !== "object" || body === null) return;

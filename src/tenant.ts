@@ -8,6 +8,7 @@ import { type Claims, claimValue } from "./auth.ts";
 import type { Config } from "./config.ts";
 import { asciiDomain } from "./domain.ts";
 import { Problem } from "./errors.ts";
+import { isSlug, LONGEST_SLUG } from "./slug.ts";
 
 export type TenantSource =
   | "configured_claim"
@@ -29,8 +30,6 @@ declare module "fastify" {
     tenant: { readonly slug: string | null; readonly source: TenantSource };
   }
 }
-
-const SLUG = /^[a-z0-9-]{1,255}$/;
 
 /** In order of precedence. */
 const CLAIMS = [
@@ -62,7 +61,7 @@ export function slugify(text: string): string {
     .replace(/\p{M}+/gu, "")
     .toLowerCase();
   const hyphened = plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, "");
-  return hyphened.slice(0, 255).replace(/-$/, "");
+  return hyphened.slice(0, LONGEST_SLUG).replace(/-$/, "");
 }
 
 const refusal = (reason: string, ...words: ConstructorParameters<typeof Problem>) =>
@@ -106,7 +105,7 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
   const tenant = named(claims.tenant);
   if (tenant !== undefined) {
     // A slug that no tenant can have has no members: the same answer as for one that has others.
-    if (!SLUG.test(tenant))
+    if (!isSlug(tenant))
       throw refusal("tenant_claim_malformed", 403, "Access denied", "User does not belong to tenant");
     return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
   }
@@ -128,7 +127,7 @@ export function resolveTenant(
   tenantClaim: string | null,
 ): Resolved {
   const named = Array.isArray(header) ? header.join(", ") : header;
-  if (named !== undefined && (Array.isArray(header) || !SLUG.test(named))) {
+  if (named !== undefined && (Array.isArray(header) || !isSlug(named))) {
     const detail =
       "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them";
     throw refusal("tenant_header_malformed", 400, "Invalid X-Tenant header format", detail, {

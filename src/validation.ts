@@ -1,27 +1,44 @@
-import { Ajv, type Options } from "ajv";
+import { Ajv } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { invalid, textFault } from "./body.ts";
 import { asciiDomain } from "./domain.ts";
-import { NAME_PATTERN, PRINTABLE_PATTERN, SLUG_PATTERN } from "./schemas/common.ts";
+import { NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
+import { SLUG_PATTERN } from "./slug.ts";
 
-const options: Options = {
+const formats = {
+  "email-address": isEmail,
+  "faithful-text": (text: string) => !textFault(text, ""),
+  "json-object": isJsonObject,
+};
+
+/** Nothing is dropped, and nothing read as another type than it has. */
+const ajv = new Ajv({
   allErrors: true,
   removeAdditional: false,
   useDefaults: true,
   strict: true,
   strictTypes: false,
-};
-const formats = { "email-address": isEmail, "faithful-text": (text: string) => !textFault(text, "") };
-
-/** Nothing is dropped; only query parameters, which are texts by nature, are read as the type they stand for. */
-const body = new Ajv({ ...options, coerceTypes: false, formats });
-const query = new Ajv({ ...options, coerceTypes: true, formats });
+  coerceTypes: false,
+  formats,
+});
 
 export default fp(async (app: FastifyInstance) => {
-  app.setValidatorCompiler(({ schema, httpPart }) =>
-    (httpPart === "body" ? body : query).compile(schema as object),
-  );
+  app.setValidatorCompiler<{ properties?: Record<string, { type?: string }> }>(({ schema, httpPart }) => {
+    const validate = ajv.compile(schema);
+    if (httpPart !== "querystring") return validate;
+    // Query parameters are texts by nature. Ajv's own coercion would take Infinity, 1e2 and 0x10 for integers.
+    const integers = Object.entries(schema.properties ?? {}).flatMap(([name, { type }]) =>
+      type === "integer" ? name : [],
+    );
+    return (query: Record<string, unknown>) => {
+      for (const name of integers) {
+        const text = query[name];
+        if (typeof text === "string" && /^[+-]?\d+$/.test(text)) query[name] = Number(text);
+      }
+      return validate(query) || { error: validate.errors! };
+    };
+  });
   app.setSchemaErrorFormatter((errors, part) => invalid(errors.map(error => explain(error, part))));
 });
 
@@ -45,7 +62,18 @@ function explain({ instancePath, keyword, params, message }: FastifySchemaValida
   if (params.format === "email-address") return { field: path, message: "must be an e-mail address" };
   if (params.format === "faithful-text")
     return { field: path, message: "contains a NUL character or half of a surrogate pair" };
+  if (params.format === "json-object") return { field: path, message: "must be a JSON object" };
   return { field: path || part, message: message ?? "is not valid" };
+}
+
+/** Or null, as where it is not given as text. */
+function isJsonObject(text: string): boolean {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && !Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 /** `local@domain.tld`, with a domain of any script that IDNA can write in ASCII. */

@@ -2,6 +2,7 @@ import { createPublicKey } from "node:crypto";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { asciiDomain } from "./domain.ts";
+import { isSlug } from "./slug.ts";
 
 const FLAGS = new Map([
   ["true", true],
@@ -128,7 +129,7 @@ export const KINDS = {
   text: { expects: "1 to 255 characters", parse: shorter },
   slug: {
     expects: "1 to 255 lowercase letters, digits and hyphens",
-    parse: (text: string) => (/^[a-z0-9-]{1,255}$/.test(text) ? text : undefined),
+    parse: (text: string) => (isSlug(text) ? text : undefined),
   },
   webAddress: {
     expects: "an http or https address without a query",

@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:733632c19f3b6b0f1708952dc079cf1a80e5d0b4
+--! Hash: sha1:31d7fa0bf8dfc469e7b473b2bfd2db0d95276fb4
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -8,12 +8,10 @@ drop function if exists app.enter_tenant_before_000003(text, text, text, text, t
 drop function if exists app.enter_default_tenant(text, text, text, text);
 drop function if exists app.join_tenant(uuid, text, text, text, text);
 drop function if exists app.joined_at(uuid, uuid);
---! Included context/isolation_faults.sql
+--! Included context/table_faults.sql
 -- Foreign key checks and unique indexes look past row level security, so the keys themselves must carry the tenant.
 -- `inherited` is what the parent of a partition or child has as well: there it is mended.
--- Its columns may change between releases, which `create or replace` refuses.
-drop function if exists app.isolation_faults(regclass);
-create or replace function app.isolation_faults(p_table regclass)
+create or replace function app.table_faults(p_table regclass)
 returns table (fault text, inherited boolean)
 language sql
 stable
@@ -65,11 +63,74 @@ as $$
     and (select attnum from tenant_column) = any (conkey)
 $$;
 
-comment on function app.isolation_faults(regclass) is
+comment on function app.table_faults(regclass) is
   'What keeps a table from being isolated, one sentence a fault, and whether its parent has that fault too; no row when nothing does.';
-revoke all on function app.isolation_faults(regclass) from public;
-grant execute on function app.isolation_faults(regclass) to tms_auditor;
---! EndIncluded context/isolation_faults.sql
+revoke all on function app.table_faults(regclass) from public;
+grant execute on function app.table_faults(regclass) to tms_auditor;
+--! EndIncluded context/table_faults.sql
+--! Included context/isolate.sql
+create or replace function app.isolate(p_table regclass, p_adopt boolean default false)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault text;
+  v_partition regclass;
+begin
+  if p_adopt then
+    perform app.adopt(p_table);
+  end if;
+
+  select f.fault into v_fault from app.table_faults(p_table) f limit 1;
+  if found then
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+      message = format('%s cannot be isolated: %s', p_table, v_fault);
+  end if;
+
+  if not exists (
+    select from pg_constraint
+    where conrelid = p_table and confrelid = 'app.tenants'::regclass and contype = 'f' and confdeltype = 'c'
+      and conkey = array(select attnum from pg_attribute where attrelid = p_table and attname = 'tenant_id')
+  ) then
+    execute format('alter table %s add foreign key (tenant_id) references app.tenants (id) on delete cascade', p_table);
+  end if;
+
+  perform app.write_policies(p_table, 'tenant_id');
+  -- All first: TRUNCATE, REFERENCES and TRIGGER are not under row level security.
+  execute format('revoke all on table %s from public, tms_app, tms_service', p_table);
+  execute format('grant select, insert, update, delete on table %s to tms_app', p_table);
+  execute format('grant select on table %s to tms_auditor', p_table);
+
+  if app.is_distributed() then
+    execute format('select app.distribute(%L)', p_table);
+  end if;
+
+  -- A partition that is queried by its own name does not look at its parent's policies.
+  for v_partition in
+    with recursive below as (
+      select inhrelid from pg_inherits where inhparent = p_table
+      union all
+      select i.inhrelid from pg_inherits i join below b on i.inhparent = b.inhrelid
+    )
+    select inhrelid::regclass from below
+  loop
+    perform app.write_policies(v_partition, 'tenant_id');
+    execute format('revoke all on table %s from public, tms_app, tms_service', v_partition);
+    execute format('grant select on table %s to tms_auditor', v_partition);
+  end loop;
+end
+$$;
+
+comment on function app.isolate(regclass, boolean) is
+$$Makes a table one of tenants: checks its keys, enables and forces row level security, writes policies and grants, and
+adds the foreign key to app.tenants. Safe to run again. With p_adopt the table comes from a single-tenant past: a missing
+tenant_id is added, filled with the default tenant, and put in front of the primary key.
+Raises 55000 with the first rule that the table breaks (app.table_faults lists them all).
+  select app.isolate('app.invoices');$$;
+revoke all on function app.isolate(regclass, boolean) from public;
+--! EndIncluded context/isolate.sql
 grant create on schema app, api to tms_app, tms_registrar;
 --! Included context/require_own_table.sql
 create or replace function app.require_own_table(p_table regclass)
@@ -904,10 +965,9 @@ as $$
     ('function', 'app.is_behind(text)', 'tms_owner', 'tms_registrar', 'b3580716edecfd93962faa707e89c276'),
     ('function', 'app.is_distributed()', 'tms_owner', 'tms_auditor tms_registrar', '2b54150fc7a96f7ad2edb5794dd5657f'),
     ('function', 'app.iso_time(timestamp with time zone)', 'tms_owner', 'tms_app tms_auditor tms_registrar', 'bbc1a0d5bd844c154d93f44f2c04d973'),
-    ('function', 'app.isolate(regclass,boolean)', 'tms_owner', '', '795226f24e3b20a3e9a7d952a15d569b'),
+    ('function', 'app.isolate(regclass,boolean)', 'tms_owner', '', '8aae3033b7b7d60f23614703be152524'),
     ('function', 'app.isolation_advice()', 'tms_registrar', '', 'e1c9ae371d415843a2018c4b80a89ef2'),
     ('function', 'app.isolation_breaches()', 'tms_registrar', '', 'bac3c4e5aefd0ded0510ccd579a9b1ea'),
-    ('function', 'app.isolation_faults(regclass)', 'tms_owner', 'tms_auditor', '6d8fdf7e340ace895e31c64faa9d1651'),
     ('function', 'app.join_default(uuid,text,text,text,text)', 'tms_app', 'tms_registrar', '4675a3f794dbfde0a846993f93032910'),
     ('function', 'app.last_audit()', 'tms_owner', 'tms_registrar', 'cc155b2943cd4aa9e695248e88d3d5e1'),
     ('function', 'app.leaking_tables()', 'tms_app', 'tms_auditor tms_registrar', 'd809bd1ddfee5437cd7437cc41397f1c'),
@@ -925,6 +985,7 @@ as $$
     ('function', 'app.set_actor(text,text)', 'tms_owner', 'tms_registrar', 'f9c81f5ba305d546031121dac486c8c7'),
     ('function', 'app.set_tenant(uuid)', 'tms_owner', 'tms_app tms_auditor tms_registrar', 'c3a9d51068139e5a4626a9479ff02301'),
     ('function', 'app.shown_rows(uuid,integer)', 'tms_app', 'tms_auditor tms_registrar', 'b0309d339de9807de51f32bccb51ec1a'),
+    ('function', 'app.table_faults(regclass)', 'tms_owner', 'tms_auditor', '6d8fdf7e340ace895e31c64faa9d1651'),
     ('function', 'app.tenant_id()', 'tms_owner', 'tms_app tms_auditor tms_registrar', 'd1869b77d9088613b037e01d5f79936c'),
     ('function', 'app.tenant_json(app.tenants)', 'tms_owner', 'tms_app tms_registrar', '57e930fa018b34a10cbdc7520840b128'),
     ('function', 'app.tenant_page(integer,timestamp with time zone,uuid,text,text)', 'tms_registrar', '', '19791c0668e0d6c1601a920f57aab636'),
@@ -976,7 +1037,7 @@ as $$
     ('function', 'audit.check_table_inherits()', 'tms_owner', 'tms_auditor', 'c7b6d577a6bc4a8792b256c54ec4d551'),
     ('function', 'audit.check_table_missing()', 'tms_owner', 'tms_auditor', '6b2613648e40393abfaf32134a82c3b1'),
     ('function', 'audit.check_table_owner()', 'tms_owner', 'tms_auditor', 'a495d8b23508c3c399489cbe50712144'),
-    ('function', 'audit.check_table_rules()', 'tms_owner', 'tms_auditor', '8ed6cb3b872e7f7e70997bf06bc46f9f'),
+    ('function', 'audit.check_table_rules()', 'tms_owner', 'tms_auditor', '568cf1cb98f74f65679132c35b61ba56'),
     ('function', 'audit.check_table_without_tenant()', 'tms_owner', 'tms_auditor', '0b939524812a59a19738adbd4f90c35f'),
     ('function', 'audit.check_tenant_id_function()', 'tms_owner', 'tms_auditor', '019e3fe2dd701825d55ceedde8e7cecd'),
     ('function', 'audit.check_tenant_key()', 'tms_owner', 'tms_auditor', '9beb8e6361af564e236ba306af90c941'),
@@ -2476,7 +2537,7 @@ as $$
     format('-- mend it, then:%sselect app.isolate(%L);', E'\n', coalesce(pg_partition_root(r.relid), p.inhparent, r.relid)::regclass)
   from audit.relations() r
   left join lateral (select inhparent from pg_inherits where inhrelid = r.relid order by inhseqno limit 1) p on true
-  left join lateral app.isolation_faults(r.relid) f on not f.inherited
+  left join lateral app.table_faults(r.relid) f on not f.inherited
   where r.tenant_column = 'tenant_id'
 $$;
 
@@ -2810,6 +2871,8 @@ as $$
   from wanted w
 $$;
 --! EndIncluded audit/checks/tables.sql
+-- Under a new name, since it returns more.
+drop function if exists app.isolation_faults(regclass);
 --! Included audit/proof.sql
 -- The proof acts instead of reading: as tms_app, inside a tenant, by the way a request or a DBA gets there.
 set local role tms_app;

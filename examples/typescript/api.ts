@@ -206,6 +206,13 @@ export type BoardList = { boards: Array<{
   updated_at: string;
 }>; };
 
+export type GraphqlQuery = {
+  query: string;
+  operationName?: string | null;
+  variables?: Record<string, unknown> | null;
+  extensions?: Record<string, unknown>;
+};
+
 export type GraphqlAnswer = { data: Record<string, unknown> | null; errors?: Array<{
   message: string;
   locations?: Array<{ line: number; column: number; }>;
@@ -219,13 +226,6 @@ export type GraphqlRefusal = { data: null; errors: Array<{
   path?: Array<string | number>;
   extensions?: Record<string, unknown>;
 }>; };
-
-export type GraphqlQuery = {
-  query: string;
-  operationName?: string | null;
-  variables?: Record<string, unknown> | null;
-  extensions?: Record<string, unknown>;
-};
 
 export type ErrorBody = {
   error: string;
@@ -361,6 +361,11 @@ export interface Operations {
     takes: { query?: { limit?: number; cursor?: string; }; };
     answers: Record<200, BoardList> & Record<400 | 401 | 403 | 422 | 500 | 503, ErrorBody>;
   };
+  /** Query the tenant of the request */
+  queryGraphql: {
+    takes: { body: GraphqlQuery; };
+    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
   /** The same, as an address */
   queryGraphqlByGet: {
     takes: { query: {
@@ -369,11 +374,6 @@ export interface Operations {
   variables?: string;
 }; };
     answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 500 | 503, ErrorBody>;
-  };
-  /** Query the tenant of the request */
-  queryGraphql: {
-    takes: { body: GraphqlQuery; };
-    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
   };
 }
 
@@ -401,6 +401,6 @@ export const addresses = {
   addMember: ["POST", "/api/tenants/members"],
   removeMember: ["DELETE", "/api/tenants/members/{user_id}"],
   listBoards: ["GET", "/api/boards"],
-  queryGraphqlByGet: ["GET", "/graphql"],
   queryGraphql: ["POST", "/graphql"],
+  queryGraphqlByGet: ["GET", "/graphql"],
 } as const;

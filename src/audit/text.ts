@@ -1,4 +1,5 @@
 /** The report for people at a terminal: worst first, each with its remedy. */
+import { plain } from "../startup-error.ts";
 import type { Audit, Finding } from "./run.ts";
 
 const SHOWN = 10;
@@ -78,7 +79,7 @@ export function toText(audit: Audit): string {
     );
     if (words) lines.push(`  ${words.finds}`, `  ${words.why}`);
     for (const finding of findings.slice(0, SHOWN)) {
-      lines.push(`  - ${placeOf(finding)}`, `      ${indent(finding.detail, "      ")}`);
+      lines.push(`  - ${plain(placeOf(finding))}`, `      ${indent(finding.detail, "      ")}`);
       lines.push(`      ${indent(finding.remedy, "      ")}`);
     }
     if (total > SHOWN)

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
-import { StartupError } from "../startup-error.ts";
+import { plain, StartupError } from "../startup-error.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -82,7 +82,8 @@ export const events: CommandModule<object, Arguments> = {
           if (seen.has(id)) continue;
           seen.add(id);
           newest = Math.max(newest, id);
-          if (!(await printLine(json ? JSON.stringify({ ...event, id }) : toText(event)))) return false;
+          if (!(await printLine(json ? JSON.stringify({ ...event, id }) : plain(toText(event)))))
+            return false;
         }
         for (const id of seen) if (id <= newest - LATECOMERS) seen.delete(id);
         return true;

@@ -2,7 +2,8 @@ import { decodeJwt } from "jose";
 import type { CommandModule } from "yargs";
 import type { Claims } from "../auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
-import { StartupError } from "../startup-error.ts";
+import { plain, StartupError } from "../startup-error.ts";
+import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {
@@ -60,9 +61,9 @@ function toText({
       ({ table, row_security, held, shown, more }) =>
         `${table.padEnd(30)} ${row_security.padEnd(13)} ${`${held ?? "?"}${more ? "+" : ""}`.padStart(7)} ${String(shown ?? "?").padStart(7)}`,
     ),
-    ...notes.map(note => `\n${note}`),
+    ...notes.flatMap(note => ["", note]),
   ];
-  return lines.join("\n");
+  return lines.map(plain).join("\n");
 }
 
 export const explain: CommandModule<object, Arguments> = {
@@ -105,7 +106,7 @@ export const explain: CommandModule<object, Arguments> = {
         : { slug: tenant, source: "given", provider, subject, operator: false };
       if ("refusal" in asked) {
         const { status, error } = asked.refusal;
-        console.log(
+        await printLine(
           args.json ? JSON.stringify(asked, null, 2) : `Refused: ${asked.because} (${status} ${error})`,
         );
         return;
@@ -113,6 +114,6 @@ export const explain: CommandModule<object, Arguments> = {
       const { slug, source, operator } = asked;
       const [row] = await sql<{ found: Explanation }[]>`
         select api.explain_access(${slug}, ${asked.provider}, ${asked.subject}, ${source}, ${operator}) as found`;
-      console.log(args.json ? JSON.stringify(row!.found, null, 2) : toText(row!.found));
+      await printLine(args.json ? JSON.stringify(row!.found, null, 2) : toText(row!.found));
     }),
 };

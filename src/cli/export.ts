@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createWriteStream, rmSync } from "node:fs";
+import { createWriteStream, rmSync, type WriteStream } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
@@ -9,6 +9,19 @@ import { asOwner } from "./owner.ts";
 interface Arguments {
   tenant: string;
   output: string | undefined;
+}
+
+const unwritten = (output: string | undefined, { code }: NodeJS.ErrnoException) =>
+  new StartupError(
+    `${output ?? "Standard output"} ${code === "EEXIST" ? "exists already" : "cannot be written"} (${code})`,
+  );
+
+async function create(output: string): Promise<WriteStream> {
+  const file = createWriteStream(output, { mode: 0o600, flags: "wx" });
+  await once(file, "open").catch(error => {
+    throw unwritten(output, error as Error);
+  });
+  return file;
 }
 
 export const exportCommand: CommandModule<object, Arguments> = {
@@ -29,15 +42,10 @@ export const exportCommand: CommandModule<object, Arguments> = {
       ),
   handler: ({ tenant, output }) =>
     asOwner(async sql => {
-      const file =
-        output === undefined ? process.stdout : createWriteStream(output, { mode: 0o600, flags: "wx" });
-      let existed = false;
+      // Before the work: what is removed below is a file that was made here.
+      const file = output === undefined ? process.stdout : await create(output);
       const failed = new Promise<never>((_resolve, reject) =>
-        file.once("error", ({ code }: NodeJS.ErrnoException) => {
-          existed = code === "EEXIST";
-          const why = existed ? "exists already" : "cannot be written";
-          reject(new StartupError(`${output ?? "Standard output"} ${why} (${code})`));
-        }),
+        file.once("error", error => reject(unwritten(output, error))),
       );
       failed.catch(() => {});
       let size = 0;
@@ -51,8 +59,8 @@ export const exportCommand: CommandModule<object, Arguments> = {
         await Promise.race([finished(file), failed]);
         console.error(`Wrote ${tenant} to ${output}, ${size} bytes`);
       } catch (error) {
-        // A half file must not be taken for a whole one; one that was there before is not ours.
-        if (output !== undefined && !existed) rmSync(output, { force: true });
+        // A half file must not be taken for a whole one.
+        if (output !== undefined) rmSync(output, { force: true });
         throw error;
       }
     }),

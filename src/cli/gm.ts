@@ -1,17 +1,10 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
-import { createRequire } from "node:module";
-import path from "node:path";
 import { loadConfig } from "../config.ts";
 import { openEmbedded } from "../embedded.ts";
+import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
-
-const cli = path.join(
-  path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
-  "dist",
-  "cli.js",
-);
 
 async function main() {
   const { DATABASE_URL, ROOT_DATABASE_URL, SHADOW_DATABASE_URL } = process.env;
@@ -43,7 +36,7 @@ const needsShadow = (args: string[]) =>
   !args.includes("--help") && args.some(arg => /^(commit|uncommit|status|--shadow(=true)?)$/.test(arg));
 
 function run(databases: Record<string, string>): Promise<number> {
-  const child = spawn(process.execPath, [cli, ...process.argv.slice(2)], {
+  const child = spawn(process.execPath, [GRAPHILE_CLI, ...process.argv.slice(2)], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },
     stdio: "inherit",

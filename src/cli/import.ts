@@ -3,6 +3,8 @@ import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
 import { linesOf } from "../transfer/file.ts";
 import { importTenant } from "../transfer/import.ts";
+import { KINDS } from "../variables.ts";
+import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {
@@ -38,18 +40,21 @@ export const importCommand: CommandModule<object, Arguments> = {
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
   handler: ({ file, slug, json }) =>
     asOwner(async sql => {
-      if (slug !== undefined && !/^[a-z0-9-]{1,255}$/.test(slug))
-        throw new StartupError("--slug takes 1 to 255 lowercase letters, digits and hyphens");
+      if (slug !== undefined && KINDS.slug.parse(slug) === undefined)
+        throw new StartupError(`--slug takes ${KINDS.slug.expects}`);
       const input = isStandardInput(file) ? process.stdin : contentOf(file);
       const done = await importTenant(sql, linesOf(input), slug);
-      if (json) return console.log(JSON.stringify(done));
+      if (json) {
+        await printLine(JSON.stringify(done));
+        return;
+      }
       const rows = Object.values(done.counts).reduce((sum, count) => sum + count, 0);
-      console.log(
+      await printLine(
         `Imported ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables`,
       );
       const media = done.media_of_former_tenant;
       if (media > 0)
-        console.log(
+        await printLine(
           `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/operations.md`,
         );
     }),

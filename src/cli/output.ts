@@ -1,6 +1,6 @@
-import { StartupError } from "../startup-error.ts";
+import { plainLines, StartupError } from "../startup-error.ts";
 
-/** Writes a line to standard output; false when its reader has gone, who wants no more. Throws StartupError. */
+/** Writes a line, or several, to standard output; false when its reader has gone, who wants no more. Throws StartupError. */
 export function printLine(line: string): Promise<boolean> {
   const { stdout } = process;
   return new Promise((resolve, reject) => {
@@ -10,7 +10,7 @@ export function printLine(line: string): Promise<boolean> {
     };
     // Stays after a fault: the stream tells it again, to a listener, after it has told the callback.
     stdout.once("error", fail);
-    stdout.write(`${line}\n`, error => {
+    stdout.write(`${plainLines(line)}\n`, error => {
       if (error) return fail(error);
       stdout.off("error", fail);
       resolve(true);

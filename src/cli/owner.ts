@@ -4,6 +4,9 @@ import { explainDatabase, requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
 
+/** No such table, schema or function. */
+const MISSING = ["42P01", "3F000", "42883"];
+
 /** Runs `work` on tms_owner's connection: the environment's DATABASE_URL, else the embedded Postgres. */
 export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Promise<T>): Promise<T> {
   const env = { ...process.env };
@@ -20,6 +23,8 @@ export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Pr
   try {
     return await work(sql, config);
   } catch (error) {
+    if (MISSING.includes((error as { code?: string }).code ?? ""))
+      throw new StartupError("The database's schema is missing, or behind this release: run npm run migrate");
     throw explainDatabase(error, url, "DATABASE_URL");
   } finally {
     await sql.end({ timeout: 5 });

@@ -6,20 +6,21 @@ import { ownerHint } from "../connection.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
 
+export const GRAPHILE_CLI = path.join(
+  path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
+  "dist",
+  "cli.js",
+);
+
 /** As a process of its own: the library would end ours when its pool loses a connection. */
 export async function graphileMigrate(
   command: "migrate" | "current",
   ownerUrl: string,
   log: (line: string) => void,
 ) {
-  const cli = path.join(
-    path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
-    "dist",
-    "cli.js",
-  );
   for (let waited = 0; ; waited++) {
     const { code, output } = await new Promise<{ code: number | null; output: string }>((resolve, reject) => {
-      const child = spawn(process.execPath, [cli, command], {
+      const child = spawn(process.execPath, [GRAPHILE_CLI, command], {
         cwd: PACKAGE_ROOT,
         env: { ...process.env, DATABASE_URL: ownerUrl, NO_COLOR: "1", FORCE_COLOR: "0" },
         stdio: ["ignore", "pipe", "pipe"],

@@ -1,5 +1,6 @@
 /** Which migrations this build has, and which the database. */
-import { readdir, readFile } from "node:fs/promises";
+import { readdirSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../paths.ts";
@@ -15,17 +16,19 @@ interface Migration {
   hash: string;
 }
 
+const files = readdirSync(COMMITTED)
+  .filter(name => /^\d{6}.*\.sql$/.test(name))
+  .sort();
+const recordOf = (file: string) => `${file.slice(0, 6)}.sql`;
+
 /** The last migration that this build carries, such as `000003.sql`; null when it carries none. */
-export async function buildVersion(): Promise<string | null> {
-  return (await committedMigrations()).at(-1)?.filename ?? null;
-}
+export const SCHEMA_VERSION = files.length > 0 ? recordOf(files.at(-1)!) : null;
 
 export async function committedMigrations(): Promise<Migration[]> {
-  const files = (await readdir(COMMITTED).catch(() => [])).filter(name => /^\d{6}.*\.sql$/.test(name)).sort();
   return Promise.all(
     files.map(async file => {
       const hash = /^--! Hash: *(\S+)/m.exec(await readFile(path.join(COMMITTED, file), "utf8"))?.[1] ?? "";
-      return { filename: `${file.slice(0, 6)}.sql`, file, hash };
+      return { filename: recordOf(file), file, hash };
     }),
   );
 }

@@ -1,5 +1,6 @@
 import swaggerUi from "@fastify/swagger-ui";
-import type { FastifyInstance } from "fastify";
+import type { FastifyError, FastifyInstance } from "fastify";
+import { sendError } from "../errors.ts";
 
 /** Everything comes from here. Without `upgrade-insecure-requests`: a service on plain http in a private network has pages too. */
 const CSP =
@@ -17,6 +18,10 @@ html.dark-mode .swagger-ui table.headers td { color: #e4e6e6; }
 
 /** Pages to read and try the API. */
 export default async function docs(app: FastifyInstance): Promise<void> {
+  // For an address that leads out of the files: nothing is there.
+  app.setErrorHandler<FastifyError>((error, request, reply) =>
+    sendError(error.statusCode === 403 ? { statusCode: 404 } : error, request, reply),
+  );
   await app.register(swaggerUi, {
     routePrefix: "/docs",
     staticCSP: CSP,

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GraphQLError, parse } from "graphql";
+import { GraphQLError, parse, type ValidationRule } from "graphql";
 import mercurius, { type MercuriusContext } from "mercurius";
-import { callAsCaller } from "../database.ts";
+import { callAsCaller, sendRow } from "../database.ts";
 import { sendError, toProblem } from "../errors.ts";
 import { queryGraphql, queryGraphqlByGet } from "../operations.ts";
+import type { GraphqlQuery, GraphqlQueryString } from "../schemas/graphql.ts";
 
 const schema = `
   "The tenant of the request."
@@ -28,8 +29,9 @@ declare module "mercurius" {
 interface Current {
   tenant: object;
   membership: object;
-  /** By limit: a document may ask for the same boards under many aliases. */
-  boards: Map<number, Promise<object[]>>;
+  limit: number;
+  /** One read for all who ask. */
+  boards?: Promise<object[]>;
 }
 const current = new WeakMap<FastifyRequest, Current>();
 
@@ -38,32 +40,50 @@ async function readBoards(request: FastifyRequest, limit: number): Promise<objec
   return (JSON.parse(body) as { boards: object[] }).boards;
 }
 
+/** A document may ask under many aliases: all are asked before the first is answered, so the largest limit serves them. */
+async function boards(_root: unknown, { limit }: { limit: number }, { request }: MercuriusContext) {
+  if (limit < 1 || limit > 1000) throw new GraphQLError("limit must be 1 to 1000");
+  const asked = current.get(request)!;
+  asked.limit = Math.max(asked.limit, limit);
+  asked.boards ??= Promise.resolve().then(() => readBoards(request, asked.limit));
+  return (await asked.boards).slice(0, limit);
+}
+
 const resolvers = {
   Query: {
     tenant: (_root: unknown, _args: unknown, { request }: MercuriusContext) => current.get(request)!.tenant,
     membership: (_root: unknown, _args: unknown, { request }: MercuriusContext) =>
       current.get(request)!.membership,
-    boards: (_root: unknown, { limit: wanted }: { limit: number }, { request }: MercuriusContext) => {
-      const { boards } = current.get(request)!;
-      const limit = Math.min(1000, Math.max(1, wanted));
-      if (!boards.has(limit)) boards.set(limit, readBoards(request, limit));
-      return boards.get(limit);
-    },
+    boards,
   },
 };
 
 const parseOptions = { maxTokens: 1_000 };
 
-type Fault = Error & { code?: string | undefined; errors?: readonly (Error & { locations?: unknown })[] };
+/** Without it a mutation would be a fault of execution, and answered with 200. */
+const queriesOnly: ValidationRule = context => ({
+  OperationDefinition(node) {
+    if (node.operation !== "query")
+      context.reportError(new GraphQLError("Only queries are served", { nodes: node }));
+  },
+});
+
+type Fault = Error & {
+  code?: string | undefined;
+  /** Set by the framework: what a schema refused. */
+  validationContext?: string;
+  errors?: readonly GraphQLError[];
+};
 
 /** A fault of the query is GraphQL's to tell; everything else is answered like everywhere. */
 function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply): void {
-  if (!(error instanceof GraphQLError || error.code?.startsWith("MER_")))
+  if (!(error instanceof GraphQLError || error.code?.startsWith("MER_") || error.validationContext))
     return void sendError(error, request, reply);
-  const errors = (error.errors ?? [error as Fault & { locations?: unknown }]).map(
-    ({ message, locations }) => ({ message, locations }),
-  );
-  reply.code(400).send({ data: null, errors });
+  const errors = (error.errors ?? [error as GraphQLError]).map(({ message, locations }) => ({
+    message,
+    locations,
+  }));
+  sendRow(reply.header("x-request-id", request.id), { body: JSON.stringify({ data: null, errors }) }, 400);
 }
 
 /** What a resolver threw is told only when a client is meant to read it. */
@@ -82,26 +102,45 @@ function hideFaults<Result extends { errors?: readonly GraphQLError[] }>(
 
 /** Read-only GraphQL over the same functions. A caller who is not a member is refused before a query is looked at. */
 export default async function graphql(app: FastifyInstance): Promise<void> {
-  app.addHook("onRoute", route => {
-    route.schema = route.method === "POST" ? queryGraphql : queryGraphqlByGet;
-  });
-  app.addHook("preHandler", async request => {
+  app.setErrorHandler(answerFault);
+  // Before a fault of the query is told.
+  app.addHook("preValidation", async request => {
     const { body } = await callAsCaller(request, "get_current_tenant");
-    current.set(request, { ...(JSON.parse(body) as Current), boards: new Map() });
+    current.set(request, { ...(JSON.parse(body) as Current), limit: 0 });
   });
   await app.register(mercurius, {
     schema,
     resolvers,
+    // Its own take documents in other media types, and end in 500 where an address names no operation.
+    routes: false,
     graphiql: false,
-    errorHandler: answerFault,
     errorFormatter: (result, { request }) => hideFaults(result, request),
     queryDepth: 8,
     graphql: { parseOptions },
+    validationRules: [queriesOnly],
     // It keeps whole documents: few, and none of them large.
     cache: 200,
-    additionalRouteOptions: { bodyLimit: 32 * 1024 },
-    context: (request: FastifyRequest) => ({ request }),
   });
   // What is no document the library reads as a syntax tree in JSON, which no limit and no check of form would look at.
   app.graphql.addHook("preParsing", async (_schema, source) => void parse(source, parseOptions));
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply, asked: GraphqlQuery) => {
+    const { query, variables, operationName } = asked;
+    // Without variables the library would not look for those that are missing before it begins.
+    const found = await app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
+    return sendRow(reply, { body: JSON.stringify(found) });
+  };
+  app.post<{ Body: GraphqlQuery }>(
+    "/graphql",
+    { bodyLimit: 32 * 1024, schema: queryGraphql },
+    (request, reply) => answer(request, reply, request.body),
+  );
+  app.get<{ Querystring: GraphqlQueryString }>(
+    "/graphql",
+    { schema: queryGraphqlByGet },
+    (request, reply) => {
+      const { variables = "null", ...rest } = request.query;
+      return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
+    },
+  );
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { refuseBody } from "../body.ts";
 import { callAsCaller, sendRow } from "../database.ts";
 import * as operations from "../operations.ts";
-import { normalizeNames, sendPage } from "../representation.ts";
+import { normalizeNames, sendable, sendPage } from "../representation.ts";
 import type { AddMember, ListPage } from "../schemas/tenants.ts";
 
 /** Who belongs to the tenant of the request. */
@@ -38,9 +38,6 @@ export default async function members(app: FastifyInstance): Promise<void> {
     "/:user_id",
     { preValidation: refuseBody, schema: operations.removeMember },
     async (request, reply) =>
-      sendRow(
-        reply,
-        await callAsCaller(request, "remove_member", request.params.user_id.replaceAll("\0", "\uFFFD")),
-      ),
+      sendRow(reply, await callAsCaller(request, "remove_member", sendable(request.params.user_id))),
   );
 }

@@ -5,8 +5,9 @@ import { invalid, refuseBody } from "../body.ts";
 import type { Config } from "../config.ts";
 import { callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
+import { SCHEMA_VERSION } from "../migrate/history.ts";
 import * as operations from "../operations.ts";
-import { normalizeNames, sendPage } from "../representation.ts";
+import { normalizeNames, sendable, sendPage } from "../representation.ts";
 import type {
   CreateTenant,
   ExplainByClaims,
@@ -14,7 +15,6 @@ import type {
   ListTenants,
   UpdateTenant,
 } from "../schemas/setup.ts";
-import { SCHEMA_VERSION } from "../startup.ts";
 
 type One = { Params: { tenant_id: string } };
 
@@ -158,8 +158,7 @@ async function moveTenant(request: FastifyRequest<One>, reply: FastifyReply, nam
   return sendRow(reply, await callAsCaller(request, name, tenantId(request)));
 }
 
-/** As it was sent, but for what the wire to Postgres cannot carry: that names no tenant either way. */
-const tenantId = ({ params }: FastifyRequest<One>) => params.tenant_id.replaceAll("\0", "\uFFFD");
+const tenantId = ({ params }: FastifyRequest<One>) => sendable(params.tenant_id);
 
 export const locationOf = (body: string) =>
   `/api/setup/tenant/${(JSON.parse(body) as { tenant_id: string }).tenant_id}`;

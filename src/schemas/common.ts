@@ -1,6 +1,6 @@
-import { Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
+import { LONGEST_SLUG, SLUG_PATTERN } from "../slug.ts";
 
-export const SLUG_PATTERN = "^[a-z0-9-]+$";
 /** Not only white space (U+0085 is, though not to JavaScript). */
 export const NAME_PATTERN = "[^\\s\\u0085]";
 /** What a token's `sub` or `iss` can be: a log prints it as one line. */
@@ -9,16 +9,14 @@ export const PRINTABLE_PATTERN = "^\\P{Cc}*$";
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,
   minLength: 1,
-  maxLength: 255,
+  maxLength: LONGEST_SLUG,
   examples: ["acme"],
 });
+const nameLike = (example: string) =>
+  Type.String({ minLength: 1, maxLength: 255, pattern: NAME_PATTERN, examples: [example] });
 /** Stored NFC. */
-export const Name = Type.String({
-  minLength: 1,
-  maxLength: 255,
-  pattern: NAME_PATTERN,
-  examples: ["Acme Corp"],
-});
+export const Name = nameLike("Acme Corp");
+export const PersonName = nameLike("Ada");
 export const JsonObject = Type.Object(
   {},
   { additionalProperties: true, examples: [{ plan: "team", seats: 25 }] },
@@ -27,8 +25,8 @@ export const Uuid = Type.String({ format: "uuid", examples: ["5c6f1a52-9d3e-4b1f
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
 export const Email = Type.String({ format: "email-address", maxLength: 320, examples: ["ada@acme.com"] });
 export const Text = (example: string) => Type.String({ examples: [example] });
-export const Nullable = <T extends object>(schema: T) =>
-  Type.Unsafe<unknown>({ anyOf: [schema, { type: "null" }] });
+export const Nullable = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
 
 /** Every error answer. */
 export const ErrorBody = Type.Object(

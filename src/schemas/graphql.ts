@@ -1,4 +1,4 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { JsonObject, Nullable } from "./common.ts";
 
 const query = Type.String({ examples: ["{ tenant { name slug } membership { role } }"] });
@@ -18,12 +18,14 @@ export const GraphqlQuery = Type.Object(
     ],
   },
 );
+export type GraphqlQuery = Static<typeof GraphqlQuery>;
 
 export const GraphqlQueryString = Type.Object({
   query,
   operationName: Type.Optional(Type.String()),
-  variables: Type.Optional(Type.String({ description: "A JSON object, as text" })),
+  variables: Type.Optional(Type.String({ format: "json-object", description: "A JSON object, as text" })),
 });
+export type GraphqlQueryString = Static<typeof GraphqlQueryString>;
 
 const errors = Type.Array(
   Type.Object({

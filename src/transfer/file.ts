@@ -23,6 +23,8 @@ export interface Trailer {
 /** A json column keeps its author's line ends; between tokens a space means the same, and inside strings they are escaped. */
 export const oneLine = (json: string) => json.replace(/[\r\n]+/g, " ");
 
+export const CUT_OFF = "The file is cut off: its last line is missing";
+
 /** A row's line: its table as JSON, and the row as it stands. */
 export const ROW = /^\{"table":("(?:[^"\\]|\\.)*"),"row":(.*)\}$/s;
 
@@ -54,12 +56,24 @@ function parsed(text: string): Record<string, unknown> {
 /** The lines of a stream. Not node:readline, which also breaks lines inside JSON strings, at U+2028. */
 export async function* linesOf(input: AsyncIterable<Buffer | string>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
+  const decode = (bytes: Uint8Array, stream: boolean, fault: string) => {
+    try {
+      return decoder.decode(bytes, { stream });
+    } catch {
+      throw new StartupError(fault);
+    }
+  };
   let rest = "";
   for await (const chunk of input) {
-    const lines = (rest + decoder.decode(Buffer.from(chunk), { stream: true })).split("\n");
+    const text = decode(
+      Buffer.from(chunk),
+      true,
+      "The file is not a tenant's export, or damaged: it is not UTF-8",
+    );
+    const lines = (rest + text).split("\n");
     rest = lines.pop()!;
     yield* lines;
   }
-  rest += decoder.decode();
+  rest += decode(new Uint8Array(), false, CUT_OFF);
   if (rest !== "") yield rest;
 }

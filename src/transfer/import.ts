@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import { StartupError } from "../startup-error.ts";
-import { type Header, headerFrom, ROW, type Trailer, trailerFrom } from "./file.ts";
+import { CUT_OFF, type Header, headerFrom, ROW, type Trailer, trailerFrom } from "./file.ts";
 import { BATCH, enter, type Known, quote, type Table, tablesOf } from "./tables.ts";
 
 export interface Transferred {
@@ -69,8 +69,7 @@ export async function importTenant(
       counts[name] = (counts[name] ?? 0) + 1;
     }
     await flush();
-    if (!trailer || !header || !target)
-      throw new StartupError("The file is cut off: its last line is missing");
+    if (!trailer || !header || !target) throw new StartupError(CUT_OFF);
     if (sum.digest("hex") !== trailer.sha256)
       throw new StartupError("The file was changed since it was exported: its checksum does not fit");
     for (const { name } of header.tables) {
@@ -127,15 +126,15 @@ async function insertTenant(
   const slug = newSlug ?? tenant.slug;
   await sql.unsafe("set local app.maintenance = 'on'");
   await sql.unsafe("set local app.event = 'imported'");
-  const [taken] = await sql`select from app.tenants where slug = ${slug}`;
-  if (taken) throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
   const [inserted] = await sql<{ id: string; slug: string }[]>`
     insert into app.tenants (id, name, slug, settings, status, registration, created_at, updated_at)
     select case when ${newSlug === undefined} and not exists (select from app.tenants t where t.id = r.id) then r.id else gen_random_uuid() end,
       r.name, ${slug}, r.settings, r.status, r.registration, r.created_at, r.updated_at
     from json_populate_record(null::app.tenants, ${row}::text::json) r
+    on conflict do nothing
     returning id, slug`;
-  return inserted!;
+  if (!inserted) throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
+  return inserted;
 }
 
 /** On Citus no second role may work on what a transaction has written: there the owner goes on, under no policy. */

@@ -86,7 +86,7 @@ test("token says in one sentence why it cannot", async () => {
       { SERVICE_JWT_SECRET: SECRET },
       /^--claim takes name=value, not "novalue"$/,
     ],
-    [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
+    [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub is given more than once$/],
     [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
     [[], {}, /^Missing required argument: sub$/],
     [["--sub", "a", "--frob"], {}, /^Unknown argument: frob$/],

@@ -4,6 +4,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import type { Audit } from "../../src/audit/run.ts";
+import { toText } from "../../src/audit/text.ts";
 import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
 import { outcome, projectRoot, tenancy } from "./command.ts";
 
@@ -60,6 +62,69 @@ test("a tenant that is not there leaves no file; a broken file changes nothing",
   assert.match((await run("import", file, "--slug", "Not A Slug")).stderr, /lowercase letters/);
 });
 
+test("an export that fails before its file is opened leaves an older file alone", async () => {
+  const file = path.join(folder, "older.jsonl");
+  writeFileSync(file, "older");
+  const slow =
+    'import fs from "node:fs"; const { open } = fs; fs.open = (...all) => setTimeout(open, 1500, ...all);';
+  const { code, stderr } = await outcome(
+    tenancy(["export", "--tenant", "nobody", "--output", file], {
+      ...env,
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(slow)}`,
+    }),
+  );
+  assert.deepEqual([code, stderr], [1, `${file} exists already (EEXIST)`]);
+  assert.equal(readFileSync(file, "utf8"), "older");
+});
+
+test("of many imports under one slug one makes the tenant, and the others say that it exists", async () => {
+  const file = path.join(folder, "raced.jsonl");
+  assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
+  const done = await Promise.all(Array.from({ length: 5 }, () => run("import", file, "--slug", "raced")));
+  const refused = done.filter(({ code }) => code === 1).map(({ stderr }) => stderr);
+  assert.deepEqual(
+    refused,
+    Array(4).fill("A tenant with the slug raced exists: --slug names another one"),
+    JSON.stringify(done),
+  );
+});
+
+test("a file that ends inside a character is cut off, and one in another encoding is no export", async () => {
+  const file = path.join(folder, "cut.jsonl");
+  writeFileSync(file, Buffer.from('{"format":"é').subarray(0, -1));
+  assert.equal((await run("import", file)).stderr, "The file is cut off: its last line is missing");
+  writeFileSync(file, Buffer.from("é\n", "latin1"));
+  assert.match((await run("import", file)).stderr, /^The file is .*it is not UTF-8$/);
+});
+
+test("a database without the schema says what to run", async () => {
+  const name = `${database.name}_bare`;
+  await database.sql`create database ${database.sql(name)} owner tms_owner`;
+  const bare = { DATABASE_URL: Object.assign(new URL(database.urls.owner), { pathname: `/${name}` }).href };
+  const file = path.join(folder, "bare.jsonl");
+  assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
+  for (const args of [["events"], ["explain"], ["export", "--tenant", "acme"], ["import", file]]) {
+    const { code, stderr } = await outcome(tenancy(args, bare));
+    assert.deepEqual(
+      [code, stderr],
+      [1, "The database's schema is missing, or behind this release: run npm run migrate"],
+      args[0],
+    );
+  }
+  await database.sql`drop database ${database.sql(name)}`;
+});
+
+test("an option that takes one value is not given twice", async () => {
+  for (const [args, status] of [
+    [["audit", "--format", "json", "--format", "text"], 2],
+    [["audit", "--only", "data", "--only", "schema"], 2],
+    [["events", "--last", "1", "--last", "2"], 1],
+  ] as const) {
+    const { code, stdout, stderr } = await run(...args);
+    assert.deepEqual([code, stdout, stderr], [status, "", `${args[1]} is given more than once`]);
+  }
+});
+
 test("explain says why, by slug and identity, by claims and by token", async () => {
   const refused = await run("explain", "--tenant", "acme", "--subject", "bob");
   assert.equal(refused.code, 0, refused.stderr);
@@ -104,6 +169,48 @@ test("events prints what happened, of one tenant on request, and follows", async
   assert.doesNotMatch(following.stdout, /other|acme/);
   following.child.kill("SIGTERM");
   await following.ended;
+});
+
+test("what a name holds stays in its line, and commands no terminal", async () => {
+  const name = "A\nB\r\x1b[31m\x9b2J\u2028\u202eC\x7f";
+  const id = await seedTenant(database.sql, { slug: "forged", name });
+  const shown = "A\\u000aB\\u000d\\u001b[31m\\u009b2J\\u2028\\u202eC\\u007f";
+  const { stdout } = await run("events", "--tenant", "forged");
+  assert.ok(stdout.includes(`forged (${shown})`), stdout);
+  assert.equal(stdout.split("\n").length, 1);
+  const json = await run("events", "--tenant", "forged", "--json");
+  assert.doesNotMatch(json.stdout, /[^\P{Cc}\n]|[\u2028\u202e]/u);
+  assert.equal(JSON.parse(json.stdout).name, name);
+  const explained = await run("explain", "--tenant", "forged", "--subject", "x\n\x1b[2K\x9bAllowed: x");
+  assert.equal(explained.stdout.split("\n")[1], "");
+  assert.doesNotMatch(explained.stdout, /[^\P{Cc}\n]/u);
+  const claims = JSON.stringify({ sub: "x", tenant: "forged" });
+  assert.match((await run("explain", "--claims", claims)).stdout, /^Refused: x of jwt is not a member/);
+  await database.sql`delete from app.tenants where id = ${id}`;
+});
+
+test("the audit's report keeps a key in its line", () => {
+  const finding = {
+    check: "c",
+    category: "data_consistency",
+    severity: "error",
+    tenant_id: null,
+    relation: "app.boards",
+    row: { title: "x\nPASSED" },
+    detail: "d",
+    remedy: "r",
+  } as const;
+  const report = {
+    started_at: "",
+    finished_at: "",
+    tenant: null,
+    checks: [{ ...finding, checked: 1, findings: 1 }],
+    findings: [finding],
+    summary: { checks: 1, errors: 1, warnings: 0 },
+  };
+  const server = { database: "d", version: "18", schema: null };
+  const audit = { report, server, about: new Map(), results: [], notRun: [], runId: 1 };
+  assert.match(toText(audit as unknown as Audit), /^ {2}- app\.boards, title x\\u000aPASSED$/m);
 });
 
 test("an import under another id says how many media go on naming the former tenant's files", async () => {

@@ -192,7 +192,7 @@ test("without a default tenant nothing can be adopted", () =>
 
 test("every table of our own breaks no rule and carries the tenant's policies", async () => {
   const rows = await database.sql`
-    select c.oid::regclass::text as name, f.fault from pg_class c left join lateral app.isolation_faults(c.oid) f on true
+    select c.oid::regclass::text as name, f.fault from pg_class c left join lateral app.table_faults(c.oid) f on true
     where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and c.oid <> 'app.tenants'::regclass`;
   assert.ok(rows.length >= 7);
   assert.deepEqual(

@@ -31,6 +31,7 @@ after(async () => {
   await database.drop();
 });
 
+const now = () => Math.floor(Date.now() / 1000);
 const bySlug = async (query: string) =>
   (await service.request({ url: `/api/setup/explain?${query}`, token: operator })).body;
 const byClaims = async (claims: object, header?: string) =>
@@ -100,6 +101,7 @@ test("claims: the answer names the claim that named the tenant, as a request wou
     [{ sub: "alice", team: "acme" }, undefined, "namespace"],
     [{ sub: "alice", email: "alice@acme.com" }, undefined, "email"],
     [{ sub: "alice" }, "acme", "header"],
+    [{ sub: "alice", exp: now() - 3, nbf: now() + 3 }, "acme", "header"],
   ] as const) {
     const found = await byClaims(claims, header);
     assert.deepEqual([found.allowed, found.tenant.source, found.tenant.slug], [true, source, "acme"]);
@@ -113,6 +115,9 @@ test("claims that do not come as far as the database are answered with their ref
     [{ sub: "alice", tenant: "Not A Slug" }, undefined, 403, "tenant_claim_malformed"],
     [{ tenant: "acme" }, undefined, 401, "subject"],
     [{ sub: "alice", tenant: "acme", exp: 1 }, undefined, 401, "expired"],
+    [{ sub: "alice", tenant: "acme", exp: null }, undefined, 401, "expiry"],
+    [{ sub: "alice", tenant: "acme", nbf: now() + 60 }, undefined, 401, "not_yet_valid"],
+    [{ sub: "alice", tenant: "acme", nbf: "0" }, undefined, 401, "invalid"],
   ] as const) {
     const found = await byClaims(claims, header);
     assert.equal(found.allowed, false);

@@ -37,6 +37,13 @@ test("ready is asked of the database once a second, however many ask", async () 
   assert.equal(new Set(answers).size, 1);
 });
 
+test("ready is asked anew after a second, also by a clock that was set back", async t => {
+  const first = service.app.readiness();
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() - 3_600_000 });
+  await ready();
+  assert.notEqual(service.app.readiness(), first);
+});
+
 /** What the service's login hears about isolation after a breach, which is then undone. */
 async function faultsAfter(breach: string): Promise<string[]> {
   let faults: string[] = [];

@@ -48,6 +48,22 @@ test("every line of a request carries its id, and after the resolution the tenan
   assert.deepEqual([method, url, status, typeof ms], ["GET", "/api/tenants/current", 200, "number"]);
 });
 
+test("a value that only the database refuses is told as a warning, with its cause", async () => {
+  await database.sql`alter table app.tenants add constraint odd check (name <> 'odd')`;
+  const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
+  const create = (body: object) =>
+    service.request({ method: "POST", url: "/api/setup/tenant", token: operator, body });
+  assert.equal((await create({ name: "odd", slug: "odd" })).status, 422);
+  assert.equal((await create({ name: "", slug: "odd" })).status, 422);
+  assert.equal((await create({ name: "Acme", slug: "acme" })).status, 409);
+  await database.sql`alter table app.tenants drop constraint odd`;
+  const warnings = service.logs.filter(({ level }) => level === 40);
+  assert.deepEqual(
+    warnings.map(({ msg, err }) => [msg, (err as { code: string }).code]),
+    [["the database refused what no check of ours did", "23514"]],
+  );
+});
+
 test("a request of nobody's tenant leaves no slug in the log", async () => {
   await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   assert.ok(service.logs.length >= 2);

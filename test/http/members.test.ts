@@ -80,6 +80,12 @@ test("members and boards are those of the tenant, in pages by Link", async () =>
       at = /^<([^>]+)>; rel="next"$/.exec(String(headers.link))?.[1];
     }
     assert.deepEqual(seen, whole[field]);
+    assert.equal((await ask("member", "GET", `${url}?limit=%2B1`)).body[field].length, 1);
+    for (const limit of ["Infinity", "1e309", "0x1"]) {
+      const { status, body } = await ask("member", "GET", `${url}?limit=${limit}`);
+      const errors = [{ field: "limit", message: "must be integer" }];
+      assert.deepEqual([status, body.errors], [422, errors], `${url} ${limit}`);
+    }
   }
   const { body } = await ask("member", "GET", "/api/boards");
   assert.deepEqual(body.boards.map((board: { title: string }) => board.title).sort(), ["Acme's", "second"]);
@@ -221,6 +227,7 @@ test("a member's fields follow the rules", async () => {
     [{ auth_subject: "a\nb" }, "auth_subject"],
     [{ auth_subject: "x", auth_provider: "a\u0085b" }, "auth_provider"],
     [{ auth_subject: "x", role: "king" }, "role"],
+    [{ auth_subject: "x", display_name: " \u00a0" }, "display_name"],
     [{ auth_subject: "x", email: "x" }, "email"],
     [{ auth_subject: "x", extra: 1 }, "extra"],
   ] as const) {
@@ -266,12 +273,89 @@ test("a document with a fault is 400 with what is wrong, and one that is too lar
     assert.ok(!JSON.stringify(body).includes("call stack"));
   }
   for (const document of ["mutation { a }", "subscription { a }"]) {
-    const { body } = await query("member", document);
-    assert.equal(body.data, null);
-    assert.match(body.errors[0].message, /Schema is not configured/);
+    const { status, body } = await query("member", document);
+    assert.deepEqual([status, body.data], [400, null]);
+    assert.match(body.errors[0].message, /Only queries/);
   }
   assert.equal((await ask("member", "POST", "/graphql", [{ query: "{ tenant { slug } }" }])).status, 400);
   assert.equal((await query("member", `{ tenant { slug } } #${"x".repeat(33_000)}`)).status, 413);
   const introspection = await query("member", "{ __schema { types { name fields { name } } } }");
   assert.equal(introspection.status, 200);
+});
+
+test("a GraphQL request that names no operation, or gives it other variables, is 400 by body and by address", async () => {
+  const named = "query a { __typename } query b { __typename }";
+  const needy = "query ($n: Int!) { boards(limit: $n) { title } }";
+  for (const [body, message] of [
+    [{ query: named }, /Must provide operation name/],
+    [{ query: named, operationName: "z" }, /Unknown operation named "z"/],
+    [{ query: named, operationName: "" }, /Unknown operation named ""/],
+    [{ query: "fragment f on Query { __typename }" }, /f/],
+    [{ query: needy }, /"\$n" of required type/],
+    [{ query: needy, variables: {} }, /"\$n" of required type/],
+    [{ query: needy, variables: { n: "x" } }, /"\$n" got invalid value/],
+    ...[[], 5, 0, true, "x", ""].map(variables => [{ query: needy, variables }, /^variables must be/]),
+    [{}, /^query is required/],
+  ] as [{ query?: string; variables?: unknown }, RegExp][]) {
+    const { variables, ...rest } = body;
+    const search = new URLSearchParams({
+      ...rest,
+      ...(variables !== undefined && { variables: JSON.stringify(variables) }),
+    });
+    for (const answer of [
+      await ask("member", "POST", "/graphql", body),
+      await ask("member", "GET", `/graphql?${search.toString()}`),
+    ]) {
+      assert.deepEqual([answer.status, answer.body.data], [400, null], JSON.stringify(body));
+      assert.match(answer.body.errors[0].message, message);
+      assert.ok(answer.headers["x-request-id"]);
+    }
+  }
+  for (const variables of ["", "{", "null x"]) {
+    const url = `/graphql?query=${encodeURIComponent(needy)}&variables=${encodeURIComponent(variables)}`;
+    assert.equal((await ask("member", "GET", url)).status, 400, variables);
+  }
+  const good = await ask("member", "GET", `/graphql?query=${encodeURIComponent(needy)}&variables={"n":1}`);
+  assert.deepEqual([good.status, good.body.data.boards.length], [200, 1]);
+  const none = await ask("member", "GET", "/graphql?query={__typename}&variables=null");
+  assert.equal(none.status, 200);
+});
+
+test("a GraphQL body is JSON, and its answers are kept by nobody else", async () => {
+  const sent = {
+    method: "POST" as const,
+    url: "/graphql",
+    token: await person("member", "acme"),
+    headers: { "content-type": "application/graphql" },
+    body: "{ __typename }",
+  };
+  assertError(await world.service.request(sent), 415, {
+    error: "Unsupported media type",
+    detail: "Send the body as application/json",
+  });
+  for (const document of ["{ __typename }", "{ nope }"]) {
+    const { headers } = await query("member", document);
+    assert.deepEqual(
+      [headers["content-type"], headers["cache-control"], headers["x-content-type-options"]],
+      ["application/json; charset=utf-8", "private, no-cache", "nosniff"],
+    );
+  }
+});
+
+test("a limit of boards that REST would refuse is an error of the field; each alias has its own limit", async () => {
+  for (const limit of [0, -5, 1001, 99999]) {
+    const { status, body } = await query("member", `{ boards(limit: ${limit}) { title } }`);
+    assert.deepEqual([status, body.data], [200, null]);
+    assert.deepEqual(
+      [body.errors[0].message, body.errors[0].path],
+      ["limit must be 1 to 1000", ["boards"]],
+      String(limit),
+    );
+  }
+  const { body } = await query(
+    "member",
+    "{ a: boards(limit: 1) { title } b: boards(limit: 1000) { title } c: boards(limit: 1) { title } }",
+  );
+  const titles = ["a", "b", "c"].map(alias => body.data[alias].map((one: { title: string }) => one.title));
+  assert.deepEqual(titles, [["second"], ["second", "Acme's"], ["second"]]);
 });

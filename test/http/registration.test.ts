@@ -177,6 +177,8 @@ const refused: [what: string, body: object, field: string][] = [
   ]),
   ["an unknown size", { organization_size: "huge" }, "organization_size"],
   ["a long use case", { use_case: "u".repeat(501) }, "use_case"],
+  ["a name of white space", { admin_name: " \u0085\t" }, "admin_name"],
+  ["an empty name", { admin_name: "" }, "admin_name"],
   ["metadata that is no object", { metadata: "x" }, "metadata"],
   ["NUL in metadata", { metadata: { a: "\0" } }, "metadata.a"],
   ["a number for a boolean", { include_sample_data: 1 }, "include_sample_data"],

@@ -78,6 +78,12 @@ test("a refused request takes one as well, and one without a good token or tenan
   assert.deepEqual(await trips({ url: "/api/boards" }), { status: 401, trips: 0 });
 });
 
+test("a GraphQL document takes two, however many boards it asks for under however many aliases", async () => {
+  const aliases = Array.from({ length: 85 }, (_, i) => `b${i}: boards(limit: ${i + 1}) { title }`);
+  const url = `/graphql?query=${encodeURIComponent(`{ tenant { slug } ${aliases.join(" ")} }`)}`;
+  assert.deepEqual(await trips({ url, token: await person("ann", "acme") }), { status: 200, trips: 2 });
+});
+
 test("a limited request takes one more, for the count that survives its rollback", async () => {
   const token = await operator();
   assert.deepEqual(await trips({ url: "/api/setup/tenants", token }), { status: 200, trips: 2 });

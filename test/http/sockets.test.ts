@@ -140,6 +140,12 @@ const cases: [what: string, pieces: () => (string | Buffer)[], status: number, b
   ],
   ["a bad escape", () => ["GET /api/setup/tenant/%zz HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
   ["an asterisk", () => ["OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n"], 404],
+  ...["..", "%2e%2e", "..%2f.."].map((up): (typeof cases)[number] => [
+    `an address that leaves the pages by ${up}`,
+    () => [`GET /docs/static/${up}/${up}/package.json HTTP/1.1\r\nhost: x\r\n\r\n`],
+    404,
+    { error: "Not found", detail: "There is nothing at this address" },
+  ]),
   ["an absolute address", () => ["GET http://[::1/ HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
   ["a method of another protocol", () => ["PROPFIND /health HTTP/1.1\r\nhost: x\r\n\r\n"], 404],
   [
@@ -177,6 +183,22 @@ for (const [what, pieces, status, body] of cases) {
     else assert.ok(found.error && found.detail);
   });
 }
+
+test("headers and bodies that do not come to their end are 408, soon after their time is over", async () => {
+  const { server } = world.service.app;
+  assert.deepEqual([server.headersTimeout, server.requestTimeout], [30_000, 30_000]);
+  server.headersTimeout = 100;
+  server.requestTimeout = 100;
+  for (const piece of ["GET /health HTTP/1.1\r\nhost:", `${post("content-length: 10")}\r\n{`]) {
+    const { status, body } = await send(piece);
+    assert.deepEqual(
+      [status, JSON.parse(body)],
+      [408, { error: "Request timeout", detail: "The request took too long to arrive" }],
+    );
+  }
+  server.headersTimeout = 30_000;
+  server.requestTimeout = 30_000;
+});
 
 test("X-Tenant given twice is malformed, and shown as it was joined; a second Authorization is not looked at", async () => {
   const twice = await send(get("x-tenant: acme", "x-tenant: acme"));
