@@ -19,7 +19,7 @@ interface Turns {
   seconds: number;
   warmUp: number;
 }
-const WHOLE: Turns = { rounds: 5, seconds: 2, warmUp: 4 };
+const WHOLE: Turns = { rounds: 5, seconds: 2, warmUp: 3 };
 const QUICK: Turns = { rounds: 2, seconds: 1, warmUp: 1 };
 
 type Name = "service" | "rows" | "json" | "postgraphile" | "postgraphile, no page info";
