@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:31d7fa0bf8dfc469e7b473b2bfd2db0d95276fb4
+--! Hash: sha1:c8f53a9fd757783a84b121468db48d131fb29ecf
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -857,7 +857,7 @@ as $$
   ('registrar_reach', 'isolation_config', 'error', 'schema', true,
     'tms_registrar reaches a tenants'' table beyond app.tenants and app.users.', 'It crosses tenants by design; its functions must have nothing to carry.', 'Revoke it.'),
   ('app_reach', 'isolation_config', 'error', 'schema', true,
-    'tms_app or tms_registrar has a right on a table, view or foreign table that is no tenants'' table; a warning where all tenants read one table.',
+    'tms_app or tms_registrar has a right on a table, view or foreign table that is no tenants'' table; a warning where requests only read it, or only write.',
     'What lies outside has no policy: whatever a request writes there, or somebody copies there, is every tenant''s.',
     'Revoke it; or give the table a tenant_id and call app.isolate().'),
   ('system_grants', 'isolation_config', 'error', 'schema', true,
@@ -994,7 +994,7 @@ as $$
     ('function', 'audit.ask(text,text[],regclass,name)', 'tms_owner', 'tms_auditor', '2abf086c19227ca8289c322999ac3ad5'),
     ('function', 'audit.attempt(text,uuid,integer)', 'tms_owner', 'tms_auditor', 'e33b2f7abbf2cb4ff5b87283c6fbc1e7'),
     ('function', 'audit.body_of(oid)', 'tms_owner', 'tms_auditor', '3af36cfd3ca2763ee0c52fd12d230534'),
-    ('function', 'audit.check_app_reach()', 'tms_owner', 'tms_auditor', 'b44fca20037cf5cb51f23a80f67521d9'),
+    ('function', 'audit.check_app_reach()', 'tms_owner', 'tms_auditor', '2812ad3f671b233522e75bf87ad87e51'),
     ('function', 'audit.check_audit_filtered()', 'tms_owner', 'tms_auditor', 'f11d2710a251b5f894e016b0056cfc71'),
     ('function', 'audit.check_bypass_role()', 'tms_owner', 'tms_auditor', '5f92f77feb9cdc7138e9ac823c11e87f'),
     ('function', 'audit.check_constraint_not_valid()', 'tms_owner', 'tms_auditor', 'c698adc7c4b70df60ce5048b33dfdfbd'),
@@ -1044,7 +1044,7 @@ as $$
     ('function', 'audit.check_trigger_disabled()', 'tms_owner', 'tms_auditor', '13c4691a7c735dfb7ed664fd7e2207fa'),
     ('function', 'audit.check_unique_key_missing()', 'tms_owner', 'tms_auditor', '380843b6d40daa94abbf53d70295a97e'),
     ('function', 'audit.check_view_leaks()', 'tms_owner', 'tms_auditor', '3e786c20818780489afc89359fab94cf'),
-    ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', 'c5818de3fbe689a68f09704c545f0487'),
+    ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', 'c4c35be9ed79ff04e189bc248f40da2e'),
     ('function', 'audit.count_lost_tenants(regclass)', 'tms_owner', 'tms_auditor', '69cec29bf95bf19a23184315ebf4fc48'),
     ('function', 'audit.data_checks()', 'tms_owner', 'tms_auditor', 'ac6eb822f2bd5a1c54af40a3b9225d6e'),
     ('function', 'audit.default_of(text)', 'tms_owner', 'tms_auditor', '8a2914cad48c8ce9837404c0fa5c1bc6'),
@@ -1456,14 +1456,15 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select case when c.relkind in ('r', 'p') and not w.writes and r.name = 'tms_app' or e.objid is not null then 'warning' else 'error' end,
+  select case when c.relkind in ('r', 'p') and not (w.reads and w.writes) and r.name = 'tms_app' or e.objid is not null then 'warning' else 'error' end,
     null::uuid, c.oid::regclass::text, jsonb_build_object('role', r.name),
     case when not w.reads and not w.writes then null
          when (select option_value::boolean from pg_options_to_table(c.reloptions) where option_name = 'security_invoker') then null  -- its reader's rights decide
          when c.relkind in ('v', 'm', 'f')
            then format('%s reads it with the rights of %s, past every policy', r.name, c.relowner::regrole)
          when r.name = 'tms_registrar' then 'tms_registrar, which crosses tenants, has rights on it: its reach is app.tenants, app.users and control'
-         when w.writes then 'what one tenant writes into it every other may read: it has no column tenant_id and no policy'
+         when w.reads and w.writes then 'what one tenant writes into it every other may read: it has no column tenant_id and no policy'
+         when w.writes then 'requests of all tenants write into it: whoever reads it has to know whose is what'
          else 'every tenant reads all of it: right for what all share, such as a list of countries' end,
     format('revoke all on table %s from %s, public;', c.oid::regclass, r.name)
   from (values ('tms_app'), ('tms_registrar')) as r (name)

@@ -450,8 +450,16 @@ const PLANTS: Plant[] = [
   },
   {
     check: "app_reach",
-    how: "a table that every request may write",
-    sql: "create schema crm; create table crm.notes (org_id uuid, body text); grant usage on schema crm to tms_app; grant insert (body) on crm.notes to public",
+    severity: "warning",
+    how: "a log that every request may write and none may read",
+    sql: "create schema crm; create table crm.log (body text); grant usage on schema crm to tms_app; grant insert on crm.log to tms_app",
+    relation: "crm.log",
+    row: { role: "tms_app" },
+  },
+  {
+    check: "app_reach",
+    how: "a table that every request may write and read",
+    sql: "create schema crm; create table crm.notes (org_id uuid, body text); grant usage on schema crm to tms_app; grant insert (body) on crm.notes to public; grant select on crm.notes to tms_app",
     relation: "crm.notes",
     row: { role: "tms_app" },
   },
