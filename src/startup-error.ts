@@ -1,19 +1,8 @@
+import { plainLines } from "./plain.ts";
 import { KINDS } from "./variables.ts";
 
 /** Why something could not start, for the person at the terminal: one sentence a line. */
 export class StartupError extends Error {}
-
-const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
-
-/**
- * Data as a piece of one line: what breaks lines, commands a terminal or turns the direction of writing is shown as JSON would
- * write it.
- */
-export const plain = (text: string) =>
-  text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, escaped);
-
-/** The same for a text of several lines. */
-export const plainLines = (text: string) => text.split("\n").map(plain).join("\n");
 
 /** Words for the person at the terminal; a stack only for who asks for it. */
 export function tell(fault: unknown): void {

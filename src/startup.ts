@@ -1,7 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
-import { callFunction, checkDatabase } from "./database.ts";
+import { explainDatabase } from "./connection.ts";
+import { callFunction } from "./database.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 import { StartupError } from "./startup-error.ts";
 
@@ -11,10 +12,51 @@ export default fp(
     app.decorate("operatorRole", config.operator.role);
     app.decorate("defaultTenantSlug", config.defaultTenant.slug);
     app.addHook("onReady", async () => {
-      const faults = await checkDatabase(app, SCHEMA_VERSION);
+      const faults = await checkDatabase(app, SCHEMA_VERSION).catch(error => {
+        throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
+      });
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
       await callFunction(app, "ensure_default_tenant", config.defaultTenant.slug, config.defaultTenant.name);
     });
   },
   { name: "startup", dependencies: ["database"] },
 );
+
+/** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
+async function checkDatabase(app: FastifyInstance, needed: string | null): Promise<string[]> {
+  const loginFaults = "select * from api.get_login_faults() as f (fault)";
+  const { replica } = app.database.pools;
+  // A replica that is away when the service starts is no reason not to start; the primary answers.
+  const { rows: reading } = (await replica?.query<{ fault: string }>(loginFaults).catch(err => {
+    app.log.warn({ err }, "the read replica cannot be reached");
+  })) ?? { rows: [] };
+  const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(async error => {
+    // No such schema, no such function, or no right to connect or look: all granted by the first migration.
+    if (!["3F000", "42883", "42501"].includes(error.code)) throw error;
+    const there = "select from pg_catalog.pg_proc where proname = 'get_login_faults'";
+    const { rows } = await app.pg.query(there).catch(() => ({ rows: [] }));
+    throw new StartupError(
+      rows.length > 0
+        ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"
+        : `The database's schema is missing, and this release needs ${needed}: run npm run migrate`,
+    );
+  });
+  const { body: found } = await callFunction(app, "get_schema_version");
+  // Its functions keep what the release before calls: that one works on, and may start again, until the next one is there.
+  const behind = (found ?? "") < (needed ?? "");
+  if (!behind && found !== needed)
+    app.log.warn({ schema: found, release: needed }, "the database's schema is newer than this release");
+  // A superuser may do everything else as well: one sentence says it.
+  const worst = login.find(({ fault }) => fault === "it is a superuser");
+  return [
+    ...(worst ? [worst] : login).map(
+      ({ fault }) => `The service's database login is not safe to use: ${fault}`,
+    ),
+    ...reading.map(({ fault }) => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
+    ...(behind
+      ? [
+          `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${needed}: run npm run migrate`,
+        ]
+      : []),
+  ];
+}

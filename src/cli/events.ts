@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
-import { plain, StartupError } from "../startup-error.ts";
+import { plain } from "../plain.ts";
+import { StartupError } from "../startup-error.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 

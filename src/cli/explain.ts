@@ -2,7 +2,8 @@ import { decodeJwt } from "jose";
 import type { CommandModule } from "yargs";
 import type { Claims } from "../auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
-import { plain, StartupError } from "../startup-error.ts";
+import { plain } from "../plain.ts";
+import { StartupError } from "../startup-error.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 

@@ -1,4 +1,5 @@
-import { plainLines, StartupError } from "../startup-error.ts";
+import { plainLines } from "../plain.ts";
+import { StartupError } from "../startup-error.ts";
 
 /** Writes a line, or several, to standard output; false when its reader has gone, who wants no more. Throws StartupError. */
 export function printLine(line: string): Promise<boolean> {

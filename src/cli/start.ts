@@ -1,6 +1,5 @@
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
-import { explainDatabase } from "../connection.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";
@@ -69,7 +68,7 @@ async function listen(config: Config) {
     if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
       throw new StartupError(`${config.host} is not an address of this machine; set SERVICE_HOST`);
     }
-    throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
+    throw error;
   }
 }
 
