@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:c8f53a9fd757783a84b121468db48d131fb29ecf
+--! Hash: sha1:61349d71afce1fb5108dcf1d773740c3a0ff2e1b
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -2605,6 +2605,108 @@ as $$
     and (n.nspname = 'app' or k.relid is not null)
 $$;
 
+create or replace function audit.check_table_owner()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'error', null::uuid, o.name, o.key,
+    case when o.owner is distinct from to_regrole('tms_owner') then format('%s is owned by %s: an owner can switch row-level security off', o.name, o.owner::regrole) end,
+    format('alter %s %s owner to tms_owner;', o.kind, o.name)
+  from (
+    select c.oid::regclass::text as name, '{}'::jsonb as key, c.relowner as owner, case c.relkind when 'S' then 'sequence' when 'v' then 'view' else 'table' end as kind
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relkind in ('r', 'p', 'v', 'S') and (n.nspname in ('app', 'control', 'audit', 'api') or c.oid in (select relid from audit.relations()))
+    union all
+    select n.nspname, jsonb_build_object('schema', n.nspname), n.nspowner, 'schema'
+    from pg_namespace n where n.nspname in ('app', 'api', 'control', 'audit')
+  ) o
+$$;
+
+create or replace function audit.check_view_leaks()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive reading (oid) as (
+    select relid::oid from audit.relations()
+    union
+    select w.ev_class from reading r
+    join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = r.oid and d.classid = 'pg_rewrite'::regclass
+    join pg_rewrite w on w.oid = d.objid
+  )
+  select 'error', null::uuid, c.oid::regclass::text, '{}'::jsonb,
+    case when c.relkind = 'm' then 'the materialized view holds tenants'' rows, and no policy applies to it'
+         when not exists (select from pg_options_to_table(c.reloptions) where case when option_name = 'security_invoker' then option_value::boolean end)
+           then format('the view reads tenants'' rows with the rights of its owner, %s', c.relowner::regrole) end,
+    case when c.relkind = 'm' then format('drop materialized view %s;', c.oid::regclass)
+         else format('alter view %s set (security_invoker = true);', c.oid::regclass) end
+  from pg_class c join reading r on r.oid = c.oid
+  where c.relkind in ('v', 'm')
+$$;
+
+create or replace function audit.check_foreign_table()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'error', null::uuid, c.oid::regclass::text, '{}'::jsonb,
+    case when c.relkind = 'f' then 'the foreign table holds tenants'' rows, and no policy applies to it' end,
+    format('drop foreign table %s;', c.oid::regclass)
+  from pg_class c
+  where c.relkind in ('f', 'r', 'p') and (c.relnamespace = to_regnamespace('app')
+    or c.relkind = 'f' and exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id'))
+$$;
+
+create or replace function audit.check_rewrite_rule()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'error', null::uuid, r.relid::text, jsonb_build_object('rule', w.rulename),
+    case when w.oid is not null then format('the rule %I rewrites statements on the table with the rights of its owner', w.rulename) end,
+    'drop rule ' || quote_ident(w.rulename) || ' on ' || r.relid || ';'
+  from audit.relations() r left join pg_rewrite w on w.ev_class = r.relid
+  union all
+  -- And one on anything else that gets there.
+  select distinct 'error', null::uuid, w.ev_class::regclass::text, jsonb_build_object('rule', w.rulename),
+    format('the rule %I reaches %s with the rights of the owner, %s', w.rulename, d.refobjid::regclass, o.relowner::regrole),
+    'drop rule ' || quote_ident(w.rulename) || ' on ' || w.ev_class::regclass || ';'
+  from pg_rewrite w
+  join pg_class o on o.oid = w.ev_class
+  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
+  join pg_class c on c.oid = d.refobjid
+  where w.rulename <> '_RETURN' and w.ev_class not in (select relid from audit.relations())
+    and (c.oid in (select relid from audit.relations()) or c.relnamespace in (to_regnamespace('control'), to_regnamespace('audit')))
+$$;
+
+create or replace function audit.check_publication()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'warning', null::uuid, r.relid::text, jsonb_build_object('publication', p.pubname),
+    case when p.pubname is not null then format('the publication %I sends every tenant''s rows to its subscribers: replication knows no policy', p.pubname) end,
+    E'-- for a replica of the whole service this is right; else:\n' || p.mend
+  from audit.relations() r
+  left join lateral (
+    select p.pubname, format('drop publication %I; -- and make one that lists what may leave', p.pubname) as mend from pg_publication p where p.puballtables
+    union all
+    select p.pubname, format('alter publication %I drop table %s;', p.pubname, r.relid)
+    from pg_publication p join pg_publication_rel x on x.prpubid = p.oid and x.prrelid = r.relid
+    union all
+    select p.pubname, format('alter publication %I drop tables in schema %I;', p.pubname, n.nspname)
+    from pg_publication p join pg_publication_namespace x on x.pnpubid = p.oid
+    join pg_class c on c.relnamespace = x.pnnspid and c.oid = r.relid join pg_namespace n on n.oid = c.relnamespace
+  ) p on true
+$$;
+--! EndIncluded audit/checks/tables.sql
+--! Included audit/checks/keys.sql
 create or replace function audit.check_tenant_key()
 returns setof audit.observation
 language sql
@@ -2721,107 +2823,6 @@ as $$
   where c.contype = 'f'
 $$;
 
-create or replace function audit.check_table_owner()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'error', null::uuid, o.name, o.key,
-    case when o.owner is distinct from to_regrole('tms_owner') then format('%s is owned by %s: an owner can switch row-level security off', o.name, o.owner::regrole) end,
-    format('alter %s %s owner to tms_owner;', o.kind, o.name)
-  from (
-    select c.oid::regclass::text as name, '{}'::jsonb as key, c.relowner as owner, case c.relkind when 'S' then 'sequence' when 'v' then 'view' else 'table' end as kind
-    from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where c.relkind in ('r', 'p', 'v', 'S') and (n.nspname in ('app', 'control', 'audit', 'api') or c.oid in (select relid from audit.relations()))
-    union all
-    select n.nspname, jsonb_build_object('schema', n.nspname), n.nspowner, 'schema'
-    from pg_namespace n where n.nspname in ('app', 'api', 'control', 'audit')
-  ) o
-$$;
-
-create or replace function audit.check_view_leaks()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  with recursive reading (oid) as (
-    select relid::oid from audit.relations()
-    union
-    select w.ev_class from reading r
-    join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = r.oid and d.classid = 'pg_rewrite'::regclass
-    join pg_rewrite w on w.oid = d.objid
-  )
-  select 'error', null::uuid, c.oid::regclass::text, '{}'::jsonb,
-    case when c.relkind = 'm' then 'the materialized view holds tenants'' rows, and no policy applies to it'
-         when not exists (select from pg_options_to_table(c.reloptions) where case when option_name = 'security_invoker' then option_value::boolean end)
-           then format('the view reads tenants'' rows with the rights of its owner, %s', c.relowner::regrole) end,
-    case when c.relkind = 'm' then format('drop materialized view %s;', c.oid::regclass)
-         else format('alter view %s set (security_invoker = true);', c.oid::regclass) end
-  from pg_class c join reading r on r.oid = c.oid
-  where c.relkind in ('v', 'm')
-$$;
-
-create or replace function audit.check_foreign_table()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'error', null::uuid, c.oid::regclass::text, '{}'::jsonb,
-    case when c.relkind = 'f' then 'the foreign table holds tenants'' rows, and no policy applies to it' end,
-    format('drop foreign table %s;', c.oid::regclass)
-  from pg_class c
-  where c.relkind in ('f', 'r', 'p') and (c.relnamespace = to_regnamespace('app')
-    or c.relkind = 'f' and exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id'))
-$$;
-
-create or replace function audit.check_rewrite_rule()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'error', null::uuid, r.relid::text, jsonb_build_object('rule', w.rulename),
-    case when w.oid is not null then format('the rule %I rewrites statements on the table with the rights of its owner', w.rulename) end,
-    'drop rule ' || quote_ident(w.rulename) || ' on ' || r.relid || ';'
-  from audit.relations() r left join pg_rewrite w on w.ev_class = r.relid
-  union all
-  -- And one on anything else that gets there.
-  select distinct 'error', null::uuid, w.ev_class::regclass::text, jsonb_build_object('rule', w.rulename),
-    format('the rule %I reaches %s with the rights of the owner, %s', w.rulename, d.refobjid::regclass, o.relowner::regrole),
-    'drop rule ' || quote_ident(w.rulename) || ' on ' || w.ev_class::regclass || ';'
-  from pg_rewrite w
-  join pg_class o on o.oid = w.ev_class
-  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
-  join pg_class c on c.oid = d.refobjid
-  where w.rulename <> '_RETURN' and w.ev_class not in (select relid from audit.relations())
-    and (c.oid in (select relid from audit.relations()) or c.relnamespace in (to_regnamespace('control'), to_regnamespace('audit')))
-$$;
-
-create or replace function audit.check_publication()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'warning', null::uuid, r.relid::text, jsonb_build_object('publication', p.pubname),
-    case when p.pubname is not null then format('the publication %I sends every tenant''s rows to its subscribers: replication knows no policy', p.pubname) end,
-    E'-- for a replica of the whole service this is right; else:\n' || p.mend
-  from audit.relations() r
-  left join lateral (
-    select p.pubname, format('drop publication %I; -- and make one that lists what may leave', p.pubname) as mend from pg_publication p where p.puballtables
-    union all
-    select p.pubname, format('alter publication %I drop table %s;', p.pubname, r.relid)
-    from pg_publication p join pg_publication_rel x on x.prpubid = p.oid and x.prrelid = r.relid
-    union all
-    select p.pubname, format('alter publication %I drop tables in schema %I;', p.pubname, n.nspname)
-    from pg_publication p join pg_publication_namespace x on x.pnpubid = p.oid
-    join pg_class c on c.relnamespace = x.pnnspid and c.oid = r.relid join pg_namespace n on n.oid = c.relnamespace
-  ) p on true
-$$;
-
 -- Uniqueness that the service relies on. Like the references, known by heart: an INSERT names some of these constraints, so
 -- an index that does the same is not enough; nor is a constraint that may wait, which no ON CONFLICT takes.
 create or replace function audit.check_unique_key_missing()
@@ -2871,7 +2872,7 @@ as $$
         || format('alter table %s add constraint %I %s (%s);', w.relation, w.name, w.kind, array_to_string(w.columns, ', ')) end
   from wanted w
 $$;
---! EndIncluded audit/checks/tables.sql
+--! EndIncluded audit/checks/keys.sql
 -- Under a new name, since it returns more.
 drop function if exists app.isolation_faults(regclass);
 --! Included audit/proof.sql
