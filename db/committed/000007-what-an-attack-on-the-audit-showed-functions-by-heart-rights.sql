@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:61349d71afce1fb5108dcf1d773740c3a0ff2e1b
+--! Hash: sha1:90626184f0b90ed71b3fd18346986daa03d6e24e
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -3438,37 +3438,46 @@ create view audit.last_checks with (security_invoker = true) as
   order by errors desc, warnings desc, "check";
 comment on view audit.last_checks is 'Each check of the last finished run: rows examined beside findings.';
 
--- What a later run did not ask about, or could not, is open still. Decided once for each run, check, tenant and table, and not
--- for each finding.
+-- What a later run did not ask about, or could not, is open still. When each check was last asked is found once for each table
+-- and tenant, and each finding looked up there: their number times that of the runs is too much.
 create view audit.findings with (security_invoker = true) as
-  with tables as materialized (
-    select relid::text as relation from audit.relations()
-  ), open as materialized (
-    select g.*, c.category
-    from (select distinct run_id, check_name, tenant_id, relation from audit.found) g
-    join audit.runs r on r.id = g.run_id and r.finished_at is not null
-    join audit.checks() c on c."check" = g.check_name
-    where not exists (
-      select from audit.runs later
-      where later.started_at >= r.finished_at and later.finished_at is not null
-        and (later.tenant_id is null or later.tenant_id = g.tenant_id or later.tenant_id = r.tenant_id or g.tenant_id is null and c.family = 'schema')
+  with asked as materialized (
+    select run.check_name, run.about, coalesce(run.tenant_id::text, case grouping(run.tenant_id) when 1 then 'any' else 'all' end) as tenants,
+      max(run.started_at) as last
+    from (
+      select f.check_name, f.about, r.tenant_id, r.started_at
+      from (
         -- What is said of a tenants' table is taken back by a run that read that table.
-        and exists (
-          select from audit.results x
-          where x.run_id = later.id and x.check_name = g.check_name
-            and (c.family = 'schema' or x.relation = g.relation or g.relation is null or g.relation not in (select relation from tables)))
-        and not exists (
-          select from audit.results x
-          where x.run_id = later.id and x.check_name = g.check_name and x.relation in ('', coalesce(g.relation, '')) and x.failed))
+        select k.check_name, k.about, c.family = 'schema' or k.about not in (select relid::text from audit.relations()) as by_any
+        from (select distinct check_name, coalesce(relation, '') as about from audit.found) k
+        join audit.checks() c on c."check" = k.check_name
+      ) f
+      join audit.results x on x.check_name = f.check_name
+      join audit.runs r on r.id = x.run_id and r.finished_at is not null
+      group by f.check_name, f.about, r.id
+      having bool_or(f.by_any or x.relation = f.about) and not bool_or(x.failed and x.relation in ('', f.about))
+    ) run
+    group by grouping sets ((run.check_name, run.about, run.tenant_id), (run.check_name, run.about))
   )
   select "check", category, severity, tenant_id, relation, "row", detail, remedy, run_id, n
   from (
     select distinct on (f.check_name, f.tenant_id, f.relation, f."row", f.detail)
-      f.check_name as "check", o.category, f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy, f.run_id, f.n
-    from open o
-    join audit.found f on f.run_id = o.run_id and f.check_name = o.check_name
-      and f.tenant_id is not distinct from o.tenant_id and f.relation is not distinct from o.relation
-    order by f.check_name, f.tenant_id, f.relation, f."row", f.detail, f.run_id desc) found
+      f.check_name as "check", f.category, f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy, f.run_id, f.n
+    from (
+      select x.*, coalesce(x.relation, '') as about, c.category, c.family, r.finished_at, r.tenant_id as run_tenant_id
+      from audit.found x
+      join audit.runs r on r.id = x.run_id and r.finished_at is not null
+      join audit.checks() c on c."check" = x.check_name
+    ) f
+    -- One lookup each: an OR of them would be tried pair by pair.
+    where not exists (select from asked a where (a.check_name, a.about, a.tenants) = (f.check_name, f.about, 'all') and a.last >= f.finished_at)
+      and not exists (select from asked a where (a.check_name, a.about, a.tenants) = (f.check_name, f.about, f.tenant_id::text) and a.last >= f.finished_at)
+      and not exists (select from asked a where (a.check_name, a.about, a.tenants) = (f.check_name, f.about, f.run_tenant_id::text) and a.last >= f.finished_at)
+      and not exists (
+        select from asked a
+        where (a.check_name, a.about, a.tenants) = (f.check_name, f.about, 'any') and f.tenant_id is null and f.family = 'schema' and a.last >= f.finished_at)
+    order by f.check_name, f.tenant_id, f.relation, f."row", f.detail, f.run_id desc
+  ) found
   order by array_position(array['error', 'warning', 'info'], severity), "check", run_id desc, n;
 comment on view audit.findings is
 $$The open findings, worst first; at most a thousand of each check and run. A finding is closed by a later run of all tenants, of its tenant, or
