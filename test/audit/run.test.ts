@@ -64,6 +64,20 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
     assert.deepEqual(new Set(empty), new Set(none), "of these there are none to examine");
   });
 
+  it("counts a generation with several media once", async () => {
+    const { sql } = database;
+    const { tenant, generation } = await idsOf(sql, "t1");
+    await sql`insert into app.media (tenant_id, generation_id, storage_url) values (${tenant!}, ${generation!}, 'second')`;
+    await dba`call audit.run('t1', 'data')`;
+    await sql`delete from app.media where storage_url = 'second'`;
+    const rows =
+      await dba`select checked::int from audit.last_checks where "check" in ('completed_without_media', 'storage_of_other_tenant') order by "check"`;
+    assert.deepEqual(
+      rows.map(row => row.checked),
+      [3, 4],
+    );
+  });
+
   it("raises a notice as each pass ends, and one for each check that several tables answer together", async () => {
     assert.ok(
       notices.some(line => /^audit 1\/\d+ rls_disabled: 8 rows, 0 findings, \d+ ms$/.test(line)),
