@@ -164,10 +164,29 @@ void describe("the schema checks", () => {
         if app.tenant_id() is null then raise exception 'set app.tenant_id first, or set local role tms_app'; end if;
         update app.users set role = 'admin' where tenant_id = app.tenant_id() and id = p;
         set local app.tenant_id = '';
-        perform set_config('app.tenant_id', p::text, true);
+        perform set_config('app.tenant_id', p::text, true), set_config('app.tenant_id', p::text, is_local => true), set_config('app.tenant_id', p::text, 't');
         raise notice '%', current_setting('app.maintenance', true);
       end $$`;
     assert.deepEqual(await planted(database.sql, sql, "function_body"), []);
+  });
+
+  it("has nothing against settings of one's own, rights in schemas of others, and what everybody has by default", async () => {
+    const settings = `do $$ begin execute format('alter database %I set app.environment = %L', current_database(), 'production'); end $$;
+      alter role all set app.region = 'eu'; create function app.load() returns int language sql set search_path = pg_catalog, pg_temp set app.event = 'imported' return 1`;
+    for (const check of ["role_settings", "function_settings"])
+      assert.deepEqual(await planted(database.sql, settings, check), [], check);
+    const rights = `create role crm; create schema crm authorization crm; alter default privileges for role crm grant execute on functions to pg_monitor`;
+    assert.deepEqual(await planted(database.sql, rights, "default_privileges"), []);
+  });
+
+  it("calls it a warning where somebody's own policy shows a tenant less than it has", async () => {
+    const plant =
+      "create policy no_drafts on app.boards as restrictive for select to tms_app using (title = 'nothing is called so')";
+    for (const check of ["policy_extra", "proof_rows"]) {
+      const found = await planted(database.sql, plant, check);
+      assert.ok(found.length > 0);
+      assert.deepEqual([...new Set(found.map(one => one.severity))], ["warning"], check);
+    }
   });
 
   it("app_reach leaves alone what requests cannot get at, and views with their reader's rights", async () => {

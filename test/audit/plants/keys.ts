@@ -36,6 +36,32 @@ export const keys: Plant[] = [
   },
   {
     check: "table_rules",
+    how: "ON UPDATE SET DEFAULT over tenant_id",
+    sql: "alter table app.board_members add foreign key (tenant_id, invited_by) references app.users (tenant_id, id) on update set default",
+    relation: "app.board_members",
+  },
+  {
+    check: "table_rules",
+    how: "a second tenant of a row",
+    sql: "alter table app.boards add partner_id uuid references app.tenants (id)",
+    relation: "app.boards",
+  },
+  {
+    check: "table_rules",
+    how: "a key to the slugs of all tenants",
+    sql: "alter table app.boards add partner text references app.tenants (slug) on update cascade",
+    relation: "app.boards",
+  },
+  {
+    check: "table_rules",
+    severity: "warning",
+    how: "names that no two tenants may have",
+    sql: "create unique index names on app.tenants (name)",
+    relation: "app.tenants",
+    row: { index: "app.names" },
+  },
+  {
+    check: "table_rules",
     how: "a unique index on one partition",
     sql: `${PARTITIONED} create unique index on app.events_0 (name)`,
     relation: "app.events_0",

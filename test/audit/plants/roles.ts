@@ -69,6 +69,22 @@ export const roles: Plant[] = [
   },
   {
     check: "role_settings",
+    severity: "warning",
+    how: "the service's time-outs and its search_path gone",
+    sql: "alter role tms_service reset all",
+    relation: null,
+    row: { role: "tms_service", setting: "search_path" },
+  },
+  {
+    check: "bypass_role",
+    severity: "warning",
+    how: "a backup role with a name like the service's",
+    sql: "create role tms_backup bypassrls in role pg_read_all_data",
+    relation: null,
+    row: { role: "tms_backup" },
+  },
+  {
+    check: "role_settings",
     how: "in every database at once",
     sql: "alter role all set app.tenant_id = '00000000-0000-0000-0000-000000000001'",
     relation: null,

@@ -26,6 +26,19 @@ export const tables: Plant[] = [
   },
   {
     check: "table_missing",
+    how: "names that are the same in capitals",
+    sql: "create collation app.loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false); alter table app.provider_configs alter provider_name type text collate app.loose",
+    relation: "app.provider_configs",
+    row: { column: "provider_name" },
+  },
+  {
+    check: "view_leaks",
+    how: "a view of every tenant's events",
+    sql: "create view app.history as select at, slug from control.tenant_events; alter view app.history owner to tms_owner",
+    relation: "app.history",
+  },
+  {
+    check: "table_missing",
     how: "a balance that may be null",
     sql: "alter table app.credit_transactions alter balance_after drop not null",
     relation: "app.credit_transactions",
