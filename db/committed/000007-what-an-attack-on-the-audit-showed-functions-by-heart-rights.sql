@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:77bc336b03c427f4775d1ed3c33a871e8331178c
+--! Hash: sha1:4056299c743b50ad32dc2fdba0244354bbab8a11
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -64,12 +64,14 @@ as $$
     and (confupdtype in ('n', 'd')
       or confdeltype in ('n', 'd') and (confdelsetcols is null or (select attnum from tenant_column) = any (confdelsetcols)))
   union all
-  select format('the foreign key %I refers to tenants by another column than tenant_id, so one tenant could learn of others and keep them from being deleted', conname),
+  -- Another tenant's id is nobody's guess; its slug is.
+  select format(case when confkey <> array[t.id] then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
+                     else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, so one tenant could keep another from being deleted' end, conname),
     conparentid <> 0
   from pg_constraint
+  cross join (select attnum from pg_attribute where attrelid = 'app.tenants'::regclass and attname = 'id') as t (id)
   where conrelid = p_table and contype = 'f' and confrelid = 'app.tenants'::regclass
-    and (conkey <> array[(select attnum from tenant_column)]
-      or confkey <> array[(select attnum from pg_attribute where attrelid = confrelid and attname = 'id')])
+    and (confkey <> array[t.id] or conkey <> array[(select attnum from tenant_column)] and confdeltype not in ('c', 'n'))
 $$;
 
 comment on function app.table_faults(regclass) is
@@ -829,7 +831,7 @@ as $$
   ('table_missing', 'isolation_config', 'error', 'schema', true,
     'One of the service''s own tables, or a column of them, is not there, is of another type, takes different spellings for the same, or may be null and should not be.', 'What is not there, or is something else, is not examined.', 'Restore it, or alter the column back.'),
   ('table_rules', 'isolation_config', 'error', 'schema', true,
-    'A table, or one of its partitions or children, breaks a rule of app.isolate(): tenant_id nullable, a key that does not begin with it or does not compare it with =, a foreign key without it, to another tenant, or that would change it. A unique key over all tenants is a warning.', 'Keys look past policies: they tell one tenant of another''s values, and let rows point across.', 'Mend the key, then app.isolate().'),
+    'A table, or one of its partitions or children, breaks a rule of app.isolate(): tenant_id nullable, a key that does not begin with it or does not compare it with =, a foreign key without it, to another tenant''s slug or in the way of another''s deletion, or that would change it. A unique key over all tenants is a warning.', 'Keys look past policies: they tell one tenant of another''s values, and let rows point across.', 'Mend the key, then app.isolate().'),
   ('table_without_tenant', 'isolation_config', 'error', 'schema', true,
     'A table among the tenants'' tables, or hanging on one by a foreign key, has no tenant_id.', 'Checks that look for the column never see it: everybody reads it.', 'Where all rows are the default tenant''s: app.isolate(…, p_adopt => true). Else add and fill tenant_id first.'),
   ('tenant_key', 'isolation_config', 'error', 'schema', true,
@@ -996,7 +998,7 @@ as $$
     ('function', 'app.set_actor(text,text)', 'tms_owner', 'tms_registrar', '929e7af46fa4c5146946406aaada890a'),
     ('function', 'app.set_tenant(uuid)', 'tms_owner', 'tms_app tms_auditor tms_registrar', '08ccaf0d3aee0968a1232d6a226ff688'),
     ('function', 'app.shown_rows(uuid,integer)', 'tms_app', 'tms_auditor tms_registrar', '09d775319249cf6a09cb1e48a91eab00'),
-    ('function', 'app.table_faults(regclass)', 'tms_owner', 'tms_auditor', '08eff1da01d1545dc3ea4b6d8e139afa'),
+    ('function', 'app.table_faults(regclass)', 'tms_owner', 'tms_auditor', '51c978f6346ec4ffd0bc15d6b835c204'),
     ('function', 'app.tenant_id()', 'tms_owner', 'tms_app tms_auditor tms_registrar', '33918091f8aa4cfbd0bac08ae0128ecf'),
     ('function', 'app.tenant_json(app.tenants)', 'tms_owner', 'tms_app tms_registrar', '5916f314f8edbaac8a980d54d98887cd'),
     ('function', 'app.tenant_page(integer,timestamp with time zone,uuid,text,text)', 'tms_registrar', '', '3cedc38edb1e53a18338e4add0341020'),
@@ -1055,7 +1057,7 @@ as $$
     ('function', 'audit.check_trigger_disabled()', 'tms_owner', 'tms_auditor', 'c49256773704ee8d437669a62a1d1ff8'),
     ('function', 'audit.check_unique_key_missing()', 'tms_owner', 'tms_auditor', 'ba5960b3823063f9fd182c3dc48cdd05'),
     ('function', 'audit.check_view_leaks()', 'tms_owner', 'tms_auditor', '00ed0e6a605c1143294848cc1c76fec0'),
-    ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', '20e8353f5ccd2498006dc404e44c333c'),
+    ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', 'a322f38d9505a7f57ab644800b28d641'),
     ('function', 'audit.count_lost_tenants(regclass)', 'tms_owner', 'tms_auditor', 'e322435590d459b35f375f00dbc7ff91'),
     ('function', 'audit.data_checks()', 'tms_owner', 'tms_auditor', '5172c79350f2f0fc03958f49355c09f4'),
     ('function', 'audit.default_of(text)', 'tms_owner', 'tms_auditor', 'cb63ae3af8fdb97df7858fecefdaac6f'),
