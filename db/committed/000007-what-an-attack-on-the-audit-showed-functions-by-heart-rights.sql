@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:4056299c743b50ad32dc2fdba0244354bbab8a11
+--! Hash: sha1:ee2ca929818d0f84ee459670f39787f7e5c5de3f
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -1097,7 +1097,7 @@ as $$
     ('function', 'audit.slices(regclass,name,uuid)', 'tms_owner', 'tms_auditor', '1cb4b58feb03b2ac441b77dc1be1bef0'),
     ('function', 'audit.start_run(text,text,integer)', 'tms_owner', 'tms_auditor', '1168f07283919e1abecc68fd3129df95'),
     ('function', 'audit.tenant_references()', 'tms_owner', 'tms_auditor', '703732eabfad381b4036212d15a641eb'),
-    ('function', 'audit.try_writes(regclass,name,uuid,uuid)', 'tms_app', 'tms_auditor', '4e3cd93de21bd6d8bbb476e2d4241a3c'),
+    ('function', 'audit.try_writes(regclass,name,uuid,uuid)', 'tms_app', 'tms_auditor', 'ea545609fe4e66ef03d76644e45183de'),
     ('function', 'audit.version_fault(integer,boolean)', 'tms_owner', 'tms_auditor', '82737199db3f9066873544bab9755296'),
     ('function', 'audit.visible_rows(regclass,name,uuid[])', 'tms_app', 'tms_auditor', '9e683d369404bf6c9d075d418045f91c'),
     ('function', 'control.tg_tenants__count()', 'tms_owner', '', '8a38041e3f1473dc47abe91da3320ca6'),
@@ -3072,7 +3072,7 @@ begin
   if not v_distributed then
     execute format('set local app.tenant_id = %L', p_tenant_id);
     begin
-      execute format('select to_jsonb(r) from %s r limit 1', p_table) into v_row;
+      execute format('select to_jsonb(r.*) from %s r limit 1', p_table) into v_row;
     exception when insufficient_privilege then
       null; -- then it is tried without
     end;

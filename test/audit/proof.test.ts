@@ -53,6 +53,13 @@ void describe("the proof", () => {
     });
   }
 
+  it("decides by a row whatever its columns are called", async () => {
+    const sql = `create table app.own (tenant_id uuid not null, id int not null, r text not null, c text, t text, primary key (tenant_id, id)); ${ISOLATED}
+      insert into app.own select id, 1, 'r', 'c', 't' from app.tenants`;
+    for (const check of ["proof_rows", "proof_writes"])
+      assert.deepEqual(await planted(database.sql, sql, check), [], check);
+  });
+
   it("the proof passes over a table that somebody else owns, says so, and proves the others", async () => {
     const stray = `create schema legacy; create table legacy.customers (tenant_id uuid, name text)`;
     for (const check of ["proof_rows", "proof_nothing", "proof_writes"]) {
