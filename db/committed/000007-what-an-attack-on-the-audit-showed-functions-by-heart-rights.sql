@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:ee2ca929818d0f84ee459670f39787f7e5c5de3f
+--! Hash: sha1:09f7375412617d8e0ce203157194f43a69c1523d
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -1007,7 +1007,7 @@ as $$
     ('function', 'audit.ask(text,text[],regclass,name)', 'tms_owner', 'tms_auditor', '4ae83ca5b5fde65830954987353c8b8c'),
     ('function', 'audit.attempt(text,uuid,integer)', 'tms_owner', 'tms_auditor', 'c0eeb2d644c113a1feb8269f0e45b2c9'),
     ('function', 'audit.body_of(oid)', 'tms_owner', 'tms_auditor', '93b4dcee5d39bd87db0899d2ddfcaa58'),
-    ('function', 'audit.check_app_reach()', 'tms_owner', 'tms_auditor', 'df8dc4a25d857f7449680176322b87f3'),
+    ('function', 'audit.check_app_reach()', 'tms_owner', 'tms_auditor', '70b6236cc734f829023e027b3652f3f0'),
     ('function', 'audit.check_audit_filtered()', 'tms_owner', 'tms_auditor', '0a2aff345e104179405d6721836712ef'),
     ('function', 'audit.check_bypass_role()', 'tms_owner', 'tms_auditor', 'a3ef2eea89e72c22f2d1eb97dfbf4526'),
     ('function', 'audit.check_constraint_not_valid()', 'tms_owner', 'tms_auditor', '8878c3e9b797abae28ffa7a28eb57235'),
@@ -1042,7 +1042,7 @@ as $$
     ('function', 'audit.check_schema_grants()', 'tms_owner', 'tms_auditor', '15b5d7dc200dcb6fa4af418cf9a52821'),
     ('function', 'audit.check_server_settings()', 'tms_owner', 'tms_auditor', 'f440f37633c13ab5fc92f52541e688b6'),
     ('function', 'audit.check_server_version()', 'tms_owner', 'tms_auditor', 'a9857aa48666a7779d1a8fd8463d0f1f'),
-    ('function', 'audit.check_service_reach()', 'tms_owner', 'tms_auditor', '0034408de70d8a50414368e905d6b50e'),
+    ('function', 'audit.check_service_reach()', 'tms_owner', 'tms_auditor', '725eae105ba3d3c1dbf57f2e6301c987'),
     ('function', 'audit.check_shard_differs()', 'tms_owner', 'tms_auditor', '20625c9893f12b302e9028e2003bf2c0'),
     ('function', 'audit.check_statistics_view()', 'tms_owner', 'tms_auditor', 'be969c9209899d97489eb54895b898b6'),
     ('function', 'audit.check_system_grants()', 'tms_owner', 'tms_auditor', 'b159246ea82fffc38874c60532d83160'),
@@ -1459,7 +1459,7 @@ as $$
       then 'the service''s login has rights on it: it may execute api functions and nothing else' end,
     format('revoke all on table %s from tms_service, public;', c.oid::regclass)
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.oid >= 16384 and n.nspname not like 'pg\_t%'
+  where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.oid >= 16384 and n.nspname <> 'pg_catalog' and n.nspname not like 'pg\_t%'
   union all
   select 'error', null, f.oid::regprocedure::text, jsonb_build_object('role', 'tms_service'),
     case when has_function_privilege('tms_service', f.oid, 'execute') then 'the service''s login may execute it, and it is not of the schema api' end,
@@ -1502,7 +1502,7 @@ as $$
     select s.there and has_any_column_privilege(r.name, c.oid, 'select') as reads,
       s.there and (has_any_column_privilege(r.name, c.oid, 'insert, update, references') or has_table_privilege(r.name, c.oid, 'delete, truncate, trigger')) as writes
   ) w
-  where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.oid >= 16384 and n.nspname not like 'pg\_t%'
+  where c.relkind in ('r', 'p', 'v', 'm', 'f') and c.oid >= 16384 and n.nspname <> 'pg_catalog' and n.nspname not like 'pg\_t%'
     and c.relpersistence <> 't' and c.oid not in (select relid from audit.relations())
 $$;
 
