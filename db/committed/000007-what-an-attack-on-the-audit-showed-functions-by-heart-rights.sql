@@ -1,5 +1,5 @@
 --! Previous: sha1:373ae076b677bcae720a1b58b496ada55a123711
---! Hash: sha1:09f7375412617d8e0ce203157194f43a69c1523d
+--! Hash: sha1:fc832aa6212bd0b75a414816393d33795f9b794b
 --! Message: what an attack on the audit showed: functions by heart, rights outside the tenants' tables, runs that cannot be made up
 
 set local citus.enable_ddl_propagation = off;
@@ -591,7 +591,7 @@ revoke all on table audit.runs, audit.results, audit.found from public;
 grant select on table audit.runs, audit.results, audit.found to tms_auditor;
 --! EndIncluded audit/schema.sql
 --! Included audit/relations.sql
-create or replace function audit.relations()
+create or replace function audit.relations(p_only regclass[])
 returns table (relid regclass, tenant_column name, is_child boolean)
 language sql
 stable
@@ -605,11 +605,23 @@ as $$
       and a.attname = case when c.oid = to_regclass('app.tenants') then 'id' else 'tenant_id' end
     where c.relkind in ('r', 'p') and c.relpersistence <> 't'
       and n.nspname not in ('pg_catalog', 'information_schema', 'control', 'audit', 'graphile_migrate')
+      and (p_only is null or c.oid = any (p_only) or c.oid in (select inhparent from pg_inherits where inhrelid = any (p_only)))
   )
   -- A parent that is no tenants' table makes nobody a child: nothing looks at it in the child's place.
   select f.oid::regclass, f.attname, exists (select from pg_inherits i join found p on p.oid = i.inhparent where i.inhrelid = f.oid)
   from found f
+  where p_only is null or f.oid = any (p_only)
   order by f.oid::regclass::text
+$$;
+comment on function audit.relations(regclass[]) is 'Those of the tables that audit.relations() would name, and all for null: each scan asks for its own, however many there are.';
+
+create or replace function audit.relations()
+returns table (relid regclass, tenant_column name, is_child boolean)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select * from audit.relations(null)
 $$;
 comment on function audit.relations() is
 $$The tables that must keep tenants apart: app.tenants, and every table with a column tenant_id wherever it is, with their
@@ -635,7 +647,7 @@ as $$
     ('app.credit_transactions', 'generation_id', 'app.generations', 'credit_transactions_generation', false)
 $$;
 
-create or replace function audit.tenant_references()
+create or replace function audit.tenant_references(p_child regclass)
 returns table (child regclass, parent regclass, child_columns name[], parent_columns name[], constraint_name name)
 language sql
 stable
@@ -648,8 +660,9 @@ as $$
     cross join unnest(c.conkey, c.confkey) with ordinality as k (child, parent, n)
     join pg_attribute ca on ca.attrelid = c.conrelid and ca.attnum = k.child
     join pg_attribute pa on pa.attrelid = c.confrelid and pa.attnum = k.parent
-    join audit.relations() cr on cr.relid = c.conrelid and not cr.is_child
-    join audit.relations() pr on pr.relid = c.confrelid
+    join audit.relations(case when p_child is not null then array[p_child] end) cr on cr.relid = c.conrelid and not cr.is_child
+    join audit.relations(case when p_child is not null then array(select confrelid::regclass from pg_constraint where conrelid = p_child and contype = 'f') end) pr
+      on pr.relid = c.confrelid
     where c.contype = 'f' and c.conparentid = 0 and c.confrelid is distinct from to_regclass('app.tenants')
       and not (ca.attname = 'tenant_id' and pa.attname = 'tenant_id')
     group by c.oid
@@ -658,10 +671,20 @@ as $$
   union all
   select to_regclass(e.child), to_regclass(e.parent), array[e.child_column], array['id'::name], null
   from audit.expected_references() e
-  where to_regclass(e.child) is not null and to_regclass(e.parent) is not null
+  where to_regclass(e.child) is not null and to_regclass(e.parent) is not null and (p_child is null or to_regclass(e.child) = p_child)
     and not exists (select from declared d where d.child = to_regclass(e.child) and d.child_columns = array[e.child_column]
       and d.parent = to_regclass(e.parent) and d.parent_columns = array['id'::name])
   order by 1, 3
+$$;
+comment on function audit.tenant_references(regclass) is 'The references of one table; of all for null.';
+
+create or replace function audit.tenant_references()
+returns table (child regclass, parent regclass, child_columns name[], parent_columns name[], constraint_name name)
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select * from audit.tenant_references(null)
 $$;
 comment on function audit.tenant_references() is
 $$How tenants' tables refer to each other, without the tenant columns: every foreign key in the catalog, and those of the
@@ -1061,7 +1084,7 @@ as $$
     ('function', 'audit.count_lost_tenants(regclass)', 'tms_owner', 'tms_auditor', 'e322435590d459b35f375f00dbc7ff91'),
     ('function', 'audit.data_checks()', 'tms_owner', 'tms_auditor', '5172c79350f2f0fc03958f49355c09f4'),
     ('function', 'audit.default_of(text)', 'tms_owner', 'tms_auditor', 'cb63ae3af8fdb97df7858fecefdaac6f'),
-    ('function', 'audit.examine(text,uuid,integer)', 'tms_auditor', 'tms_owner', '12f43585bf01ac9f4289fdceb6314a6d'),
+    ('function', 'audit.examine(text,uuid,integer)', 'tms_auditor', 'tms_owner', 'e899dfc4d817bd89c1884a7e6322951d'),
     ('function', 'audit.expected_policies()', 'tms_owner', 'tms_auditor', 'bfe924184c9057347f4ce07c99a3f7b6'),
     ('function', 'audit.expected_references()', 'tms_owner', 'tms_auditor', 'c26b4c4ae1e9310e8a10e24dccd3f033'),
     ('function', 'audit.filter_of(regclass)', 'tms_owner', 'tms_auditor', '89259dd5ed4c2ab6fbf01a82d97c7736'),
@@ -1076,27 +1099,30 @@ as $$
     ('function', 'audit.is_proved(regclass,text)', 'tms_owner', 'tms_auditor', '21e49b971efa8e1ea736d4e908f45a6d'),
     ('function', 'audit.is_unique(regclass,name[])', 'tms_owner', 'tms_auditor', 'd77cac5d58defa53551c073777ea0304'),
     ('function', 'audit.made()', 'tms_owner', 'tms_auditor', ''),
-    ('function', 'audit.pass_checks(text)', 'tms_owner', 'tms_auditor', '6e34190354a20902e2943bb1254b7207'),
+    ('function', 'audit.pass_checks(text)', 'tms_owner', 'tms_auditor', 'ecb8a65b5780ccba262a5d9de760a4e8'),
     ('function', 'audit.passes(text,boolean)', 'tms_owner', 'tms_auditor', '42d54506e82fe12ab2dda1acec7e6968'),
     ('function', 'audit.plan_merges(regclass,name,integer)', 'tms_owner', 'tms_auditor', 'e5af542b059f57f456d553f84ace5ebf'),
     ('function', 'audit.progress_line(integer,integer,text,bigint,bigint,timestamp with time zone,text)', 'tms_owner', 'tms_auditor', 'e2e5c6d429dffb9d50cd96883768d001'),
     ('function', 'audit.protection_query()', 'tms_owner', 'tms_auditor', 'c00df6e6821d4e56449c205e94ec7d55'),
     ('function', 'audit.prove(text,uuid,integer)', 'tms_owner', 'tms_auditor', 'c065355db0626f565126cc90d19e5d54'),
     ('function', 'audit.record_pass(bigint,text)', 'tms_owner', 'tms_auditor', '7bb856f0070b01b8933e2a05c81e5a1a'),
-    ('function', 'audit.relations()', 'tms_owner', 'tms_auditor', '0a44586993f3d590775fe6b2bbddaa00'),
+    ('function', 'audit.relations()', 'tms_owner', 'tms_auditor', '50a2020e60aefc57297bec6822665ed3'),
+    ('function', 'audit.relations(regclass[])', 'tms_owner', 'tms_auditor', 'd46dc6c3f73ca6177a662f03e2b302d8'),
     ('function', 'audit.report(bigint)', 'tms_owner', 'tms_auditor', '943583d12c8a1f5026ff8b0894a85707'),
     ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', '2c8dc0432bacb6294355249b392a97ad'),
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '2e0e33e6d9ead7b69bf06f146c108153'),
-    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', 'dddb6e3a7ff5b3195ca9f166b409c90c'),
+    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '21c9ae4d361ad3d1a0db290f3b4e6c76'),
     ('function', 'audit.run(text,text,integer,bigint)', 'tms_owner', 'tms_auditor', 'a95289bfd2769c1dc6b59df5750e56b6'),
     ('function', 'audit.run_check(text,text,integer)', 'tms_owner', 'tms_auditor', 'f0fc91b73ddae0669b4b4afafd8c6a5d'),
     ('function', 'audit.run_family(text,boolean,integer)', 'tms_owner', 'tms_auditor', 'd46b2df7697c52a9c4835423f3aa4243'),
     ('function', 'audit.sample_tenants(uuid,integer)', 'tms_owner', 'tms_auditor', '54f568e61ea2b763d34293988e57bf4a'),
     ('function', 'audit.say_scanned(bigint)', 'tms_owner', 'tms_auditor', 'f8e4dd2e0a8a560907889270c5681fc0'),
-    ('function', 'audit.scan(regclass,uuid)', 'tms_owner', 'tms_auditor', '53a1e752570b5149af4b2e47fbd2938f'),
+    ('function', 'audit.scan(regclass,uuid)', 'tms_owner', 'tms_auditor', '8de246b9527436ea5602081882f252fa'),
+    ('function', 'audit.scanned(text)', 'tms_owner', 'tms_auditor', '64a398016537ff94d1f9971bad1f0553'),
     ('function', 'audit.slices(regclass,name,uuid)', 'tms_owner', 'tms_auditor', '1cb4b58feb03b2ac441b77dc1be1bef0'),
     ('function', 'audit.start_run(text,text,integer)', 'tms_owner', 'tms_auditor', '1168f07283919e1abecc68fd3129df95'),
-    ('function', 'audit.tenant_references()', 'tms_owner', 'tms_auditor', '703732eabfad381b4036212d15a641eb'),
+    ('function', 'audit.tenant_references()', 'tms_owner', 'tms_auditor', 'fa9604d6318554ef858582108cb5f8c7'),
+    ('function', 'audit.tenant_references(regclass)', 'tms_owner', 'tms_auditor', '93cd51579f36713be76ccbadb83116a1'),
     ('function', 'audit.try_writes(regclass,name,uuid,uuid)', 'tms_app', 'tms_auditor', 'ea545609fe4e66ef03d76644e45183de'),
     ('function', 'audit.version_fault(integer,boolean)', 'tms_owner', 'tms_auditor', '82737199db3f9066873544bab9755296'),
     ('function', 'audit.visible_rows(regclass,name,uuid[])', 'tms_app', 'tms_auditor', '9e683d369404bf6c9d075d418045f91c'),
@@ -2128,6 +2154,17 @@ $$;
 comment on function audit.passes(text, boolean) is
   'The units of a run, each in a transaction of its own: a check by its name, or `scan <table>`, one pass over a table for all checks of single rows.';
 
+create or replace function audit.scanned(p_pass text)
+returns setof regclass
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select relid from audit.relations(array(
+    select oid::regclass from pg_class where oid >= 16384 and relkind in ('r', 'p') and 'scan ' || oid::regclass = p_pass))
+$$;
+comment on function audit.scanned(text) is 'The table that a pass scans; none where the pass is no scan, or its table gone.';
+
 create or replace function audit.pass_checks(p_pass text)
 returns setof text
 language sql
@@ -2138,8 +2175,7 @@ as $$
   select p_pass where p_pass not like 'scan %'
   union
   select unnest(array_remove(array[t.check_name, t.check_elsewhere], null))
-  from audit.relations() r cross join lateral audit.row_tests(r.relid) t
-  where p_pass = 'scan ' || r.relid
+  from audit.scanned(p_pass) r cross join lateral audit.row_tests(r) t
   union
   select d.check_name from audit.data_checks() d where p_pass = 'scan ' || d.answered_by
 $$;
@@ -2174,7 +2210,7 @@ begin
   elsif p_pass like 'scan %' or exists (select from audit.data_checks() where check_name = p_pass) then
     for v_out in
       -- Not by a cast of the name: that fails in a schema that tms_auditor may not use, where the scan says what is missing.
-      select s.* from audit.relations() r cross join lateral audit.scan(r.relid, p_tenant_id) s where p_pass = 'scan ' || r.relid
+      select s.* from audit.scanned(p_pass) r cross join lateral audit.scan(r, p_tenant_id) s
       union all
       select * from audit.check_rows(p_pass, p_tenant_id) where p_pass not like 'scan %'
     loop
@@ -2295,8 +2331,7 @@ as $$
       -- From Postgres 18 on the last column of a key may be a period, which several rows of the parent cover together.
       exists (select from pg_constraint k where k.conrelid = p_table and k.conname = r.constraint_name and k.contype = 'f'
               and (to_jsonb(k) ->> 'conperiod')::boolean) as is_temporal
-    from audit.tenant_references() r
-    where r.child = p_table
+    from audit.tenant_references(p_table) r
   ), own as (
     -- The tests of the service's own tables. {column} is the row that a column refers to; the question about `asked_with`, or
     -- about that column, asks this as well. An index finds the rows of an `indexed` one (tables/audited.sql).
@@ -2638,6 +2673,170 @@ set local role tms_registrar;
 grant execute on function app.count_tenants(text) to tms_auditor;
 reset role;
 --! EndIncluded audit/data_checks.sql
+--! Included audit/scan.sql
+-- The tenants that a table names: with many rows a tenant they are read off an index, one step a tenant.
+create or replace function audit.count_lost_tenants(p_table regclass)
+returns bigint
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_count bigint;
+begin
+  if (select reltuples from pg_class where oid = p_table) < 100 * (select greatest(reltuples, 1) from pg_class where oid = 'app.tenants'::regclass)
+    or not exists (
+      select from pg_index i join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+      where i.indrelid = p_table and i.indisvalid and i.indpred is null and a.attname = 'tenant_id' and audit.is_never_null(p_table, 'tenant_id'))
+  then
+    execute format('select count(*) from %s c where not exists (select from app.tenants t where t.id = c.tenant_id)', p_table) into v_count;
+  else
+    execute format(
+      'with recursive named (id) as (
+         (select tenant_id from %1$s order by tenant_id limit 1)
+         union all
+         select (select tenant_id from %1$s where tenant_id > n.id order by tenant_id limit 1) from named n where n.id is not null)
+       select count(*) from named n where n.id is not null and not exists (select from app.tenants t where t.id = n.id)', p_table) into v_count;
+  end if;
+  return v_count;
+end
+$$;
+comment on function audit.count_lost_tenants(regclass) is 'How many tenants, or rows, of a table name a tenant that does not exist: 0 or more than 0 is all that is promised.';
+
+-- One question for each reference, and one for all tests of single rows that no constraint proves; of a clean table nothing
+-- else is asked. The rows are counted where they are read anyway.
+create or replace function audit.scan(p_table regclass, p_tenant_id uuid)
+returns setof audit.outcome
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_column name;
+  v_joined regclass;
+  v_asked text[];
+  v_slices text[];
+  v_rows bigint;
+  v_suspects bigint := 0;
+  v_answer bigint[];
+  v_answers jsonb := '{}';
+  v_also bigint[];
+  v_lost_in regclass;
+  v_keys name[];
+  v_row text;
+  v_key text;
+  v_tests jsonb;
+  v_test record;
+  v_check text;
+  v_suspected boolean;
+  v_found audit.outcome;
+  v_kept jsonb;
+begin
+  select tenant_column into strict v_column from audit.relations(array[p_table]);
+  for v_joined in
+    select p_table union select r.parent from audit.tenant_references(p_table) r
+    union select 'app.tenants'::regclass
+  loop
+    perform audit.require_unfiltered(v_joined);
+  end loop;
+  v_slices := audit.slices(p_table, v_column, p_tenant_id);
+  select jsonb_agg(t) into v_tests from audit.row_tests(p_table) t; -- once: writing them takes milliseconds
+  for v_test in
+    select distinct on (question) t ->> 'question' as question, t ->> 'child_column' as child_column
+    from jsonb_array_elements(v_tests) t where t ->> 'question' is not null
+    order by question, child_column
+  loop
+    v_answer := audit.ask(v_test.question, v_slices, p_table, v_test.child_column);
+    v_answers := v_answers || jsonb_build_object(v_test.question, v_answer[2]);
+    v_rows := greatest(v_rows, nullif(v_answer[1], 0));
+    if v_answer[4] is not null then
+      v_also := v_answer[3:4];
+    end if;
+  end loop;
+  select array_agg(t ->> 'predicate') into v_asked
+  from jsonb_array_elements(v_tests) t
+  where t ->> 'question' is null and t ->> 'check_name' <> 'tenant_missing' and not audit.is_proved(p_table, t ->> 'predicate');
+  if v_rows is null or v_asked is not null then
+    execute format('select count(*), count(*) filter (where %s) from %s c where $1 is null or c.%I = $1',
+      coalesce('(' || array_to_string(v_asked, ') or (') || ')', 'false'), p_table, v_column)
+    into v_rows, v_suspects using p_tenant_id;
+  end if;
+  if v_rows = 0 and audit.has_rows(p_table, v_column, p_tenant_id) then
+    raise exception using errcode = 'data_exception',
+      message = format('%s shows the auditor no row, and it has rows', p_table);
+  end if;
+  -- Rows that all have their parent are in their parents' tenants: then the question is put to the fewer rows.
+  select t.parent into v_lost_in
+  from jsonb_to_recordset(v_tests) t (question text, child_column name, parent regclass)
+  join pg_class c on c.oid = t.parent
+  where t.child_column is not null and v_answers ->> t.question = '0' and c.reltuples between 0 and v_rows
+    and audit.is_never_null(p_table, 'tenant_id') and audit.is_never_null(p_table, t.child_column)
+  order by c.reltuples limit 1;
+  v_lost_in := coalesce(v_lost_in, p_table);
+
+  select array_agg(a.attname order by k.n) into v_keys
+  from pg_index i cross join unnest(i.indkey) with ordinality as k (attnum, n)
+  join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
+  where i.indrelid = p_table and i.indisprimary;
+  v_keys := coalesce(v_keys, array['ctid'::name]);
+  select string_agg(format('%L, c.%I', k, k), ', '),
+         'concat_ws('' and '', ' || string_agg(format('format(%L, c.%I)', replace(quote_ident(k), '%', '%%') || ' = %L', k), ', ') || ')'
+  into v_row, v_key from unnest(v_keys) k;
+  if v_keys = array['ctid'::name] then -- of one partition, or one child, only
+    v_key := $q$format('tableoid = %L::regclass and ctid = %L', c.tableoid::regclass, c.ctid)$q$;
+  end if;
+
+  for v_test in
+    select * from jsonb_to_recordset(v_tests)
+      t (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, question text)
+  loop
+    if v_test.question is not null then
+      v_suspected := v_answers ->> v_test.question is distinct from '0';
+    elsif v_test.check_name = 'tenant_missing' then
+      v_suspected := p_tenant_id is null and audit.count_lost_tenants(v_lost_in) > 0;
+    else
+      v_suspected := v_suspects > 0 and v_test.predicate = any (v_asked);
+    end if;
+    for v_found."check" in select unnest(array_remove(array[v_test.check_name, nullif(v_test.check_elsewhere, v_test.check_name)], null)) loop
+      v_found.relation := p_table;
+      v_found.checked := v_rows;
+      v_found.errors := 0;
+      v_found.kept := null;
+      if v_suspected then
+        -- In two steps, and without the audit's types, because of Citus: it asks whether a row exists elsewhere only of rows
+        -- that it has in hand, and sends a statement about a single tenant to a worker, which knows no such type.
+        execute format(
+          $q$with suspects as materialized (
+               select %11$s c.* from %10$s c %5$s where (%7$s) %9$s
+             ), s as materialized (
+               select %1$s as tenant_id, jsonb_build_object(%2$s) as key, %3$s as detail, %4$s as place
+               from suspects c cross join lateral (select %6$s as elsewhere) s
+               where true %8$s)
+             select count(*), (select jsonb_agg(k) from (select tenant_id, key, detail, place from s order by key limit 1000) k)
+             from s$q$,
+          format('c.%I', v_column), v_row, v_test.detail, v_key, coalesce(v_test.joins, ''), coalesce(v_test.elsewhere, 'null::boolean'), v_test.predicate,
+          case when v_test.check_elsewhere is null or v_test.check_elsewhere = v_test.check_name then ''
+               when v_found."check" = v_test.check_elsewhere then 'and s.elsewhere' else 'and not s.elsewhere' end,
+          case when p_tenant_id is null then '' else format('and c.%I = $1', v_column) end,
+          p_table::text, case when v_keys = array['ctid'::name] then 'c.tableoid, c.ctid,' end)
+        into v_found.errors, v_kept using p_tenant_id;
+        v_found.kept := array(
+          select row(null, k.tenant_id, p_table::text, k.key, k.detail,
+            format(E'-- look at it, then correct or delete it:\nselect * from %s where %s;', p_table, k.place))::audit.observation
+          from jsonb_to_recordset(v_kept) k (tenant_id uuid, key jsonb, detail text, place text));
+      end if;
+      return next v_found;
+    end loop;
+  end loop;
+  for v_check in select d.check_name from audit.data_checks() d where to_regclass(d.answered_by) = p_table loop
+    return next audit.check_rows(v_check, p_tenant_id, v_also);
+  end loop;
+end
+$$;
+comment on function audit.scan(regclass, uuid) is
+$$Runs every row test of a table, over all its rows or those of one tenant: one outcome a test, all findings counted under
+`errors` (the caller knows the severity). Raises 42501 when the auditor would not see every row, 22000 when it sees none and there are some.$$;
+--! EndIncluded audit/scan.sql
 --! Included audit/checks/tables.sql
 create or replace function audit.check_table_rules()
 returns setof audit.observation
