@@ -14,7 +14,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     await transaction.unsafe("begin isolation level repeatable read read only");
     await transaction.unsafe("set local app.maintenance = 'on'");
     const [tenant] = await transaction<{ id: string; slug: string; name: string; row: string }[]>`
-      select id, slug, name, to_json(t)::text as row from app.tenants t where slug = ${slug}`;
+      select id, slug, name, to_json(t.*)::text as row from app.tenants t where slug = ${slug}`;
     if (!tenant) throw new StartupError(`There is no tenant with the slug ${slug}`);
     const tables = await tablesOf(transaction);
     const [at] = await transaction<{ now: string; version: string | null }[]>`
@@ -44,7 +44,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
       counts[table.name] = 0;
       const columns = table.columns.map(quote).join(", ");
       const rows = transaction.unsafe<{ row: string }[]>(
-        `select to_json(t)::text as row from (select ${columns} from ${table.name} where tenant_id = $1) t`,
+        `select to_json(t.*)::text as row from (select ${columns} from ${table.name} where tenant_id = $1) t`,
         [id],
         { simple: false } as object, // the simple protocol knows no cursor
       );

@@ -140,3 +140,16 @@ test("a table that somebody adds and isolates is in the battery and holds; one t
     await tx.unsafe("select app.isolate('app.notes')");
     assert.deepEqual(await leaks(tx), []);
   }));
+
+test("a change to a row of theirs is seen in a table with a column named as the battery names tables", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.samples (tenant_id uuid not null, id uuid not null, t text not null, value int, primary key (tenant_id, id));
+      select app.isolate('app.samples')`);
+    const found = await leaks(
+      tx,
+      `alter policy tenant_only on app.samples using (true) with check (true);
+       create function app.spoil() returns trigger language plpgsql as 'begin new.value := 1; return new; end';
+       create trigger spoil before update on app.samples for each row execute function app.spoil()`,
+    );
+    assert.ok(found.includes("app.samples: update all changed rows of B"), found.join("\n"));
+  }));

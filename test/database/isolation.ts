@@ -123,13 +123,13 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
   const forged = { ...fresh, [tenant]: B };
   const merge = `merge into ${name} t using (values (${quoted(theirs[id]!)}::uuid)) s (id) on t.${id} = s.id`;
   const inside: [string, string][] = [
-    ["read", `select to_jsonb(t) from ${name} t`],
+    ["read", `select to_jsonb(t.*) from ${name} t`],
     ["count", `select count(*) from ${name}`],
     [
       "read theirs",
-      `select to_jsonb(t) from ${name} t where ${tenant} = '${B}' or ${id} = ${quoted(theirs[id]!)}`,
+      `select to_jsonb(t.*) from ${name} t where ${tenant} = '${B}' or ${id} = ${quoted(theirs[id]!)}`,
     ],
-    ["read for update", `select to_jsonb(t) from ${name} t for update`],
+    ["read for update", `select to_jsonb(t.*) from ${name} t for update`],
     ["insert a row of theirs", insert(name, forged)],
     [
       "insert a row of theirs, on conflict do nothing",
@@ -178,13 +178,13 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
     [
       "read with a plan cached in their tenant",
       `set local plan_cache_mode = force_generic_plan; set local app.tenant_id = '${B}';
-       prepare probe_${index} as select to_jsonb(t) from ${name} t;
+       prepare probe_${index} as select to_jsonb(t.*) from ${name} t;
        do $$ begin execute 'execute probe_${index}'; end $$;
        set local app.tenant_id = '${A}'; execute probe_${index}; deallocate probe_${index}`,
     ],
   ];
   const outside: [string, string][] = [
-    ["read", `select to_jsonb(t) from ${name} t`],
+    ["read", `select to_jsonb(t.*) from ${name} t`],
     ["insert", insert(name, fresh)],
     ["update all", `update ${name} set ${column} = ${column}`],
     ["delete all", `delete from ${name}`],
@@ -201,7 +201,7 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
     ),
     {
       name: `${name}: read as the owner of the table`,
-      sql: `select to_jsonb(t) from ${name} t`,
+      sql: `select to_jsonb(t.*) from ${name} t`,
       role: "tms_owner",
       tenant: null,
     },
@@ -277,7 +277,7 @@ async function otherProbes(tx: Transaction, tables: Table[]): Promise<Probe[]> {
       and c.relnamespace::regnamespace::text not in ('pg_catalog', 'information_schema', 'pg_toast')`;
   return others.map(({ name }) => ({
     name: `${name}: read`,
-    sql: `select to_jsonb(t) from ${name} t`,
+    sql: `select to_jsonb(t.*) from ${name} t`,
     role: "tms_app",
     tenant: A,
   }));
@@ -334,7 +334,7 @@ export async function leaks(tx: Transaction, mutate?: string): Promise<string[]>
   const fingerprint = `select md5(concat(${tables
     .map(
       ({ name, tenant }) =>
-        `(select string_agg(t::text, ',' order by t::text) from ${name} t where ${tenant} = '${B}')`,
+        `(select string_agg((t.*)::text, ',' order by (t.*)::text) from ${name} t where ${tenant} = '${B}')`,
     )
     .join(", '|', ")})) as hash`;
 

@@ -13,13 +13,15 @@ let from: postgres.Sql;
 let to: postgres.Sql;
 let acme: string;
 
-/** A table that came with somebody's own migration: kinds of columns that get lost easily, rows that refer to each other. */
+/** Tables that came with somebody's own migration: kinds of columns that get lost easily, rows that refer to each other. */
 const ADDED = `
   create table app."Odd notes" (
     tenant_id uuid not null, id bigint generated always as identity, parent bigint, note text, raw json, amount numeric,
     blob bytea, tags text[], span tstzrange, ratio float8, doubled numeric generated always as (amount * 2) stored,
     primary key (tenant_id, id), foreign key (tenant_id, parent) references app."Odd notes" (tenant_id, id));
-  select app.isolate('app."Odd notes"')`;
+  create table app.samples (tenant_id uuid not null, id int not null, t text not null, r text, value numeric, primary key (tenant_id, id));
+  select app.isolate('app."Odd notes"');
+  select app.isolate('app.samples')`;
 
 before(async () => {
   [source, target] = await Promise.all([createDatabase(), createDatabase()]);
@@ -42,6 +44,7 @@ before(async () => {
       select ${acme}, 'n' || n, e'{"b" : 1,\\n "a": 12345678901234567890.10, "a": 2}', 0.1234567890123456789 * n,
         '\\x00ff', array['a,"b"', null, '{}'], tstzrange(now(), null), case when n = 1 then 'NaN' else 1e-300 end
       from generate_series(1, 1200) n`;
+    await sql`insert into app.samples select ${acme}, n, 't', 'r', n from generate_series(1, 3) n`;
     // The first refers to the last: no order of single rows fits.
     await sql`update app."Odd notes" set parent = 1201 - id`;
   });
@@ -72,6 +75,7 @@ const TABLES = [
   "provider_configs",
   "credit_transactions",
   '"Odd notes"',
+  "samples",
 ];
 
 /** Everything a tenant holds, without the tenant's own id. */
@@ -79,8 +83,8 @@ async function content({ sql }: Database, id: string) {
   const all: Record<string, unknown> = {};
   for (const table of TABLES) {
     const [row] = await sql.unsafe(
-      `select count(*)::int as n, md5(string_agg((to_jsonb(t) - 'tenant_id')::text, ',' order by (to_jsonb(t) - 'tenant_id')::text)) as sum
-       from app.${table} t where tenant_id = $1`,
+      `select count(*)::int as n, md5(string_agg(line, ',' order by line)) as sum
+       from (select (to_jsonb(t.*) - 'tenant_id')::text as line from app.${table} t where tenant_id = $1) rows`,
       [id],
     );
     all[table] = [row!.n, row!.sum];
