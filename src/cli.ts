@@ -9,6 +9,7 @@ import { events } from "./cli/events.ts";
 import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
 import { importCommand } from "./cli/import.ts";
+import { Interrupted } from "./cli/interruption.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
@@ -21,7 +22,7 @@ const { version } = JSON.parse(readFileSync(new URL("../package.json", import.me
 /** Every fault is words on stderr and a status that is not zero. */
 function fail(fault: unknown): never {
   tell(fault);
-  process.exit(1);
+  process.exit(fault instanceof Interrupted ? fault.status : 1);
 }
 
 /** The parser makes a list of an option that is given twice, which only `--claim` is. */

@@ -4,6 +4,7 @@ import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
+import { onInterruption } from "./interruption.ts";
 
 export interface Running {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
@@ -74,34 +75,13 @@ async function listen(config: Config) {
 
 export class PortTaken extends StartupError {}
 
-/**
- * Stops at the first SIGINT, SIGTERM or SIGHUP, also while it starts; a second one ends at once, and Postgres follows.
- * Under an npm script it stops with its parent too: npm passes a signal on to its shell, and the shell to nobody.
- */
+/** Stops at the first signal, also while it starts; a second one ends at once, and Postgres follows. */
 export function stopOnSignal(running: Promise<Running>): void {
-  let stopping = false;
   const fail = (error: unknown) => {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);
   };
-  const stop = () => {
-    stopping = true;
-    running.then(service => service.stop()).then(() => process.exit(0), fail);
-  };
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.on(signal, () => {
-      if (stopping) process.exit(1);
-      stop();
-    });
-  }
-  // Not under other scripts: theirs may leave it running on purpose.
-  if (!/^(start|demo)$/.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32") return;
-  const parent = process.ppid;
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(watch);
-    if (!stopping) stop();
-  }, 500).unref();
+  onInterruption(() => running.then(service => service.stop()).then(() => process.exit(0), fail));
 }
 
 /** One line in the shape of the service's own log. */

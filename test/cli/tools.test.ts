@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Audit } from "../../src/audit/run.ts";
 import { toText } from "../../src/audit/text.ts";
 import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
@@ -88,6 +89,40 @@ test("of many imports under one slug one makes the tenant, and the others say th
     JSON.stringify(done),
   );
 });
+
+for (const [how, line, code] of [
+  ["at a signal", 'exec "$0" "$@"', 143],
+  ["with the shell that npm runs it in", '"$0" "$@"; true', null],
+] as const)
+  test(`an import ends ${how}, says so, and writes nothing`, {
+    skip: process.platform === "win32" && "Windows has no such shell",
+  }, async () => {
+    const whole = (await run("export", "--tenant", "acme")).stdout;
+    const end = whole.lastIndexOf("\n");
+    const command = [process.execPath, "--import", "tsx", "src/cli.ts", "import", "-", "--slug", "stopped"];
+    // Node would close the input of a shell that has ended.
+    const input = spawn("cat", { stdio: ["pipe", "pipe", "ignore"] });
+    const shell = spawn("sh", ["-c", line, ...command], {
+      cwd: projectRoot,
+      env: { PATH: process.env.PATH, npm_lifecycle_event: "tenancy", ...env },
+      stdio: [input.stdout, "ignore", "pipe"],
+    });
+    let said = "";
+    shell.stderr!.setEncoding("utf8").on("data", text => {
+      said += text;
+    });
+    const closed = new Promise<number | null>(resolve => shell.on("close", resolve));
+    input.stdin.on("error", () => {}).write(whole.slice(0, end));
+    const working = () => database.sql`
+      select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
+    while ((await working()).length === 0) await sleep(20);
+    shell.kill("SIGTERM");
+    await Promise.race([closed, sleep(5_000, null, { ref: false })]);
+    // One that goes on would end well now.
+    input.stdin.end(whole.slice(end));
+    assert.deepEqual([await closed, said], [code, "Interrupted\n"]);
+    assert.deepEqual([...(await database.sql`select from app.tenants where slug = 'stopped'`)], []);
+  });
 
 test("a file that ends inside a character is cut off, and one in another encoding is no export", async () => {
   const file = path.join(folder, "cut.jsonl");
