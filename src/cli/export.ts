@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createWriteStream, rmSync, type WriteStream } from "node:fs";
+import { createWriteStream, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
@@ -11,17 +11,41 @@ interface Arguments {
   output: string | undefined;
 }
 
-const unwritten = (output: string | undefined, { code }: NodeJS.ErrnoException) =>
-  new StartupError(
+const unwritten = (output: string | undefined, error: unknown) => {
+  const { code } = error as NodeJS.ErrnoException;
+  return new StartupError(
     `${output ?? "Standard output"} ${code === "EEXIST" ? "exists already" : "cannot be written"} (${code})`,
   );
+};
 
-async function create(output: string): Promise<WriteStream> {
-  const file = createWriteStream(output, { mode: 0o600, flags: "wx" });
-  await once(file, "open").catch(error => {
-    throw unwritten(output, error as Error);
-  });
-  return file;
+const exists = (file: string) => lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+
+/** The rows go into a file beside the one that was asked for, which `publish` makes of it: what has that name is whole. */
+function create(output: string) {
+  const part = `${output}.part`;
+  if (exists(output)) throw unwritten(output, { code: "EEXIST" });
+  if (exists(part))
+    throw new StartupError(`${part} exists already: an export is writing it, or was killed; remove it then`);
+  const remove = () => rmSync(part, { force: true });
+  try {
+    const file = createWriteStream(part, { fd: openSync(part, "wx", 0o600), flush: true });
+    process.once("exit", remove);
+    return { file, publish };
+  } catch (error) {
+    throw unwritten(output, error);
+  }
+  function publish() {
+    try {
+      // Unlike a rename, a link replaces nothing.
+      linkSync(part, output);
+      remove();
+    } catch (error) {
+      if (exists(output)) throw unwritten(output, error);
+      // A file system without links.
+      renameSync(part, output);
+    }
+    process.off("exit", remove);
+  }
 }
 
 export const exportCommand: CommandModule<object, Arguments> = {
@@ -42,26 +66,20 @@ export const exportCommand: CommandModule<object, Arguments> = {
       ),
   handler: ({ tenant, output }) =>
     asOwner(async sql => {
-      // Before the work: what is removed below is a file that was made here.
-      const file = output === undefined ? process.stdout : await create(output);
+      const { file, publish } = output === undefined ? { file: process.stdout } : create(output);
       const failed = new Promise<never>((_resolve, reject) =>
         file.once("error", error => reject(unwritten(output, error))),
       );
       failed.catch(() => {});
       let size = 0;
-      try {
-        for await (const lines of exportTenant(sql, tenant)) {
-          size += Buffer.byteLength(lines);
-          if (!file.write(lines)) await Promise.race([once(file, "drain"), failed]);
-        }
-        if (file === process.stdout) return;
-        file.end();
-        await Promise.race([finished(file), failed]);
-        console.error(`Wrote ${tenant} to ${output}, ${size} bytes`);
-      } catch (error) {
-        // A half file must not be taken for a whole one.
-        if (output !== undefined) rmSync(output, { force: true });
-        throw error;
+      for await (const lines of exportTenant(sql, tenant)) {
+        size += Buffer.byteLength(lines);
+        if (!file.write(lines)) await Promise.race([once(file, "drain"), failed]);
       }
+      if (!publish) return;
+      file.end();
+      await Promise.race([finished(file), failed]);
+      publish();
+      console.error(`Wrote ${tenant} to ${output}, ${size} bytes`);
     }),
 };

@@ -63,19 +63,37 @@ test("a tenant that is not there leaves no file; a broken file changes nothing",
   assert.match((await run("import", file, "--slug", "Not A Slug")).stderr, /lowercase letters/);
 });
 
-test("an export that fails before its file is opened leaves an older file alone", async () => {
-  const file = path.join(folder, "older.jsonl");
-  writeFileSync(file, "older");
-  const slow =
-    'import fs from "node:fs"; const { open } = fs; fs.open = (...all) => setTimeout(open, 1500, ...all);';
-  const { code, stderr } = await outcome(
-    tenancy(["export", "--tenant", "nobody", "--output", file], {
-      ...env,
-      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(slow)}`,
-    }),
+test("an export that is interrupted leaves nothing, one that is killed its part, and both replace nothing", async () => {
+  const file = path.join(folder, "stopped.jsonl");
+  const part = `${file}.part`;
+  const args = ["export", "--tenant", "acme", "--output", file];
+  const { sql } = database;
+  const stopped = (signal: NodeJS.Signals) =>
+    sql.begin(async sql => {
+      await sql`lock table app.boards`;
+      const command = tenancy(args, env);
+      const waiting = () =>
+        database.sql`select from pg_locks where relation = 'app.boards'::regclass and not granted`;
+      while ((await waiting()).length === 0) await sleep(20);
+      command.child.kill(signal);
+      return outcome(command);
+    });
+  const interrupted = await stopped("SIGTERM");
+  assert.deepEqual([interrupted.code, interrupted.stderr], [143, "Interrupted"]);
+  assert.deepEqual([existsSync(file), existsSync(part)], [false, false]);
+  await stopped("SIGKILL");
+  assert.deepEqual([existsSync(file), existsSync(part)], [false, true]);
+  const beside = await run(...args);
+  assert.deepEqual(
+    [beside.code, beside.stderr],
+    [1, `${part} exists already: an export is writing it, or was killed; remove it then`],
   );
-  assert.deepEqual([code, stderr], [1, `${file} exists already (EEXIST)`]);
-  assert.equal(readFileSync(file, "utf8"), "older");
+  rmSync(part);
+  assert.equal((await run(...args)).code, 0);
+  writeFileSync(file, "older");
+  const again = await run(...args);
+  assert.deepEqual([again.code, again.stderr], [1, `${file} exists already (EEXIST)`]);
+  assert.deepEqual([readFileSync(file, "utf8"), existsSync(part)], ["older", false]);
 });
 
 test("of many imports under one slug one makes the tenant, and the others say that it exists", async () => {
