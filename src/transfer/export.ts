@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import { StartupError } from "../startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
-import { BATCH, enter, quote, tablesOf } from "./tables.ts";
+import { enter, FETCHED, quote, tablesOf } from "./tables.ts";
 
-/** Yields the lines of the file, from one snapshot; never more than a batch of rows is held. Throws StartupError. */
+/** Yields the lines of the file, from one snapshot; never more than a few rows are held. Throws StartupError. */
 export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGenerator<string, void> {
   await sql`select`; // the driver never hands out a reserved connection that is its first
   const connection = await sql.reserve();
@@ -13,6 +13,10 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
   try {
     await transaction.unsafe("begin isolation level repeatable read read only");
     await transaction.unsafe("set local app.maintenance = 'on'");
+    // A login may have settings by which texts are another's to misread, or short of digits.
+    await transaction.unsafe(
+      "set local datestyle = 'ISO'; set local intervalstyle = 'postgres'; set local extra_float_digits = 1",
+    );
     const [tenant] = await transaction<{ id: string; slug: string; name: string; row: string }[]>`
       select id, slug, name, to_json(t.*)::text as row from app.tenants t where slug = ${slug}`;
     if (!tenant) throw new StartupError(`There is no tenant with the slug ${slug}`);
@@ -42,16 +46,21 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     const counts: Record<string, number> = {};
     for (const table of tables) {
       counts[table.name] = 0;
-      const columns = table.columns.map(quote).join(", ");
+      const columns = table.columns
+        .map(quote)
+        .map((column, i) =>
+          table.json_domains.includes(table.columns[i]!) ? column : `${column}::text as ${column}`,
+        )
+        .join(", ");
       const rows = transaction.unsafe<{ row: string }[]>(
         `select to_json(t.*)::text as row from (select ${columns} from ${table.name} where tenant_id = $1) t`,
         [id],
         { simple: false } as object, // the simple protocol knows no cursor
       );
-      for await (const batch of rows.cursor(BATCH)) {
+      const start = `{"table":${JSON.stringify(table.name)},"row":`;
+      for await (const batch of rows.cursor(FETCHED)) {
         counts[table.name]! += batch.length;
-        const start = `{"table":${JSON.stringify(table.name)},"row":`;
-        yield batch.map(({ row }) => line(`${start}${oneLine(row)}}`)).join("");
+        for (const { row } of batch) yield line(`${start}${oneLine(row)}}`);
       }
     }
     const trailer: Trailer = { end: true, counts, sha256: sum.digest("hex") };

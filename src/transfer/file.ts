@@ -3,7 +3,8 @@ import { StartupError } from "../startup-error.ts";
 import type { Table } from "./tables.ts";
 
 export const FORMAT = "tenant-export";
-export const VERSION = 1;
+/** Values are texts, as Postgres writes them. In version 1, which is still read, they are JSON, which lost some. */
+export const VERSION = 2;
 
 export interface Header {
   format: typeof FORMAT;
@@ -31,9 +32,9 @@ export const ROW = /^\{"table":("(?:[^"\\]|\\.)*"),"row":(.*)\}$/s;
 export function headerFrom(text: string): Header {
   const header = parsed(text) as unknown as Header;
   if (header.format !== FORMAT) throw new StartupError("The file is not a tenant's export");
-  if (header.version !== VERSION)
+  if (header.version !== 1 && header.version !== VERSION)
     throw new StartupError(
-      `The file is of version ${header.version}, and this release reads version ${VERSION}`,
+      `The file is of version ${header.version}, and this release reads versions 1 and ${VERSION}`,
     );
   return header;
 }
@@ -70,7 +71,8 @@ export async function* linesOf(input: AsyncIterable<Buffer | string>): AsyncGene
       true,
       "The file is not a tenant's export, or damaged: it is not UTF-8",
     );
-    const lines = (rest + text).split("\n");
+    const lines = text.split("\n");
+    lines[0] = rest + lines[0]!;
     rest = lines.pop()!;
     yield* lines;
   }

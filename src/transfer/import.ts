@@ -28,13 +28,16 @@ export async function importTenant(
     let trailer: Trailer | undefined;
     let target: { id: string; slug: string } | undefined;
     let batch: string[] = [];
+    let length = 0;
     let current: Table | undefined;
-    let whole = false;
+    let here: Known | undefined;
     let known: Known[] = [];
 
     const flush = async () => {
-      if (current && batch.length > 0) await insertRows(transaction, current, target!.id, batch);
+      if (current && batch.length > 0)
+        await insertRows(transaction, current, header!.version === 1 ? [] : here!.json, target!.id, batch);
       batch = [];
+      length = 0;
     };
     for await (const text of lines) {
       if (text === "" && trailer) continue;
@@ -59,13 +62,15 @@ export async function importTenant(
         await enterNew(transaction, target.id);
         continue;
       }
-      if (name !== current?.name || (batch.length >= BATCH && !whole)) {
+      const full = batch.length >= BATCH.rows || length >= BATCH.length;
+      if (name !== current?.name || (full && !here?.whole)) {
         await flush();
         current = header.tables.find(table => table.name === name);
-        whole = known.find(table => table.name === name)?.whole ?? false;
+        here = known.find(table => table.name === name);
         if (!current) throw new StartupError(`The file has rows of ${name}, which its header does not name`);
       }
       batch.push(row!);
+      length += row!.length;
       counts[name] = (counts[name] ?? 0) + 1;
     }
     await flush();
@@ -143,23 +148,31 @@ async function enterNew(sql: postgres.TransactionSql, tenantId: string): Promise
   if (!database!.distributed) await enter(sql, tenantId);
 }
 
-/** The rows as they were, but for the tenant. What a column was not given, its default gives. */
+/**
+ * The rows as they were, but for the tenant. What a column was not given, its default gives. A text makes a value of any type but
+ * those of `json`, where it would become a JSON string.
+ */
 async function insertRows(
   sql: postgres.TransactionSql,
   { name, columns }: Table,
+  json: string[],
   tenantId: string,
   rows: string[],
 ) {
   const into = columns.map(quote).join(", ");
-  const values = columns
-    .map(column => (column === "tenant_id" ? "$1::uuid" : `r.${quote(column)}`))
-    .join(", ");
+  const values = columns.map(column => {
+    if (column === "tenant_id") return "$1::uuid";
+    return json.includes(column) ? `(line.json ->> ${literal(column)})::json` : `r.${quote(column)}`;
+  });
   await sql.unsafe(
     `insert into ${name} (${into}) overriding system value
-     select ${values} from json_populate_recordset(null::${name}, $2::text::json) r`,
+     select ${values.join(", ")}
+     from json_array_elements($2::text::json) line (json), json_populate_record(null::${name}, line.json) r`,
     [tenantId, `[${rows.join(",")}]`],
   );
 }
+
+const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** A number that was imported must not be given out again. */
 async function advanceSequences(sql: postgres.TransactionSql, tables: Table[]): Promise<void> {
@@ -171,7 +184,7 @@ async function advanceSequences(sql: postgres.TransactionSql, tables: Table[]): 
     where pg_get_serial_sequence(t, a.attname) is not null`;
   for (const { table, column, sequence } of found)
     await sql.unsafe(
-      `select setval('${sequence.replaceAll("'", "''")}', greatest(s.last_value, m.highest))
+      `select setval(${literal(sequence)}, greatest(s.last_value, m.highest))
        from ${sequence} s, (select max(${column}) as highest from ${table}) m where m.highest >= s.last_value`,
     );
 }
