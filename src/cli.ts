@@ -9,11 +9,10 @@ import { events } from "./cli/events.ts";
 import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
 import { importCommand } from "./cli/import.ts";
-import { Interrupted } from "./cli/interruption.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
-import { tell } from "./startup-error.ts";
+import { StartupError, tell } from "./startup-error.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;
@@ -22,7 +21,7 @@ const { version } = JSON.parse(readFileSync(new URL("../package.json", import.me
 /** Every fault is words on stderr and a status that is not zero. */
 function fail(fault: unknown): never {
   tell(fault);
-  process.exit(fault instanceof Interrupted ? fault.status : 1);
+  process.exit(fault instanceof StartupError ? fault.status : 1);
 }
 
 /** The parser makes a list of an option that is given twice, which only `--claim` is. */

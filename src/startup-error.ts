@@ -2,7 +2,14 @@ import { plainLines } from "./plain.ts";
 import { KINDS } from "./variables.ts";
 
 /** Why something could not start, for the person at the terminal: one sentence a line. */
-export class StartupError extends Error {}
+export class StartupError extends Error {
+  constructor(
+    message: string,
+    readonly status = 1,
+  ) {
+    super(message);
+  }
+}
 
 /** Words for the person at the terminal; a stack only for who asks for it. */
 export function tell(fault: unknown): void {

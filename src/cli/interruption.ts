@@ -6,15 +6,13 @@ const SCRIPTS = /^(start|demo|migrate|gm|tenancy)$/;
 
 const parent = process.ppid;
 
-/** The status by which a shell tells that a signal ended a program. */
-const statusOf = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
+/** The exit status of a process that a signal ended, as shells tell it: 130, 143, 129. */
+export const statusOf = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
 
 /** What a command that a signal ended leaves with. */
 export class Interrupted extends StartupError {
-  readonly status: number;
-  constructor(signal: NodeJS.Signals) {
-    super("Interrupted");
-    this.status = statusOf(signal);
+  constructor(signal: NodeJS.Signals, message = "Interrupted") {
+    super(message, statusOf(signal));
   }
 }
 
@@ -31,15 +29,21 @@ export function onInterruption(stop: (signal: NodeJS.Signals) => void | Promise<
   };
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   for (const signal of signals) process.on(signal, interrupt);
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(watch);
+  const watch = watchParent(() => {
     if (!stopping) interrupt("SIGTERM");
-  }, 500).unref();
-  if (!SCRIPTS.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32")
-    clearInterval(watch);
+  });
   return () => {
     clearInterval(watch);
     for (const signal of signals) process.off(signal, interrupt);
   };
+}
+
+function watchParent(gone: () => void): NodeJS.Timeout | undefined {
+  if (!SCRIPTS.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32") return undefined;
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return;
+    clearInterval(watch);
+    gone();
+  }, 500).unref();
+  return watch;
 }

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createDatabase, type Database } from "../harness.ts";
+import { copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
+
+let database: Database;
+let folder: string;
+before(async () => {
+  database = await createDatabase();
+  folder = copyProject("create table app.first ();", "create table app.second (); select pg_sleep(30);");
+});
+after(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await database.drop();
+});
+
+async function until<T>(look: () => T | Promise<T>): Promise<T> {
+  for (let tries = 0; tries < 600; tries++) {
+    const found = await look();
+    if (found) return found;
+    await sleep(50);
+  }
+  throw new Error(`never: ${look}`);
+}
+
+const sleeping = async () => {
+  const [found] = await database.sql`
+    select from pg_stat_activity where datname = ${database.name} and query like '%pg_sleep%' and pid <> pg_backend_pid()`;
+  return found !== undefined;
+};
+
+test("a migration that is interrupted is ended on the server too, and what was applied before it is named", async () => {
+  const command = tenancy(["migrate"], { DATABASE_URL: database.urls.owner }, folder);
+  await until(sleeping);
+  command.child.kill("SIGTERM");
+  const { code, stderr } = await outcome(command);
+  assert.equal(
+    stderr,
+    "Interrupted: what was not committed is rolled back (applied before it, and stays: 999990-test.sql)",
+  );
+  assert.equal(code, 143);
+  assert.equal(await sleeping(), false);
+  const [row] =
+    await database.sql`select to_regclass('app.first') as first, to_regclass('app.second') as second`;
+  assert.deepEqual({ ...row }, { first: "app.first", second: null });
+});
+
+test("a migrate that waits for its turn is interrupted as well", async () => {
+  const holder = await database.sql.reserve();
+  await holder`select pg_advisory_lock(8624367002)`;
+  const command = tenancy(["migrate"], { DATABASE_URL: database.urls.owner });
+  await command.prints(/waiting for it to end/);
+  command.child.kill("SIGINT");
+  const { code } = await outcome(command);
+  await holder`select pg_advisory_unlock(8624367002)`;
+  holder.release();
+  assert.equal(code, 130);
+});
+
+test("under npm, gm -- watch ends with npm's shell: no process and no Postgres stay", {
+  skip: process.platform === "win32" && "Windows has no such shell",
+}, async () => {
+  const data = makeFolder();
+  const shell = spawn("sh", ["-c", `"${process.execPath}" --import tsx src/cli/gm.ts watch; true`], {
+    cwd: projectRoot,
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      npm_lifecycle_event: "gm",
+      SERVICE_DATA_DIR: data,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  for (const stream of [shell.stdout, shell.stderr])
+    stream.setEncoding("utf8").on("data", text => {
+      said += text;
+    });
+  await until(() => /Finished|done|[Cc]urrent migration/.test(said));
+  const pidFile = path.join(data, "postgres", "postmaster.pid");
+  const gm = Number(readFileSync(path.join(data, "lock"), "utf8").split(/\D/)[0]);
+  assert.ok(existsSync(pidFile), said);
+  // The pipes stay open for as long as anybody below holds them.
+  const closed = new Promise(resolve => shell.on("close", resolve));
+  shell.kill("SIGKILL");
+  await Promise.race([closed, sleep(20_000, undefined, { ref: false })]);
+  const left = existsSync(pidFile);
+  if (left) process.kill(gm, "SIGTERM");
+  assert.equal(left, false, said);
+  assert.match(said, /Interrupted/);
+  rmSync(data, { recursive: true, force: true });
+});
