@@ -3,8 +3,23 @@ import postgres from "postgres";
 import { StartupError } from "./startup-error.ts";
 import { KINDS } from "./variables.ts";
 
-export const connect = (url: string) =>
-  postgres(url, { max: 1, onnotice: () => {}, connect_timeout: 10, fetch_types: false });
+/** By this driver as by node-postgres, which reads addresses otherwise in four things. */
+export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {
+  const { hostname = "", port = "", searchParams } = parseUrl(url) ?? {};
+  const mode = searchParams?.get("sslmode");
+  return postgres(url, {
+    max: 1,
+    onnotice: () => {},
+    connect_timeout: 10,
+    fetch_types: false,
+    database: databaseOf(url),
+    ssl: mode === "no-verify" ? { rejectUnauthorized: false } : mode === "verify-full" && mode,
+    // Its types know no lists; it would cut a host that is none at the first colon.
+    ...(hostname.startsWith("[") &&
+      ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
+    ...options,
+  });
+}
 
 function parseUrl(url: string): URL | undefined {
   return URL.canParse(url) ? new URL(url) : undefined;
@@ -24,6 +39,17 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   if (error instanceof StartupError) return error;
   const { code = "", message } = error as { code?: string; message: string };
   const { host = "?" } = parseUrl(url) ?? {};
+  if (/does not support SSL|before secure TLS connection/.test(message)) {
+    return new StartupError(
+      `The database at ${host} (${variable}) offers no TLS: switch ssl on in the server, or leave sslmode out of the address`,
+    );
+  }
+  if (/^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/.test(code)) {
+    return new StartupError(
+      `The certificate of the database at ${host} (${variable}) cannot be trusted: ${message}: ` +
+        "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS",
+    );
+  }
   if (
     /^(ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P03)/.test(
       code,
@@ -34,7 +60,9 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   if (code === "28P01" || code === "28000") {
     return new StartupError(
-      `The database at ${host} refuses ${userOf(url)}'s login (${variable}): ${message}`,
+      `The database at ${host} refuses ${userOf(url)}'s login (${variable}): ${message}${
+        message.endsWith("no encryption") ? ": add ?sslmode=verify-full to the address" : ""
+      }`,
     );
   }
   if (code === "3D000" && databaseOf(url) === "") return new StartupError(noDatabase(variable));
@@ -48,7 +76,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
     );
   }
   if (/^[0-9A-Z]{5}$/.test(code)) {
-    const hint = userOf(url) === "tms_owner" ? ownerHint(message, url) : "";
+    const hint = userOf(url) === "tms_owner" ? ownerHint({ code, message }, url) : "";
     return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
   }
   return error;
@@ -56,19 +84,36 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
 
 const noDatabase = (variable: string) => `${variable} names no database: expected ${KINDS.database.expects}`;
 
-/** @throws StartupError where the address leaves the database to the driver's guess */
+/**
+ * The first migration writes the database's name without quotes, where `TMS` would be another database.
+ * What is a word of SQL, the server must say.
+ */
+const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
+export const notPlain = (variable: string) =>
+  new StartupError(
+    `${variable}: the database's name must be of lowercase letters, digits and _, begin with no digit, and be no word of SQL`,
+  );
+
+/** @throws StartupError where the address leaves the database to the driver's guess, or migrations could not name it */
 export function requireDatabase(url: string, variable: string): void {
   if (databaseOf(url) === "") throw new StartupError(noDatabase(variable));
+  if (!PLAIN_NAME.test(databaseOf(url))) throw notPlain(variable);
 }
 
 /** What helps tms_owner where it may not do its work; "" where the words do not tell. */
-export function ownerHint(message: string, url: string): string {
+export function ownerHint({ code, message }: { code?: string; message: string }, url: string): string {
   if (message.startsWith("permission denied for database")) {
-    const database = databaseOf(url);
-    const name = /^[a-z_][a-z0-9_]*$/.test(database) ? database : `"${database.replaceAll('"', '""')}"`;
-    return `: the database must be tms_owner's: alter database ${name} owner to tms_owner;`;
+    return `: the database must be tms_owner's: alter database ${databaseOf(url)} owner to tms_owner;`;
   }
   if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))
     return ": run db/roles.sql as a superuser, which gives tms_owner its roles";
+  const reset = (setting: string) =>
+    `${setting} may be set on the database (alter database ${databaseOf(url)} reset ${setting};), on tms_owner or in postgresql.conf`;
+  if (code === "25006")
+    return `: the server is a standby, or its settings make transactions read only; ${reset("default_transaction_read_only")}`;
+  if (code === "55P03")
+    return ": somebody holds the lock for longer than lock_timeout (of migrations: 60s, in .gmrc); try again when that transaction has ended";
+  if (code === "57014" && message.includes("statement timeout")) return `: ${reset("statement_timeout")}`;
+  if (code === "57014") return ": an administrator cancelled it; run it again";
   return "";
 }

@@ -1,8 +1,8 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
 import type postgres from "postgres";
-import { connect, explainDatabase, requireAddress, requireDatabase, userOf } from "./connection.ts";
+import { connect, explainDatabase, notPlain, requireAddress, requireDatabase, userOf } from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
-import { graphileMigrate } from "./migrate/graphile.ts";
+import { graphileMigrate, INTERRUPTED } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
 import { StartupError } from "./startup-error.ts";
 
@@ -16,7 +16,14 @@ export interface MigrateOptions {
   /** Also runs db/current.sql: for tests and development. */
   current?: boolean;
   log?: (line: string) => void;
+  /** Aborted with the name of a signal: ends the work, and rolls back what is not committed. */
+  signal?: AbortSignal;
 }
+
+/** What a database may set for its logins is for requests. */
+const UNHURRIED = {
+  connection: { statement_timeout: 0, lock_timeout: 0, idle_session_timeout: 0, row_security: true },
+};
 
 export interface Migrated {
   /** File names of the migrations that this call applied. */
@@ -28,7 +35,7 @@ export interface Migrated {
 
 /** Safe to call from several processes at once: one works, the others wait. Throws StartupError. */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { ownerUrl, rootUrl, serviceUrl, log = () => {} } = options;
+  const { ownerUrl, rootUrl, serviceUrl, log = () => {}, signal } = options;
   requireAddress(ownerUrl, "DATABASE_URL");
   if (rootUrl) requireAddress(rootUrl, "ROOT_DATABASE_URL");
   if (rootUrl && serviceUrl) requireAddress(serviceUrl, "SERVICE_DATABASE_URL");
@@ -38,16 +45,20 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     );
   }
   requireDatabase(ownerUrl, "DATABASE_URL");
-  if (rootUrl) await prepareDatabase(rootUrl, ownerUrl, serviceUrl);
-  const sql = connect(ownerUrl);
+  const unlessInterrupted = untilAborted(signal);
+  if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, ownerUrl, serviceUrl));
+  const sql = connect(ownerUrl, UNHURRIED);
   try {
     const serverVersion = await checkServer(sql);
-    await waitForTurn(sql, log);
+    await unlessInterrupted(waitForTurn(sql, log));
     const build = await committedMigrations();
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
     if (options.current || build.length > before.length) {
-      await graphileMigrate(options.current ? "current" : "migrate", ownerUrl, log);
+      const command = options.current ? "current" : "migrate";
+      await graphileMigrate(sql, { command, ownerUrl, log, signal }).catch(async fault => {
+        throw withApplied(fault, (await appliedMigrations(sql)).slice(before.length), build);
+      });
     }
     const after = await appliedMigrations(sql);
     await checkIsolation(ownerUrl);
@@ -56,27 +67,72 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   } catch (error) {
     throw explainDatabase(error, ownerUrl, "DATABASE_URL");
   } finally {
-    await sql.end({ timeout: 5 });
+    await sql.end({ timeout: signal?.aborted ? 0 : 5 });
   }
 }
 
+/** What it leaves behind ends with the process. */
+function untilAborted(signal: AbortSignal | undefined): <T>(work: Promise<T>) => Promise<T> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    const abort = () => reject(new StartupError(INTERRUPTED));
+    if (signal?.aborted) abort();
+    else signal?.addEventListener("abort", abort);
+  });
+  aborted.catch(() => {});
+  return work => Promise.race([work, aborted]);
+}
+
+/** Each migration is a transaction of its own. */
+function withApplied(fault: unknown, applied: { filename: string }[], build: { file: string }[]): unknown {
+  if (!(fault instanceof StartupError) || applied.length === 0) return fault;
+  const files = applied.map(
+    ({ filename }) => build.find(({ file }) => file.startsWith(filename.slice(0, 6)))?.file,
+  );
+  return new StartupError(`${fault.message} (applied before it, and stays: ${files.join(", ")})`);
+}
+
+interface Server {
+  version: string;
+  number: number;
+  encoding: string;
+  plain: boolean;
+  trigrams: boolean;
+  misplaced: string | null;
+  missing: string | null;
+}
+
 async function checkServer(sql: postgres.Sql): Promise<string> {
-  const [server] = await sql<{ version: string; number: number; encoding: string; missing: string | null }[]>`
+  const [server] = await sql<Server[]>`
     select
       current_setting('server_version') as version,
       current_setting('server_version_num')::int as number,
       current_setting('server_encoding') as encoding,
+      quote_ident(current_database()) = current_database() as plain,
+      exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
+      (select extnamespace::regnamespace::text from pg_extension
+       where extname = 'pg_trgm' and to_regnamespace('control') is null) as misplaced,
       (select string_agg(name, ', ')
        from unnest(array['tms_service', 'tms_app', 'tms_registrar', 'tms_auditor']) as name
        where to_regrole(name) is null) as missing`;
-  const { version, number, encoding, missing } = server!;
+  const { version, number, encoding, plain, trigrams, misplaced, missing } = server!;
   if (number < 150_000)
     throw new StartupError(`Postgres 15 or newer is needed, and this server is ${version}`);
   if (encoding !== "UTF8")
     throw new StartupError(`The database must be encoded in UTF8, and this one is ${encoding}`);
+  if (!plain) throw notPlain("DATABASE_URL");
   if (missing) {
     throw new StartupError(
       `The roles ${missing} are missing: run db/roles.sql as an administrator, or set ROOT_DATABASE_URL`,
+    );
+  }
+  if (!trigrams) {
+    throw new StartupError(
+      "The server does not have the extension pg_trgm: install PostgreSQL's contrib package there",
+    );
+  }
+  if (misplaced) {
+    throw new StartupError(
+      `The extension pg_trgm is in the schema ${misplaced}: drop extension pg_trgm; the first migration makes it in the schema control`,
     );
   }
   return version;
@@ -84,8 +140,6 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
 
 /** Held until the connection ends. graphile-migrate's own lock does not wait, so it is taken behind this one. */
 async function waitForTurn(sql: postgres.Sql, log: (line: string) => void) {
-  await sql`set statement_timeout = 0`;
-  await sql`set lock_timeout = 0`;
   const [turn] = await sql<{ mine: boolean }[]>`select pg_catalog.pg_try_advisory_lock(8624367002) as mine`;
   if (turn!.mine) return;
   log("Another process is migrating this database; waiting for it to end");
@@ -97,7 +151,7 @@ async function waitForTurn(sql: postgres.Sql, log: (line: string) => void) {
  * migration, whether or not there was one to apply. Throws StartupError naming the object and the remedy.
  */
 export async function checkIsolation(ownerUrl: string): Promise<void> {
-  const sql = connect(ownerUrl);
+  const sql = connect(ownerUrl, UNHURRIED);
   try {
     await sql`select audit.require_isolation()`;
   } catch (error) {

@@ -38,6 +38,14 @@ function isDecodable({ username, password, hostname, pathname }: URL): boolean {
   }
 }
 
+/** The drivers differ in all other words: what one verifies, the other does not. */
+const hasKnownTls = ({ searchParams }: URL) =>
+  [...searchParams].every(
+    ([name, value]) =>
+      !/^(ssl|uselibpqcompat)/.test(name) ||
+      (name === "sslmode" && /^(verify-full|no-verify|disable)$/.test(value)),
+  ) && searchParams.getAll("sslmode").length < 2;
+
 function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined {
   const parsed = url(text, protocols);
   return parsed && !parsed.username && !parsed.password && !parsed.hash ? parsed : undefined;
@@ -88,10 +96,12 @@ export const KINDS = {
   },
   path: { expects: "a folder", parse: (text: string) => resolve(text) },
   database: {
-    expects: "an address like postgres://user:password@host:5432/database, in which a % is written %25",
+    expects:
+      "an address like postgres://user:password@host:5432/database, " +
+      "with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full, no-verify or disable",
     parse: (text: string) => {
       const parsed = url(text, ["postgres:", "postgresql:"]);
-      return parsed && isDecodable(parsed) ? text : undefined;
+      return parsed && isDecodable(parsed) && hasKnownTls(parsed) ? text : undefined;
     },
   },
   secret: {

@@ -1,6 +1,6 @@
 /** Runs the audit in the database and reads what it stored: nothing is judged here. */
-import postgres from "postgres";
-import { explainDatabase } from "../connection.ts";
+import type postgres from "postgres";
+import { connect, explainDatabase } from "../connection.ts";
 import { StartupError } from "../startup-error.ts";
 
 export type Severity = "error" | "warning" | "info";
@@ -83,10 +83,7 @@ export async function runAudit(
   onProgress?: (progress: Progress) => void,
 ): Promise<Audit> {
   let onLine = (_line: string) => {};
-  const sql = postgres(url, {
-    max: 1,
-    fetch_types: false,
-    connect_timeout: 10,
+  const sql = connect(url, {
     onnotice: notice => onLine(notice.message ?? ""),
     // A login's usual limits are for requests. A lock that somebody never gives back must not stop the audit, and an
     // audit whose reader is gone must not go on.

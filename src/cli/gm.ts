@@ -1,58 +1,82 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
 import { loadConfig } from "../config.ts";
+import { requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
-import { StartupError } from "../startup-error.ts";
+import { StartupError, tell } from "../startup-error.ts";
+import { onInterruption, statusOf } from "./interruption.ts";
 
-async function main() {
-  const { DATABASE_URL, ROOT_DATABASE_URL, SHADOW_DATABASE_URL } = process.env;
-  if (DATABASE_URL ?? ROOT_DATABASE_URL ?? SHADOW_DATABASE_URL) {
-    if (!SHADOW_DATABASE_URL && needsShadow(process.argv.slice(2))) {
-      throw new StartupError(
-        "SHADOW_DATABASE_URL is missing: tms_owner's login on an empty database that may be wiped",
-      );
-    }
-    return run({});
+const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as const;
+const args = process.argv.slice(2);
+
+async function main(signal: AbortSignal) {
+  const given = NAMES.filter(name => process.env[name]);
+  if (given.length > 0) {
+    checkEnvironment();
+    return run({}, signal);
   }
+  // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
+  const empty = NAMES.find(name => process.env[name] !== undefined);
+  if (empty) throw new StartupError(`${empty} is empty: unset it to work on the embedded Postgres`);
   const { urls, stop } = await openEmbedded({
     dataDir: loadConfig(process.env).config.dataDir,
     log: console.error,
   });
   try {
-    return await run({
-      DATABASE_URL: urls.owner,
-      ROOT_DATABASE_URL: urls.root,
-      SHADOW_DATABASE_URL: urls.shadow,
-    });
+    return await run(
+      { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SHADOW_DATABASE_URL: urls.shadow },
+      signal,
+    );
   } finally {
     await stop();
   }
 }
 
-/** The first two replay every migration there and status insists on its address; others go there when told to. */
-const needsShadow = (args: string[]) =>
-  !args.includes("--help") && args.some(arg => /^(commit|uncommit|status|--shadow(=true)?)$/.test(arg));
+/** What graphile-migrate would say in objects and stacks. */
+function checkEnvironment() {
+  if (args.length === 0 || args.includes("--help")) return;
+  const need = (name: (typeof NAMES)[number], what: string) => {
+    if (!process.env[name]) throw new StartupError(`${name} is missing: ${what}`);
+  };
+  need("DATABASE_URL", "tms_owner's login on the database to work on");
+  // The first two replay every migration there and status insists on its address; others go there when told to.
+  if (args.some(arg => /^(commit|uncommit|status|--shadow(=true)?)$/.test(arg)))
+    need("SHADOW_DATABASE_URL", "tms_owner's login on an empty database that may be wiped");
+  if (args.some(arg => /^(commit|uncommit|reset)$/.test(arg)))
+    need("ROOT_DATABASE_URL", "the login of an administrator, who drops and makes databases");
+  for (const name of NAMES) {
+    const url = process.env[name];
+    if (url) requireAddress(url, name);
+    if (url && name !== "ROOT_DATABASE_URL") requireDatabase(url, name);
+  }
+}
 
-function run(databases: Record<string, string>): Promise<number> {
-  const child = spawn(process.execPath, [GRAPHILE_CLI, ...process.argv.slice(2)], {
+async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
+  if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
+  const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },
     stdio: "inherit",
   });
-  // Ctrl-C reaches graphile-migrate through the terminal; we stay for Postgres.
-  process.on("SIGINT", () => {});
-  process.on("SIGTERM", () => child.kill("SIGTERM"));
-  return new Promise((resolve, reject) => child.on("error", reject).on("close", code => resolve(code ?? 1)));
+  signal.addEventListener("abort", () => child.kill(signal.reason as NodeJS.Signals));
+  return new Promise((resolve, reject) =>
+    child
+      .on("error", reject)
+      .on("close", (code, by) => resolve(code ?? statusOf((signal.reason as NodeJS.Signals) ?? by!))),
+  );
 }
 
-main().then(
+const interruption = new AbortController();
+onInterruption(name => interruption.abort(name));
+main(interruption.signal).then(
   code => {
+    if (interruption.signal.aborted) console.error("Interrupted");
     process.exitCode = code;
   },
   error => {
-    console.error(error instanceof Error ? error.message : error);
+    tell(error);
     process.exitCode = 1;
   },
 );

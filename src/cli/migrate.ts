@@ -5,6 +5,7 @@ import { openEmbedded } from "../embedded.ts";
 import { applyRoles } from "../migrate/administrator.ts";
 import { type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
+import { onInterruption, statusOf } from "./interruption.ts";
 
 const say = (line: string) => console.log(line);
 
@@ -49,17 +50,24 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
       await applyRoles(requireAddress(rootUrl, "ROOT_DATABASE_URL"));
       return;
     }
+    const interruption = new AbortController();
+    const { signal } = interruption;
+    const undo = onInterruption(name => interruption.abort(name));
     const { stop, ...options } = await target();
     try {
-      const { applied, version, serverVersion } = await migrateDatabase({ ...options, log: say });
+      const { applied, version, serverVersion } = await migrateDatabase({ ...options, log: say, signal });
       for (const file of applied) say(`Applied ${file}`);
       const state = version
         ? `The schema is ${applied.length > 0 ? "now" : "up to date"} at ${version}`
         : "There is no committed migration";
       say(`${state} (Postgres ${serverVersion})`);
       say("Isolation is checked: the audit's schema checks found no error");
+    } catch (fault) {
+      if (!signal.aborted) throw fault;
+      throw new StartupError((fault as Error).message, statusOf(signal.reason as NodeJS.Signals));
     } finally {
       await stop();
+      undo();
     }
   },
 };

@@ -1,6 +1,6 @@
-import postgres from "postgres";
+import type postgres from "postgres";
 import { type Config, loadConfig } from "../config.ts";
-import { explainDatabase, requireAddress } from "../connection.ts";
+import { connect, explainDatabase, requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
@@ -28,7 +28,7 @@ export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Pr
   const { config } = loadConfig(env);
   const embedded = ownerUrl ? undefined : await openEmbedded({ dataDir: config.dataDir, log: console.error });
   const url = embedded?.urls.owner ?? requireAddress(ownerUrl!, "DATABASE_URL");
-  const sql = postgres(url, { max: 2, onnotice: () => {}, connect_timeout: 10, fetch_types: false });
+  const sql = connect(url, { max: 2 });
   try {
     return await Promise.race([interruption, work(sql, config)]);
   } catch (error) {

@@ -1,7 +1,7 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { connect, databaseOf, explainDatabase, userOf } from "../connection.ts";
+import { connect, databaseOf, explainDatabase, notPlain, userOf } from "../connection.ts";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";
@@ -31,8 +31,8 @@ function explainAdministrator(error: unknown, rootUrl: string): unknown {
   const { code, message, detail } = error as { code?: string; message: string; detail?: string };
   if (code !== "42501" || message.startsWith("permission denied for database")) return explained;
   return new StartupError(
-    `${(explained as Error).message}${detail ? ` (${detail.replace(/\.$/, "")})` : ""}: ` +
-      "the administrator must be a superuser, or have CREATEROLE and CREATEDB",
+    `${(explained as Error).message}${detail ? ` (${detail.replace(/\.$/, "")})` : ""}: the administrator must be a superuser, or ` +
+      "have CREATEROLE and CREATEDB, and since Postgres 16 have made the tms_ roles or hold ADMIN on them",
   );
 }
 
@@ -48,12 +48,15 @@ export async function closeLargeObjects(rootUrl: string, database: string): Prom
 
 export async function prepareDatabase(rootUrl: string, ownerUrl: string, serviceUrl: string | undefined) {
   await asAdministrator(rootUrl, async sql => {
+    const database = databaseOf(ownerUrl);
+    const [name] = await sql<{ plain: boolean }[]>`
+      select pg_catalog.quote_ident(${database}) operator(pg_catalog.=) ${database} as plain`;
+    if (!name!.plain) throw notPlain("DATABASE_URL");
     // Over all that follows, until the connection ends. roles.sql waits for the same lock, so it must run on this connection.
     await sql`set statement_timeout = 0`;
     await sql`set lock_timeout = 0`;
     await sql`select pg_catalog.pg_advisory_lock(8624367001)`;
     await runRoles(sql);
-    const database = databaseOf(ownerUrl);
     const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
     if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
     for (const url of [ownerUrl, serviceUrl]) {

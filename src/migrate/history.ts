@@ -41,17 +41,20 @@ export async function appliedMigrations(sql: postgres.Sql): Promise<{ filename: 
   >`select filename, hash from graphile_migrate.migrations order by filename`;
 }
 
+/** Where the migration was one of a branch that is gone. */
+const AGAIN = "; a database of development is made anew by npm run gm -- reset --erase";
+
 export function checkHistory(build: Migration[], applied: { filename: string; hash: string }[]) {
   const newer = applied.slice(build.length).map(migration => migration.filename);
   if (newer.length > 0) {
     throw new StartupError(
-      `The database is newer than this build, which does not know ${newer.join(", ")}: deploy the newer build`,
+      `The database is newer than this build, which does not know ${newer.join(", ")}: deploy the newer build${AGAIN}`,
     );
   }
   const changed = applied.findIndex((migration, i) => migration.hash !== build[i]!.hash);
   if (changed >= 0) {
     throw new StartupError(
-      `db/committed/${build[changed]!.file} is not the migration that was applied to this database under its name`,
+      `db/committed/${build[changed]!.file} is not the migration that was applied to this database under its name${AGAIN}`,
     );
   }
 }

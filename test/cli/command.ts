@@ -1,6 +1,15 @@
 /** Runs `tenancy` as a person would: another process, with nothing of our environment but what is given. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, mkdtempSync } from "node:fs";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 
@@ -65,5 +74,24 @@ export async function outcome(
 export function makeFolder(): string {
   const folder = mkdtempSync(path.join(tmpdir(), "tms-cli-"));
   chmodSync(folder, 0o711);
+  return folder;
+}
+
+/** The project in a folder of its own, with these migrations, 999990 and on, after its own. */
+export function copyProject(...migrations: string[]): string {
+  const folder = makeFolder();
+  for (const name of ["src", "db", ".gmrc", "package.json"])
+    cpSync(path.join(projectRoot, name), path.join(folder, name), { recursive: true });
+  symlinkSync(path.join(projectRoot, "node_modules"), path.join(folder, "node_modules"));
+  const committed = path.join(folder, "db", "committed");
+  const last = readdirSync(committed).sort().at(-1)!;
+  let previous = /^--! Hash: (\S+)/m.exec(readFileSync(path.join(committed, last), "utf8"))![1]!;
+  for (const [i, text] of migrations.entries()) {
+    const body = `${text.trim()}\n`;
+    const hash = `sha1:${createHash("sha1").update(`${previous}\n${body}`).digest("hex")}`;
+    const head = `--! Previous: ${previous}\n--! Hash: ${hash}\n--! Message: test\n\n`;
+    writeFileSync(path.join(committed, `${999990 + i}-test.sql`), head + body);
+    previous = hash;
+  }
   return folder;
 }

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { createHash } from "node:crypto";
-import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, type Database } from "../harness.ts";
-import { makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
+import { copyProject, outcome, projectRoot, tenancy } from "./command.ts";
 
 // Databases of the harness have the schema; these begin without even the database.
 let database: Database;
@@ -76,22 +75,13 @@ test("a table of the tenants' without forced row-level security fails the pipeli
 });
 
 test("a migration that fails changes nothing, and one sentence names it", async () => {
-  const folder = makeFolder();
-  for (const name of ["src", "db", ".gmrc", "package.json"])
-    cpSync(path.join(projectRoot, name), path.join(folder, name), { recursive: true });
-  symlinkSync(path.join(projectRoot, "node_modules"), path.join(folder, "node_modules"));
-  const last = readFileSync(path.join(projectRoot, "db", "committed", committed.at(-1)!), "utf8");
-  const previous = /^--! Hash: (\S+)/m.exec(last)![1]!;
-  const body = "create table app.half_done ();\nselect no_such_function();\n";
-  const hash = `sha1:${createHash("sha1").update(`${previous}\n${body}`).digest("hex")}`;
-  const file = path.join(folder, "db", "committed", "999999-broken.sql");
-  writeFileSync(file, `--! Previous: ${previous}\n--! Hash: ${hash}\n--! Message: broken\n\n${body}`);
+  const folder = copyProject("create table app.half_done ();\nselect no_such_function();");
   const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
   rmSync(folder, { recursive: true, force: true });
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^999999-broken\.sql.* failed and was rolled back: function no_such_function\(\) does not exist$/,
+    /^999990-test\.sql.* failed and was rolled back: function no_such_function\(\) does not exist$/,
   );
   const owner = postgres(urls.owner, { max: 1 });
   const [row] =
@@ -108,7 +98,7 @@ test("on a database that is newer than the build migrate refuses to work, and st
   assert.equal(migrated.code, 1);
   assert.match(
     migrated.stderr,
-    /^The database is newer than this build, which does not know 999999\.sql: deploy the newer build$/,
+    /^The database is newer than this build, which does not know 999999\.sql: deploy the newer build; a database of development is made anew by npm run gm -- reset --erase$/,
   );
   const secret = { SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests" };
   const started = tenancy(["start"], { SERVICE_DATABASE_URL: urls.service, SERVICE_PORT: "0", ...secret });
@@ -161,7 +151,7 @@ test("migrate names the variable at fault when it cannot log in", async () => {
     ],
     [
       { DATABASE_URL: urls.owner.replace(/:[^:@]+@/, ":own%erpw@") },
-      /^DATABASE_URL: expected an address like .* in which a % is written %25$/,
+      /^DATABASE_URL: expected an address like .* with \/ \? # % in a password as %2F %3F %23 %25, and of TLS .*$/,
     ],
     [
       {
@@ -169,7 +159,7 @@ test("migrate names the variable at fault when it cannot log in", async () => {
         ROOT_DATABASE_URL: urls.root,
         SERVICE_DATABASE_URL: "postgres://a:%zz@b/c",
       },
-      /^SERVICE_DATABASE_URL: expected an address like .* in which a % is written %25$/,
+      /^SERVICE_DATABASE_URL: expected an address like .* with \/ \? # % in a password as %2F %3F %23 %25, and of TLS .*$/,
     ],
   ];
   for (const [env, sentence] of cases) {

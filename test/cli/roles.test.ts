@@ -131,6 +131,6 @@ test("an administrator without the rights is told which ones", async () => {
   }).href;
   await assert.rejects(
     migrate({ ownerUrl: server.urls.owner, rootUrl }),
-    /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB$/,
+    /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB, and since Postgres 16 .* ADMIN on them$/,
   );
 });

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import path from "node:path";
+import { after, before, test } from "node:test";
+import { createSecureContext, TLSSocket } from "node:tls";
+import { explainDatabase, connect as open } from "../../src/connection.ts";
+import { migrate } from "../../src/migrate.ts";
+import { KINDS } from "../../src/variables.ts";
+import { createDatabase, type Database } from "../harness.ts";
+import { makeFolder } from "./command.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+const at = (url: string, pathname: string) => Object.assign(new URL(url), { pathname }).href;
+const hasOpenssl = spawnSync("openssl", ["version"]).status === 0;
+
+async function listening(server: Server, host: string): Promise<number> {
+  await new Promise<void>((resolve, reject) => server.on("error", reject).listen(0, host, resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+test("a database's name that the first migration could not write is refused before anything is made", async () => {
+  const { owner, root } = database.urls;
+  const sentence = /^DATABASE_URL: the database's name must be of lowercase letters, digits and _, /;
+  for (const name of ["TMSX", "tms-prod", "tms.prod", "tms%2Dprod", "1st", "select"])
+    await assert.rejects(migrate({ ownerUrl: at(owner, name), rootUrl: root }), { message: sentence }, name);
+  await database.sql`create database "between" owner tms_owner`;
+  try {
+    await assert.rejects(migrate({ ownerUrl: at(owner, "between") }), { message: sentence });
+  } finally {
+    await database.sql`drop database "between" with (force)`;
+  }
+  const made = await database.sql`
+    select datname from pg_database where datname in ('TMSX', 'tmsx', 'tms-prod', 'tms.prod', '1st', 'select')`;
+  assert.deepEqual([...made], []);
+});
+
+test("what is percent-encoded in the name of a database is decoded", async () => {
+  const sql = open(at(database.urls.owner, database.name.replace("t", "%74")));
+  const [row] = await sql`select current_database() as name`;
+  await sql.end();
+  assert.equal(row!.name, database.name);
+});
+
+test("an IPv6 address is one", async t => {
+  const { hostname, port } = new URL(database.urls.owner);
+  const sockets = new Set<Socket>();
+  const proxy = createServer(client => {
+    const server = connect(Number(port), hostname);
+    for (const [one, other] of [
+      [client, server],
+      [server, client],
+    ] as const)
+      sockets.add(one.on("error", () => other.destroy()));
+    client.pipe(server).pipe(client);
+  });
+  const ours = await listening(proxy, "::1").catch(() => undefined);
+  if (ours === undefined) return t.skip("no IPv6 here");
+  const url = database.urls.owner.replace(/@[^/]+/, `@[::1]:${ours}`);
+  try {
+    assert.deepEqual((await migrate({ ownerUrl: url })).applied, []);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    proxy.close();
+  }
+});
+
+test("an address may say of TLS what both drivers understand alike, and nothing else", () => {
+  const parse = (query: string) => KINDS.database.parse(`postgres://a:b@c/d${query}`) !== undefined;
+  for (const query of ["", "?sslmode=verify-full", "?sslmode=no-verify", "?sslmode=disable"])
+    assert.ok(parse(query), query);
+  for (const query of [
+    "?sslmode=require",
+    "?sslmode=prefer",
+    "?sslmode=verify-full&sslmode=disable",
+    "?ssl=true",
+    "?sslrootcert=ca.pem",
+    "?uselibpqcompat=true&sslmode=verify-full",
+  ])
+    assert.ok(!parse(query), query);
+});
+
+test("a certificate that is not trusted, and a server without TLS, are one sentence with a remedy", {
+  skip: !hasOpenssl && "openssl is missing here",
+}, async () => {
+  const folder = makeFolder();
+  const [key, cert] = ["key.pem", "cert.pem"].map(name => path.join(folder, name)) as [string, string];
+  const subject = ["-subj", "/CN=localhost", "-days", "2", "-keyout", key, "-out", cert];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], { stdio: "ignore" });
+  const secureContext = createSecureContext({ key: readFileSync(key), cert: readFileSync(cert) });
+  rmSync(folder, { recursive: true });
+  const words = "SFATAL\0C28000\0Mnot you\0\0";
+  const refusal = Buffer.from(`E\0\0\0${String.fromCharCode(words.length + 4)}${words}`, "latin1");
+  let refused = false;
+  let secured = 0;
+  const server = createServer(socket => {
+    socket
+      .on("error", () => {})
+      .once("data", () => {
+        socket.write(refused ? "N" : "S");
+        if (refused) {
+          socket.on("data", () => socket.destroy());
+          return;
+        }
+        const tls = new TLSSocket(socket, { isServer: true, secureContext });
+        tls
+          .on("error", () => {})
+          .on("data", () => {
+            secured++;
+            tls.end(refusal);
+          });
+      });
+  });
+  const port = await listening(server, "127.0.0.1");
+  const fault = async (mode: string) => {
+    const ownerUrl = `postgres://tms_owner:x@localhost:${port}/tms?sslmode=${mode}`;
+    const error = await migrate({ ownerUrl }).then(
+      () => assert.fail("connected"),
+      error => error as Error,
+    );
+    return (explainDatabase(error, ownerUrl, "DATABASE_URL") as Error).message;
+  };
+  try {
+    assert.match(
+      await fault("verify-full"),
+      /^The certificate of the database at localhost:\d+ \(DATABASE_URL\) cannot be trusted: .*self-signed certificate: .*NODE_EXTRA_CA_CERTS$/,
+    );
+    assert.equal(secured, 0, "nothing was said to a server that is not trusted");
+    assert.match(await fault("no-verify"), /refuses tms_owner's login .*: not you$/);
+    assert.ok(secured > 0);
+    refused = true;
+    assert.match(
+      await fault("verify-full"),
+      /^The database at localhost:\d+ \(DATABASE_URL\) offers no TLS: /,
+    );
+  } finally {
+    server.close();
+  }
+});
