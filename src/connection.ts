@@ -18,6 +18,10 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
     ...options,
+    // It would leave out 0 and false.
+    connection: Object.fromEntries(
+      Object.entries(options.connection ?? {}).map(([name, value]) => [name, String(value)]),
+    ),
   });
 }
 

@@ -84,7 +84,8 @@ function untilAborted(signal: AbortSignal | undefined): <T>(work: Promise<T>) =>
 
 /** Each migration is a transaction of its own. */
 function withApplied(fault: unknown, applied: { filename: string }[], build: { file: string }[]): unknown {
-  if (!(fault instanceof StartupError) || applied.length === 0) return fault;
+  if (!(fault instanceof StartupError && fault.message.includes("rolled back")) || applied.length === 0)
+    return fault;
   const files = applied.map(
     ({ filename }) => build.find(({ file }) => file.startsWith(filename.slice(0, 6)))?.file,
   );

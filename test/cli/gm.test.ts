@@ -1,37 +1,91 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { test } from "node:test";
-import { projectRoot } from "./command.ts";
+import { createDatabase } from "../harness.ts";
+import { copyProject, projectRoot } from "./command.ts";
 
 // Nothing listens there: what gets as far as a connection says so.
 const DATABASE_URL = "postgres://tms_owner:x@127.0.0.1:1/tms";
-const gm = (args: string[]) =>
-  spawnSync(process.execPath, ["--import", "tsx", "src/cli/gm.ts", ...args], {
-    cwd: projectRoot,
-    env: { PATH: process.env.PATH, DATABASE_URL, NO_COLOR: "1" },
+const gm = (line: string, env: Record<string, string> = { DATABASE_URL }, cwd = projectRoot) =>
+  spawnSync(process.execPath, ["--import", "tsx", "src/cli/gm.ts", ...line.split(" ")], {
+    cwd,
+    env: { PATH: process.env.PATH, NO_COLOR: "1", ...env },
     encoding: "utf8",
   });
 
-test("a command that needs the shadow database says which variable is missing, and begins nothing", () => {
-  for (const line of [
-    "commit -m later",
-    "uncommit",
-    "status",
-    "reset --shadow --erase",
-    "migrate --shadow",
-  ]) {
-    const { status, stdout, stderr } = gm(line.split(" "));
-    assert.deepEqual(
-      [status, stdout, stderr],
-      [1, "", "SHADOW_DATABASE_URL is missing: tms_owner's login on an empty database that may be wiped\n"],
-      line,
-    );
+test("what a command needs and the environment lacks is one sentence, and nothing is begun", () => {
+  const shadow = "SHADOW_DATABASE_URL is missing: tms_owner's login on an empty database that may be wiped";
+  const root = "ROOT_DATABASE_URL is missing: the login of an administrator, who drops and makes databases";
+  const cases: [string, Record<string, string>, string | RegExp][] = [
+    ["commit -m later", { DATABASE_URL }, shadow],
+    ["uncommit", { DATABASE_URL }, shadow],
+    ["status", { DATABASE_URL }, shadow],
+    ["reset --shadow --erase", { DATABASE_URL }, shadow],
+    ["migrate --shadow", { DATABASE_URL }, shadow],
+    ["reset --erase", { DATABASE_URL }, root],
+    ["commit -m later", { DATABASE_URL, SHADOW_DATABASE_URL: `${DATABASE_URL}_shadow` }, root],
+    [
+      "reset --erase",
+      { DATABASE_URL: "" },
+      "DATABASE_URL is empty: unset it to work on the embedded Postgres",
+    ],
+    [
+      "migrate",
+      { SHADOW_DATABASE_URL: DATABASE_URL },
+      "DATABASE_URL is missing: tms_owner's login on the database to work on",
+    ],
+    ["migrate", { DATABASE_URL: "garbage" }, /^DATABASE_URL: expected an address like /],
+    ["migrate", { DATABASE_URL: `${DATABASE_URL}X` }, /^DATABASE_URL: the database's name must be /],
+  ];
+  for (const [line, env, sentence] of cases) {
+    const { status, stdout, stderr } = gm(line, env);
+    assert.deepEqual([status, stdout, stderr.split("\n").length], [1, "", 2], line);
+    if (typeof sentence === "string") assert.equal(stderr, `${sentence}\n`);
+    else assert.match(stderr, sentence);
   }
 });
 
 test("a command that does without the shadow database is left to graphile-migrate", () => {
-  const { status, stderr } = gm(["migrate"]);
+  const { status, stderr } = gm("migrate");
   assert.notEqual(status, 0);
   assert.match(stderr, /ECONNREFUSED/);
   assert.doesNotMatch(stderr, /SHADOW_DATABASE_URL/);
+});
+
+test("watch --once applies db/current.sql, commit makes a migration of it, and uncommit undoes that", async () => {
+  const database = await createDatabase();
+  const shadow = `${database.name}_shadow`;
+  const folder = copyProject();
+  const { owner, root } = database.urls;
+  const env = {
+    DATABASE_URL: owner,
+    ROOT_DATABASE_URL: Object.assign(new URL(root), { pathname: "/postgres" }).href,
+    SHADOW_DATABASE_URL: Object.assign(new URL(owner), { pathname: `/${shadow}` }).href,
+  };
+  const current = path.join(folder, "db", "current.sql");
+  const migrations = () => readdirSync(path.join(folder, "db", "committed"));
+  const runs = (line: string) => {
+    const { status, stdout, stderr } = gm(line, env, folder);
+    assert.equal(status, 0, `${line}: ${stdout}${stderr}`);
+  };
+  try {
+    const before = migrations();
+    writeFileSync(current, "comment on table app.boards is 'of a test';\n");
+    runs("watch --once");
+    const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
+    assert.equal(said!.comment, "of a test");
+    runs("commit -m later");
+    const [made] = migrations().filter(name => !before.includes(name));
+    assert.match(made!, /^\d{6}-later\.sql$/);
+    assert.doesNotMatch(readFileSync(current, "utf8"), /of a test/);
+    runs("uncommit");
+    assert.deepEqual(migrations(), before);
+    assert.match(readFileSync(current, "utf8"), /of a test/);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await database.sql`drop database if exists ${database.sql(shadow)} with (force)`;
+    await database.drop();
+  }
 });

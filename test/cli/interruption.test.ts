@@ -24,7 +24,7 @@ async function until<T>(look: () => T | Promise<T>): Promise<T> {
     if (found) return found;
     await sleep(50);
   }
-  throw new Error(`never: ${look}`);
+  throw new Error(`never: ${look.toString()}`);
 }
 
 const sleeping = async () => {

@@ -183,6 +183,73 @@ test("a database that tms_owner does not own: the words say how to give it away"
   );
 });
 
+/** A new database with these words after `alter database`, and what migrate says to it. */
+async function onSettings(...settings: string[]) {
+  const name = `${database.name}_new`;
+  await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+  await database.sql`create database ${database.sql(name)} owner tms_owner`;
+  for (const setting of settings) await database.sql.unsafe(`alter database ${name} set ${setting}`);
+  return migrate({ DATABASE_URL: urls.owner });
+}
+
+test("what a database sets for requests does not hold for migrations", async () => {
+  const { code, stderr } = await onSettings(
+    "statement_timeout = '100ms'",
+    "lock_timeout = '1ms'",
+    "idle_session_timeout = '200ms'",
+  );
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  // This one would hide rows from everybody else: the migrations run, and the gate refuses it.
+  assert.match(
+    (await onSettings("row_security = off")).stderr,
+    /^\d{6}-\S+\.sql was applied, and then: Tenants are not isolated: .* reset row_security;$/,
+  );
+});
+
+test("a database whose transactions only read is one sentence that names the setting", async () => {
+  const { code, stderr } = await onSettings("default_transaction_read_only = on");
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /^The migrations failed and were rolled back: cannot execute .* in a read-only transaction: .*alter database \w+ reset default_transaction_read_only;/,
+  );
+});
+
+test("while a migration waits for a lock it is said whose, and when it gives up, which setting decides that", async () => {
+  await onSettings();
+  const holder = postgres(urls.owner, { max: 1, connection: { application_name: "somebody" } });
+  const folder = copyProject("set local lock_timeout = '7s';\nalter table app.boards add column x int;");
+  try {
+    await holder`begin`;
+    await holder`lock table app.boards in share mode`;
+    const { code, stdout, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+    assert.equal(code, 1);
+    assert.match(stdout, /^A migration waits for a lock of process \d+ \(tms_owner, somebody\)$/m);
+    assert.match(
+      stderr,
+      /^999990-test\.sql.* failed and was rolled back: canceling statement due to lock timeout: .* lock_timeout /,
+    );
+  } finally {
+    await holder.end();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("pg_trgm in another schema than the first migration's is refused, and the words say what to do", async () => {
+  const name = `${database.name}_new`;
+  await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+  await database.sql`create database ${database.sql(name)} owner tms_owner`;
+  const owner = postgres(urls.owner, { max: 1 });
+  await owner`create extension pg_trgm schema public`;
+  await owner.end();
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    "The extension pg_trgm is in the schema public: drop extension pg_trgm; the first migration makes it in the schema control",
+  );
+});
+
 test("start and audit, too, say that an address names no database", async () => {
   const bare = (url: string) => Object.assign(new URL(url), { pathname: "" }).href;
   const secret = { SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests" };
