@@ -192,6 +192,15 @@ async function runAll(blocks: Block[], t: TestContext): Promise<void> {
   }
 }
 
+test("the fences of documents are found", () => {
+  const found = documents.flatMap(([name, blocks]) => (name.endsWith(".md") ? blocks : []));
+  // A few less than there are.
+  for (const [kind, least] of Object.entries({ sh: 6, sql: 3, ts: 1 })) {
+    const { length } = found.filter(block => block.kind === kind);
+    assert.ok(length >= least, `${length} of ${kind}`);
+  }
+});
+
 for (const [name, blocks] of documents) {
   if (blocks.length === 0) continue;
   test(`${name} shows what works: ${blocks.length} block(s)`, t => runAll(blocks, t));

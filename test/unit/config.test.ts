@@ -67,7 +67,7 @@ test("an empty environment is the embedded database in single-tenant mode", () =
   });
 });
 
-test("an empty or blank value is an unset one, for every variable", () => {
+test("an empty or blank value is an unset one, for every variable that the service reads", () => {
   const { config } = loadConfig({});
   for (const blank of ["", "  "]) {
     const env = Object.fromEntries(VARIABLES.map(({ name }) => [name, name.endsWith("SECRET") ? "" : blank]));
