@@ -13,7 +13,10 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
     connect_timeout: 10,
     fetch_types: false,
     database: databaseOf(url),
-    ssl: mode === "no-verify" ? { rejectUnauthorized: false } : mode === "verify-full" && mode,
+    ssl:
+      mode === "no-verify"
+        ? { rejectUnauthorized: false }
+        : (mode === "verify-full" || mode === "require") && "verify-full",
     // Its types know no lists; it would cut a host that is none at the first colon.
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
@@ -34,8 +37,9 @@ export const databaseOf = (url: string) => decodeURIComponent(parseUrl(url)?.pat
 /** @throws StartupError when the variable holds no address of a database */
 export function requireAddress(text: string, variable: string): string {
   const { expects, parse } = KINDS.database;
-  if (parse(text) === undefined) throw new StartupError(`${variable}: expected ${expects}`);
-  return text;
+  const address = parse(text);
+  if (address === undefined) throw new StartupError(`${variable}: expected ${expects}`);
+  return address;
 }
 
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */

@@ -38,12 +38,12 @@ function isDecodable({ username, password, hostname, pathname }: URL): boolean {
   }
 }
 
-/** The drivers differ in all other words: what one verifies, the other does not. */
+/** The drivers differ in all other words: what one verifies, the other does not. `require` is what providers print. */
 const hasKnownTls = ({ searchParams }: URL) =>
   [...searchParams].every(
     ([name, value]) =>
       !/^(ssl|uselibpqcompat)/.test(name) ||
-      (name === "sslmode" && /^(verify-full|no-verify|disable)$/.test(value)),
+      (name === "sslmode" && /^(verify-full|require|no-verify|disable)$/.test(value)),
   ) && searchParams.getAll("sslmode").length < 2;
 
 function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined {
@@ -98,10 +98,12 @@ export const KINDS = {
   database: {
     expects:
       "an address like postgres://user:password@host:5432/database, " +
-      "with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full, no-verify or disable",
+      "with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require), no-verify or disable",
     parse: (text: string) => {
       const parsed = url(text, ["postgres:", "postgresql:"]);
-      return parsed && isDecodable(parsed) && hasKnownTls(parsed) ? text : undefined;
+      return parsed && isDecodable(parsed) && hasKnownTls(parsed)
+        ? text.replace(/([?&]sslmode=)require(?=&|$)/, "$1verify-full")
+        : undefined;
     },
   },
   secret: {

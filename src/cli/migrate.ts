@@ -5,7 +5,7 @@ import { openEmbedded } from "../embedded.ts";
 import { applyRoles } from "../migrate/administrator.ts";
 import { type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
-import { onInterruption, statusOf } from "./interruption.ts";
+import { Interrupted, onInterruption } from "./interruption.ts";
 
 const say = (line: string) => console.log(line);
 
@@ -64,7 +64,7 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
       say("Isolation is checked: the audit's schema checks found no error");
     } catch (fault) {
       if (!signal.aborted) throw fault;
-      throw new StartupError((fault as Error).message, statusOf(signal.reason as NodeJS.Signals));
+      throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);
     } finally {
       await stop();
       undo();

@@ -75,8 +75,11 @@ test("an address may say of TLS what both drivers understand alike, and nothing 
   const parse = (query: string) => KINDS.database.parse(`postgres://a:b@c/d${query}`) !== undefined;
   for (const query of ["", "?sslmode=verify-full", "?sslmode=no-verify", "?sslmode=disable"])
     assert.ok(parse(query), query);
+  assert.equal(
+    KINDS.database.parse("postgres://a:b@c/d?sslmode=require&application_name=x"),
+    "postgres://a:b@c/d?sslmode=verify-full&application_name=x",
+  );
   for (const query of [
-    "?sslmode=require",
     "?sslmode=prefer",
     "?sslmode=verify-full&sslmode=disable",
     "?ssl=true",
@@ -131,6 +134,7 @@ test("a certificate that is not trusted, and a server without TLS, are one sente
       await fault("verify-full"),
       /^The certificate of the database at localhost:\d+ \(DATABASE_URL\) cannot be trusted: .*self-signed certificate: .*NODE_EXTRA_CA_CERTS$/,
     );
+    assert.match(await fault("require"), /^The certificate of the database at /);
     assert.equal(secured, 0, "nothing was said to a server that is not trusted");
     assert.match(await fault("no-verify"), /refuses tms_owner's login .*: not you$/);
     assert.ok(secured > 0);
