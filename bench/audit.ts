@@ -36,27 +36,40 @@ async function seed(sql: postgres.Sql, tenants: number): Promise<void> {
   const from = (rows: number) =>
     `from generate_series(0, ${rows - 1}) i cross join lateral generate_series(1, ${tenants} + 0 * i) t`;
   const at = `timestamptz '2026-01-01' + i * interval '1 minute'`;
-  await sql.unsafe(`
-    insert into app.tenants (id, name, slug, registration) select md5('t' || t)::uuid, 'Tenant ' || t, 't-' || t, '{}' from generate_series(1, ${tenants}) t;
-    set session_replication_role = replica;
-    insert into app.users (tenant_id, id, auth_provider, auth_subject, role)
-      select md5('t' || t)::uuid, ${id("u", "i")}, 'jwt', 'user-' || t || '-' || i, case i when 0 then 'owner' else 'member' end ${from(20)};
-    insert into app.boards (tenant_id, id, owner_id, title, created_at, updated_at)
-      select md5('t' || t)::uuid, ${id("b", "i")}, ${id("u", "i % 20")}, 'Board ' || i, ${at}, ${at} ${from(40)};
-    insert into app.board_members (tenant_id, board_id, user_id, invited_by)
-      select md5('t' || t)::uuid, ${id("b", "i % 40")}, ${id("u", "(i % 40 + 1 + i / 40) % 20")}, ${id("u", "i % 20")} ${from(100)};
-    insert into app.generations (tenant_id, id, board_id, user_id, artifact_type, status, input, created_at, completed_at)
+  await sql.unsafe(
+    `insert into app.tenants (id, name, slug, registration) select md5('t' || t)::uuid, 'Tenant ' || t, 't-' || t, '{}' from generate_series(1, ${tenants}) t`,
+  );
+  // Two at a time, the largest first: one would leave a core idle for a minute.
+  const rows = [
+    `insert into app.generations (tenant_id, id, board_id, user_id, artifact_type, status, input, created_at, completed_at)
       select md5('t' || t)::uuid, ${id("g", "i")}, ${id("b", "i % 40")}, ${id("u", "i % 20")}, 'image',
         case when i < 300 then 'completed' when i < 320 then 'pending' else 'failed' end,
-        jsonb_build_object('prompt', 'A lighthouse at dusk, number ' || i), ${at}, case when i < 300 then ${at} + interval '1 s' end ${from(340)};
-    insert into app.media (tenant_id, id, generation_id, storage_url, content_type, size_bytes, created_at)
-      select md5('t' || t)::uuid, ${id("m", "i")}, ${id("g", "i")}, 's3://media/' || md5('t' || t)::uuid || '/' || i || '.png', 'image/png', 1024, ${at} ${from(300)};
-    insert into app.credit_transactions (tenant_id, id, user_id, generation_id, type, amount, balance_after, created_at)
+        jsonb_build_object('prompt', 'A lighthouse at dusk, number ' || i), ${at}, case when i < 300 then ${at} + interval '1 s' end ${from(340)}`,
+    `insert into app.media (tenant_id, id, generation_id, storage_url, content_type, size_bytes, created_at)
+      select md5('t' || t)::uuid, ${id("m", "i")}, ${id("g", "i")}, 's3://media/' || md5('t' || t)::uuid || '/' || i || '.png', 'image/png', 1024, ${at} ${from(300)}`,
+    `insert into app.credit_transactions (tenant_id, id, user_id, generation_id, type, amount, balance_after, created_at)
       select md5('t' || t)::uuid, ${id("c", "i")}, ${id("u", "i % 20")}, case when i >= 20 then ${id("g", "i")} end,
-        case when i < 20 then 'grant' else 'usage' end, case when i < 20 then 100 else -1 end, 100 - i / 20, ${at} ${from(195)};
-    insert into app.provider_configs (tenant_id, id, provider_name, config)
-      select md5('t' || t)::uuid, ${id("p", "i")}, 'provider-' || i, '{"endpoint": "https://provider.example"}' ${from(5)};
-    reset session_replication_role`);
+        case when i < 20 then 'grant' else 'usage' end, case when i < 20 then 100 else -1 end, 100 - i / 20, ${at} ${from(195)}`,
+    `insert into app.board_members (tenant_id, board_id, user_id, invited_by)
+      select md5('t' || t)::uuid, ${id("b", "i % 40")}, ${id("u", "(i % 40 + 1 + i / 40) % 20")}, ${id("u", "i % 20")} ${from(100)}`,
+    `insert into app.users (tenant_id, id, auth_provider, auth_subject, role)
+      select md5('t' || t)::uuid, ${id("u", "i")}, 'jwt', 'user-' || t || '-' || i, case i when 0 then 'owner' else 'member' end ${from(20)}`,
+    `insert into app.boards (tenant_id, id, owner_id, title, created_at, updated_at)
+      select md5('t' || t)::uuid, ${id("b", "i")}, ${id("u", "i % 20")}, 'Board ' || i, ${at}, ${at} ${from(40)}`,
+    `insert into app.provider_configs (tenant_id, id, provider_name, config)
+      select md5('t' || t)::uuid, ${id("p", "i")}, 'provider-' || i, '{"endpoint": "https://provider.example"}' ${from(5)}`,
+  ];
+  const load = async () => {
+    for (;;) {
+      const insert = rows.shift();
+      if (!insert) return;
+      await sql.begin(async transaction => {
+        await transaction`set local session_replication_role = replica`;
+        await transaction.unsafe(insert);
+      });
+    }
+  };
+  await Promise.all([load(), load()]);
   await vacuum(sql);
 }
 
