@@ -13,10 +13,13 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
     connect_timeout: 10,
     fetch_types: false,
     database: databaseOf(url),
+    // Whatever else is said of TLS is verified.
     ssl:
       mode === "no-verify"
         ? { rejectUnauthorized: false }
-        : (mode === "verify-full" || mode === "require") && "verify-full",
+        : mode && mode !== "disable"
+          ? "verify-full"
+          : false,
     // Its types know no lists; it would cut a host that is none at the first colon.
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),

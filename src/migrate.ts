@@ -35,8 +35,8 @@ export interface Migrated {
 
 /** Safe to call from several processes at once: one works, the others wait. Throws StartupError. */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { ownerUrl, rootUrl, serviceUrl, log = () => {}, signal } = options;
-  requireAddress(ownerUrl, "DATABASE_URL");
+  const { rootUrl, serviceUrl, log = () => {}, signal } = options;
+  const ownerUrl = requireAddress(options.ownerUrl, "DATABASE_URL");
   if (rootUrl) requireAddress(rootUrl, "ROOT_DATABASE_URL");
   if (rootUrl && serviceUrl) requireAddress(serviceUrl, "SERVICE_DATABASE_URL");
   if (userOf(ownerUrl) !== "tms_owner") {
