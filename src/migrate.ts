@@ -2,7 +2,7 @@
 import type postgres from "postgres";
 import { connect, explainDatabase, notPlain, requireAddress, requireDatabase, userOf } from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
-import { graphileMigrate, INTERRUPTED } from "./migrate/graphile.ts";
+import { graphileMigrate, INTERRUPTED, RolledBack } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
 import { StartupError } from "./startup-error.ts";
 
@@ -84,8 +84,7 @@ function untilAborted(signal: AbortSignal | undefined): <T>(work: Promise<T>) =>
 
 /** Each migration is a transaction of its own. */
 function withApplied(fault: unknown, applied: { filename: string }[], build: { file: string }[]): unknown {
-  if (!(fault instanceof StartupError && fault.message.includes("rolled back")) || applied.length === 0)
-    return fault;
+  if (!(fault instanceof RolledBack) || applied.length === 0) return fault;
   const files = applied.map(
     ({ filename }) => build.find(({ file }) => file.startsWith(filename.slice(0, 6)))?.file,
   );

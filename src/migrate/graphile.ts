@@ -26,6 +26,9 @@ export interface Run {
   signal: AbortSignal | undefined;
 }
 
+/** Of the migrations that ran, the last one did not stay. */
+export class RolledBack extends StartupError {}
+
 /** As a process of its own: the library would end ours when its pool loses a connection. */
 export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void> {
   const { ownerUrl, log, signal } = run;
@@ -39,7 +42,7 @@ export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void
         await sql`
           select pg_terminate_backend(pid, 5000) from pg_stat_activity
           where application_name = ${APPLICATION} and datname = current_database() and usename = current_user`;
-        throw new StartupError(INTERRUPTED);
+        throw new RolledBack(INTERRUPTED);
       }
       // Somebody runs graphile-migrate by hand, past our lock.
       if (!output.includes("Failed to get exclusive lock") || waited >= 600)
@@ -92,11 +95,11 @@ function faultOf(code: number | null, output: string, url: string): StartupError
   }
   const place = running ? `${running}${at ? ` (line ${at[1]} as compiled)` : ""}` : "The migrations";
   const were = running ? "was" : "were";
+  const cause = `${message}${ownerHint(fault, url)}`;
   // The gate looks when all is committed.
-  const fate = message.startsWith("Tenants are not isolated")
-    ? `${were} applied, and then`
-    : `failed and ${were} rolled back`;
-  return new StartupError(`${place} ${fate}: ${message}${ownerHint(fault, url)}`);
+  return message.startsWith("Tenants are not isolated")
+    ? new StartupError(`${place} ${were} applied, and then: ${cause}`)
+    : new RolledBack(`${place} failed and ${were} rolled back: ${cause}`);
 }
 
 /** Who holds the lock that a migration waits for. */
