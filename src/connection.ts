@@ -45,6 +45,16 @@ export function requireAddress(text: string, variable: string): string {
   return address;
 }
 
+/** The server is away, or the way to it; it may be back in a moment. */
+export function isUnreachable(error: unknown): boolean {
+  const { code = "", message = "" } = error as { code?: string; message?: string };
+  return (
+    /^(ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P0[123])/.test(
+      code,
+    ) || /^(timeout e|Connection terminated)/.test(message) // the driver gives these no code
+  );
+}
+
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
   if (error instanceof StartupError) return error;
@@ -61,12 +71,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
         "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS",
     );
   }
-  if (
-    /^(ECONN|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P03)/.test(
-      code,
-    ) ||
-    /^(timeout e|Connection terminated)/.test(message) // the driver gives these no code
-  ) {
+  if (isUnreachable(error)) {
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${message || code}`);
   }
   if (code === "28P01" || code === "28000") {

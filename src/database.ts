@@ -67,6 +67,7 @@ export default fp(
       pipelines,
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
+      operatorRole: config.operator.role,
       replicaRestsUntil: 0,
     });
   },
@@ -208,7 +209,7 @@ function asCaller(call: typeof callFunction) {
         identity.subject,
         identity.email,
         identity.name,
-        identity.operator ? null : server.operatorRole,
+        identity.operator ? null : server.database.operatorRole,
         ...values,
       );
       logResolved(request);
@@ -260,10 +261,10 @@ declare module "fastify" {
       pipelines: ReadonlyMap<pg.Pool, Pipeline>;
       prepared: boolean;
       explicit: boolean;
+      /** What somebody lacks who is no operator. */
+      operatorRole: string;
       /** By performance.now(). */
       replicaRestsUntil: number;
     };
-    operatorRole: string;
-    defaultTenantSlug: string;
   }
 }

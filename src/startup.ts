@@ -9,7 +9,6 @@ import { StartupError } from "./startup-error.ts";
 /** Refuses to start on a login that could look past row level security, or on a schema that is behind this release. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
-    app.decorate("operatorRole", config.operator.role);
     app.decorate("defaultTenantSlug", config.defaultTenant.slug);
     app.addHook("onReady", async () => {
       const faults = await checkDatabase(app, SCHEMA_VERSION).catch(error => {
@@ -59,4 +58,10 @@ async function checkDatabase(app: FastifyInstance, needed: string | null): Promi
         ]
       : []),
   ];
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    defaultTenantSlug: string;
+  }
 }

@@ -3,11 +3,9 @@ import { toHtml } from "../audit/html.ts";
 import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
-import { loadConfig } from "../config.ts";
-import { requireAddress } from "../connection.ts";
-import { openEmbedded } from "../embedded.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { printLine } from "./output.ts";
+import { ownerDatabase } from "./owner.ts";
 
 const FORMATS = {
   text: toText,
@@ -25,20 +23,6 @@ interface Arguments {
 /** Clean and complete 0, errors 1; whatever kept the audit from its end is 2, so that it is never taken for either. */
 function exitStatus({ report, notRun }: Audit): number {
   return notRun.length > 0 ? 2 : report.summary.errors > 0 ? 1 : 0;
-}
-
-/** The database that the environment names, else the embedded one. */
-async function target(): Promise<{ url: string; stop(): Promise<void> }> {
-  const { DATABASE_URL, SERVICE_DATABASE_URL } = process.env;
-  if (DATABASE_URL) return { url: requireAddress(DATABASE_URL, "DATABASE_URL"), stop: async () => {} };
-  if (SERVICE_DATABASE_URL) {
-    throw new StartupError(
-      "DATABASE_URL is missing: a login that may run the audit, tms_owner's or that of a member of tms_auditor",
-    );
-  }
-  const { config } = loadConfig(process.env);
-  const embedded = await openEmbedded({ dataDir: config.dataDir, log: line => say(`${line}\n`) });
-  return { url: embedded.urls.owner, stop: () => embedded.stop() };
 }
 
 /** Nothing but the report goes to stdout; what is said beside it is for a person, and quiet where there is none. */
@@ -107,7 +91,10 @@ export const audit: CommandModule<object, Arguments> = {
   handler: async args => {
     try {
       const scope = scopeFrom(args);
-      const database = await target();
+      const database = await ownerDatabase(
+        line => say(`${line}\n`),
+        "tms_owner's login or that of a member of tms_auditor",
+      );
       try {
         const bar = process.stderr.isTTY ? progressBar() : undefined;
         const result = await runAudit(database.url, scope, bar?.show).finally(bar?.end);

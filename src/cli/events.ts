@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
+import { isUnreachable } from "../connection.ts";
 import { plain } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
 import { printLine } from "./output.ts";
@@ -102,8 +103,21 @@ export const events: CommandModule<object, Arguments> = {
         seen.delete(Number(event.id));
         if (!(await show([event]))) return;
       }
+      let away = false;
+      const news = async () => {
+        try {
+          const found = await read(sql, tenant, newest - LATECOMERS, 2 * LATECOMERS);
+          away = false;
+          return found;
+        } catch (error) {
+          if (!isUnreachable(error)) throw error;
+          if (!away) console.error("The database cannot be reached; going on when it is back");
+          away = true;
+          return [];
+        }
+      };
       do await sleep(1_000);
-      while (await show(await read(sql, tenant, newest - LATECOMERS, 2 * LATECOMERS).catch(() => [])));
+      while (await show(await news()));
     });
   },
 };

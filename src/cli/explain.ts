@@ -1,6 +1,7 @@
 import { decodeJwt } from "jose";
 import type { CommandModule } from "yargs";
 import type { Claims } from "../auth.ts";
+import { loadConfig } from "../config.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { plain } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
@@ -99,11 +100,11 @@ export const explain: CommandModule<object, Arguments> = {
           "embedded Postgres is asked.",
       ),
   handler: args =>
-    asOwner(async (sql, config) => {
+    asOwner(async sql => {
       const claims = claimsOf(args);
       const { tenant = null, provider, subject = null } = args;
       const asked: Asked | Refused = claims
-        ? askedByClaims(claims, args.tenant, config)
+        ? askedByClaims(claims, args.tenant, loadConfig(process.env).config)
         : { slug: tenant, source: "given", provider, subject, operator: false };
       if ("refusal" in asked) {
         const { status, error } = asked.refusal;

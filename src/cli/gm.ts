@@ -12,16 +12,15 @@ const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as co
 const args = process.argv.slice(2);
 
 async function main(signal: AbortSignal) {
-  const given = NAMES.filter(name => process.env[name]);
-  if (given.length > 0) {
+  // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
+  const empty = NAMES.find(name => process.env[name] === "");
+  if (empty) throw new StartupError(`${empty} is empty: set it, or unset it`);
+  if (NAMES.some(name => process.env[name])) {
     checkEnvironment();
     return run({}, signal);
   }
-  // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
-  const empty = NAMES.find(name => process.env[name] !== undefined);
-  if (empty) throw new StartupError(`${empty} is empty: unset it to work on the embedded Postgres`);
   const { urls, stop } = await openEmbedded({
-    dataDir: loadConfig(process.env).config.dataDir,
+    dataDir: loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir,
     log: console.error,
   });
   try {

@@ -1,31 +1,12 @@
 import type { CommandModule } from "yargs";
-import { loadConfig } from "../config.ts";
 import { requireAddress } from "../connection.ts";
-import { openEmbedded } from "../embedded.ts";
 import { applyRoles } from "../migrate/administrator.ts";
-import { type MigrateOptions, migrate as migrateDatabase } from "../migrate.ts";
+import { migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
+import { ownerDatabase } from "./owner.ts";
 
 const say = (line: string) => console.log(line);
-
-/** Where to migrate: what the environment names, else the embedded Postgres. */
-async function target(): Promise<MigrateOptions & { stop: () => Promise<void> }> {
-  const {
-    DATABASE_URL: ownerUrl,
-    ROOT_DATABASE_URL: rootUrl,
-    SERVICE_DATABASE_URL: serviceUrl,
-  } = process.env;
-  if (ownerUrl) return { ownerUrl, rootUrl, serviceUrl, stop: async () => {} };
-  if (serviceUrl || rootUrl) {
-    throw new StartupError(
-      `DATABASE_URL, tms_owner's login, is missing, and ${rootUrl ? "ROOT_" : "SERVICE_"}DATABASE_URL is set`,
-    );
-  }
-  const { config } = loadConfig(process.env);
-  const { urls, stop } = await openEmbedded({ dataDir: config.dataDir, log: say });
-  return { ownerUrl: urls.owner, stop };
-}
 
 export const migrate: CommandModule<object, { "only-roles": boolean }> = {
   command: "migrate",
@@ -53,9 +34,11 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     const interruption = new AbortController();
     const { signal } = interruption;
     const undo = onInterruption(name => interruption.abort(name));
-    const { stop, ...options } = await target();
+    const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
+    const { url: ownerUrl, stop } = await ownerDatabase(say);
     try {
-      const { applied, version, serverVersion } = await migrateDatabase({ ...options, log: say, signal });
+      const options = { ownerUrl, rootUrl, serviceUrl, log: say, signal };
+      const { applied, version, serverVersion } = await migrateDatabase(options);
       for (const file of applied) say(`Applied ${file}`);
       const state = version
         ? `The schema is ${applied.length > 0 ? "now" : "up to date"} at ${version}`

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { type Config, loadConfig } from "../config.ts";
+import { loadConfig } from "../config.ts";
 import { connect, explainDatabase, requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
@@ -8,29 +8,39 @@ import { Interrupted, onInterruption } from "./interruption.ts";
 /** No such table, schema or function. */
 const MISSING = ["42P01", "3F000", "42883"];
 
+export interface OwnerDatabase {
+  url: string;
+  stop: () => Promise<void>;
+}
+
 /**
- * Runs `work` on tms_owner's connection: the environment's DATABASE_URL, else the embedded Postgres. An interruption ends the
- * connection, and what was not committed is undone.
+ * The environment's DATABASE_URL, else the embedded Postgres; never that where another address says which database is meant.
+ * What is wrong with the service's own variables is not its commands' business.
  */
-export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Promise<T>): Promise<T> {
-  const env = { ...process.env };
-  const { DATABASE_URL: ownerUrl, SERVICE_DATABASE_URL: serviceUrl } = env;
-  delete env.SERVICE_DATABASE_URL;
-  delete env.SERVICE_DATABASE_READ_URL;
-  if (!ownerUrl && serviceUrl)
-    throw new StartupError("DATABASE_URL, tms_owner's login, is missing, and SERVICE_DATABASE_URL is set");
+export async function ownerDatabase(
+  log: (line: string) => void,
+  login = "tms_owner's login",
+): Promise<OwnerDatabase> {
+  const { DATABASE_URL, SERVICE_DATA_DIR } = process.env;
+  if (DATABASE_URL) return { url: requireAddress(DATABASE_URL, "DATABASE_URL"), stop: async () => {} };
+  const other = ["ROOT_DATABASE_URL", "SERVICE_DATABASE_URL"].find(name => process.env[name]);
+  if (other) throw new StartupError(`DATABASE_URL, ${login}, is missing, and ${other} is set`);
+  const { dataDir } = loadConfig({ SERVICE_DATA_DIR }).config;
+  const { urls, stop } = await openEmbedded({ dataDir, log });
+  return { url: urls.owner, stop };
+}
+
+/** Runs `work` on tms_owner's connection. An interruption ends the connection, and what was not committed is undone. */
+export async function asOwner<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
   let undo = () => {};
   const interruption = new Promise<never>((_resolve, reject) => {
     undo = onInterruption(signal => reject(new Interrupted(signal)));
   });
   interruption.catch(() => {});
-  // The service's login and key are not needed, so what is wrong with them is not this command's business.
-  const { config } = loadConfig(env);
-  const embedded = ownerUrl ? undefined : await openEmbedded({ dataDir: config.dataDir, log: console.error });
-  const url = embedded?.urls.owner ?? requireAddress(ownerUrl!, "DATABASE_URL");
+  const { url, stop } = await ownerDatabase(console.error);
   const sql = connect(url, { max: 2 });
   try {
-    return await Promise.race([interruption, work(sql, config)]);
+    return await Promise.race([interruption, work(sql)]);
   } catch (error) {
     if (error instanceof Interrupted) await sql.end({ timeout: 0 });
     if (MISSING.includes((error as { code?: string }).code ?? ""))
@@ -38,7 +48,7 @@ export async function asOwner<T>(work: (sql: postgres.Sql, config: Config) => Pr
     throw explainDatabase(error, url, "DATABASE_URL");
   } finally {
     await sql.end({ timeout: 5 });
-    await embedded?.stop();
+    await stop();
     undo();
   }
 }

@@ -14,7 +14,7 @@ export async function makeFolder(folder: string, account: Account | undefined) {
   const missing: string[] = [];
   for (let at = folder; !existsSync(at); at = path.dirname(at)) missing.unshift(at);
   for (const made of missing) {
-    await mkdir(made);
+    await mkdir(made).catch(unlessThere);
     await chmod(made, account ? 0o711 : 0o700);
   }
 }
@@ -43,6 +43,11 @@ function reachable(folder: string, { uid, gid }: Account): boolean {
     if (!may) return false;
     if (at === path.dirname(at)) return true;
   }
+}
+
+/** For what another process may make at the same moment. */
+export function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EEXIST") throw error;
 }
 
 export function readFileIfThere(file: string): string | undefined {

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { rm, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,9 +12,20 @@ interface Holder {
 
 const lockFile = (dataDir: string) => path.join(dataDir, "lock");
 
-/** One process at a time owns a data folder. The holder's start time tells it from a later process with its number. */
+/** One process at a time owns a data folder. Throws StartupError naming the one that does. */
 export async function lock(dataDir: string): Promise<() => Promise<void>> {
-  const file = lockFile(dataDir);
+  const release = await take(lockFile(dataDir));
+  if (release) return release;
+  const holder = readLock(dataDir);
+  throw holder
+    ? inUse(dataDir, holder.pid)
+    : new StartupError(`The data folder ${dataDir} is in use by another process`);
+}
+
+export const readLock = (dataDir: string) => holderIn(readFileIfThere(lockFile(dataDir)));
+
+/** undefined: somebody holds it who lives. */
+async function take(file: string): Promise<(() => Promise<void>) | undefined> {
   const mine = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });
   for (let attempt = 0; attempt < 10; attempt++) {
     try {
@@ -25,19 +35,25 @@ export async function lock(dataDir: string): Promise<() => Promise<void>> {
       };
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const holder = readLock(dataDir);
-      if (holder) throw inUse(dataDir, holder.pid);
-      // Empty for a moment while its maker writes it; then it is somebody's, or stale.
-      if (readFileIfThere(file) === "") await sleep(50);
-      else await rm(file, { force: true });
     }
+    const found = readFileIfThere(file);
+    if (holderIn(found)) return undefined;
+    // Of several who find it stale one removes it, under a lock of its own: a later one would remove the first one's.
+    const release = await take(`${file}.stale`);
+    if (release) {
+      // Empty for a moment while its maker writes it.
+      if (found === "") await sleep(50);
+      if (found !== undefined && readFileIfThere(file) === found) await rm(file, { force: true });
+      await release();
+    } else await sleep(50);
   }
-  throw new StartupError(`The data folder ${dataDir} is in use by another process`);
+  return undefined;
 }
 
-export function readLock(dataDir: string): Holder | undefined {
+/** The process that wrote it, if that lives: its start time tells it from a later one with its number. */
+function holderIn(text: string | undefined): Holder | undefined {
   try {
-    const holder = JSON.parse(readFileSync(lockFile(dataDir), "utf8")) as Holder;
+    const holder = JSON.parse(text ?? "") as Holder;
     return startOf(holder.pid) === holder.started ? holder : undefined;
   } catch {
     return undefined;

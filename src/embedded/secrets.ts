@@ -1,8 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, link, readFile, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { StartupError } from "../startup-error.ts";
+import { unlessThere } from "./files.ts";
 
 export interface Secrets {
   superuser: string;
@@ -23,10 +24,11 @@ export async function readSecrets(dataDir: string, cluster: string): Promise<Sec
     const made = Object.fromEntries(
       ["superuser", "owner", "service", "jwt"].map(name => [name, randomBytes(32).toString("base64url")]),
     );
-    // Written aside and linked by name at once, so that nobody ever reads half a file.
-    const draft = `${file}.${process.pid}`;
-    await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600, flag: "wx" });
-    await rename(draft, file);
+    // Written aside and linked by name at once: nobody ever reads half a file, and of two who make one the first one's stays.
+    const draft = `${file}.${randomUUID()}`;
+    await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 });
+    await link(draft, file).catch(unlessThere);
+    await unlink(draft);
   }
   await chmod(file, 0o600);
   try {

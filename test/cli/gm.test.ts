@@ -26,10 +26,11 @@ test("what a command needs and the environment lacks is one sentence, and nothin
     ["migrate --shadow", { DATABASE_URL }, shadow],
     ["reset --erase", { DATABASE_URL }, root],
     ["commit -m later", { DATABASE_URL, SHADOW_DATABASE_URL: `${DATABASE_URL}_shadow` }, root],
+    ["reset --erase", { DATABASE_URL: "" }, "DATABASE_URL is empty: set it, or unset it"],
     [
       "reset --erase",
-      { DATABASE_URL: "" },
-      "DATABASE_URL is empty: unset it to work on the embedded Postgres",
+      { DATABASE_URL, ROOT_DATABASE_URL: "" },
+      "ROOT_DATABASE_URL is empty: set it, or unset it",
     ],
     [
       "migrate",

@@ -220,8 +220,15 @@ test("events prints what happened, of one tenant on request, and follows", async
   await sql`delete from app.tenants where slug = 'globex-2'`;
   await following.prints(/updated {5}globex-2 \(Globex\) slug .*\n.*deleted {5}globex-2/);
   assert.doesNotMatch(following.stdout, /other|acme/);
-  following.child.kill("SIGTERM");
-  await following.ended;
+  // A connection that is lost is taken up again; a right that is gone is an error.
+  await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_owner' and datname = current_database()`;
+  await seedTenant(sql, { slug: "globex", name: "Back" });
+  await following.prints(/created {5}globex \(Back\)/);
+  await sql`revoke select on control.tenant_events from tms_owner`;
+  const code = await following.ended;
+  await sql`grant select on control.tenant_events to tms_owner`;
+  assert.equal(code, 1);
+  assert.match(following.stderr, /permission denied for table tenant_events/);
 });
 
 test("what a name holds stays in its line, and commands no terminal", async () => {

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { test } from "node:test";
+import { lock } from "../../src/embedded/lock.ts";
+import { readSecrets } from "../../src/embedded/secrets.ts";
+
+const folder = (t: { after(end: () => void): void }) => {
+  const made = mkdtempSync(path.join(tmpdir(), "tms-folder-"));
+  t.after(() => rmSync(made, { recursive: true }));
+  return made;
+};
+const several = <T>(count: number, work: () => Promise<T>) =>
+  Promise.allSettled(Array.from({ length: count }, work));
+
+/** Tells, for each round, whether it got the lock; all contenders begin a round at the same moment. */
+const CONTENDER = `
+  import { setTimeout as sleep } from "node:timers/promises";
+  import { lock } from "${path.resolve("src/embedded/lock.ts")}";
+  const [start, ...folders] = process.argv.slice(1);
+  const got = [];
+  for (const [round, folder] of folders.entries()) {
+    await sleep(Number(start) + round * 100 - Date.now());
+    got.push(await lock(folder).then(() => "mine", error => error.message));
+  }
+  console.log(JSON.stringify(got));
+  process.stdin.resume(); // alive, and its locks with it, until all have told`;
+
+test("of several processes that find the lock of a dead one, one takes it over", async t => {
+  const rounds = Array.from({ length: 15 }, () => folder(t));
+  for (const dataDir of rounds)
+    writeFileSync(path.join(dataDir, "lock"), JSON.stringify({ pid: 2 ** 22 + 1, started: "long ago" }));
+  const start = String(Date.now() + 3_000);
+  const args = ["--import=tsx", "--input-type=module", `--eval=${CONTENDER}`, start, ...rounds];
+  const contenders = [1, 2, 3].map(() =>
+    spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] }),
+  );
+  const answers = await Promise.all(
+    contenders.map(async ({ stdout }) => {
+      const [text] = (await once(stdout.setEncoding("utf8"), "data")) as [string];
+      return JSON.parse(text) as string[];
+    }),
+  );
+  for (const { stdin } of contenders) stdin.end();
+  for (const round of rounds.keys()) {
+    const got = answers.map(answer => answer[round]!);
+    assert.equal(got.filter(answer => answer === "mine").length, 1, got.join("; "));
+    for (const other of got.filter(answer => answer !== "mine"))
+      assert.match(other, /^The data folder .* is in use by process \d+/);
+  }
+});
+
+test("a lock that was left empty is taken over", async t => {
+  const dataDir = folder(t);
+  writeFileSync(path.join(dataDir, "lock"), "");
+  await (await lock(dataDir))();
+  assert.deepEqual(readdirSync(dataDir), []);
+});
+
+test("several that make a folder's secrets at once get the same", async t => {
+  for (let round = 0; round < 20; round++) {
+    const dataDir = folder(t);
+    const made = await several(5, () => readSecrets(dataDir, path.join(dataDir, "postgres")));
+    const [first] = made.map(one => (one.status === "fulfilled" ? one.value : one.reason));
+    for (const one of made) assert.deepEqual(one, { status: "fulfilled", value: first });
+    assert.deepEqual(readdirSync(dataDir), ["secrets.json"]);
+  }
+});
