@@ -1,4 +1,5 @@
 /** The file a tenant is carried in. It is JSON lines: a header, one line a row, a trailer with counts and a checksum. */
+import { Ajv } from "ajv";
 import { StartupError } from "../startup-error.ts";
 import type { Table } from "./tables.ts";
 
@@ -29,29 +30,57 @@ export const CUT_OFF = "The file is cut off: its last line is missing";
 /** A row's line: its table as JSON, and the row as it stands. */
 export const ROW = /^\{"table":("(?:[^"\\]|\\.)*"),"row":(.*)\}$/s;
 
-export function headerFrom(text: string): Header {
-  const header = parsed(text) as unknown as Header;
-  if (header.format !== FORMAT) throw new StartupError("The file is not a tenant's export");
-  if (header.version !== 1 && header.version !== VERSION)
+const text = { type: "string" } as const;
+const object = (properties: Record<string, object>) => ({
+  type: "object",
+  required: Object.keys(properties),
+  properties,
+});
+const list = (items: object) => ({ type: "array", items });
+const ajv = new Ajv({ allowUnionTypes: true });
+const isOfVersion = ajv.compile<{ version: number }>(
+  object({ format: { const: FORMAT }, version: { type: "integer" } }),
+);
+const isHeader = ajv.compile<Header>(
+  object({
+    exported_at: text,
+    schema_version: { type: ["string", "null"] },
+    tenant: object({ id: text, slug: text, name: text }),
+    tables: list(object({ name: text, columns: list(text) })),
+  }),
+);
+const isTrailer = ajv.compile<Trailer>(
+  object({
+    end: { const: true },
+    counts: { type: "object", additionalProperties: { type: "integer" } },
+    sha256: text,
+  }),
+);
+
+export function headerFrom(line: string): Header {
+  const header = parsed(line);
+  if (!isOfVersion(header)) throw new StartupError("The file is not a tenant's export");
+  const { version } = header;
+  if (version !== 1 && version !== VERSION)
     throw new StartupError(
-      `The file is of version ${header.version}, and this release reads versions 1 and ${VERSION}`,
+      `The file is of version ${version}, and this release reads versions 1 and ${VERSION}`,
     );
+  if (!isHeader(header)) throw new StartupError("The file is damaged: its first line lacks a part");
   return header;
 }
 
-export function trailerFrom(text: string): Trailer {
-  const trailer = parsed(text) as unknown as Trailer;
-  if (trailer.end !== true)
-    throw new StartupError("The file is damaged: a line is neither a row nor the end");
+export function trailerFrom(line: string): Trailer {
+  const trailer = parsed(line);
+  if (!isTrailer(trailer)) throw new StartupError("The file is damaged: a line is neither a row nor the end");
   return trailer;
 }
 
-function parsed(text: string): Record<string, unknown> {
+function parsed(line: string): unknown {
   try {
-    const found = JSON.parse(text) as unknown;
-    if (typeof found === "object" && found !== null) return found as Record<string, unknown>;
-  } catch {}
-  throw new StartupError("The file is not a tenant's export, or damaged: a line is no JSON object");
+    return JSON.parse(line);
+  } catch {
+    throw new StartupError("The file is not a tenant's export, or damaged: a line is no JSON");
+  }
 }
 
 /** The lines of a stream. Not node:readline, which also breaks lines inside JSON strings, at U+2028. */
