@@ -165,5 +165,5 @@ async function planOf(sql: postgres.Sql, statement: string, tenant: string): Pro
   return kept.join("\n");
 }
 
-/** What the issue asks for, by case: the ratio of RLS to none that it may have at most. */
+/** The targets, by case: the ratio of RLS to none that it may have at most. */
 export const RLS_LIMITS = Object.fromEntries(STATEMENTS.map(({ name, limit }) => [name, limit]));

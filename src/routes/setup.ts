@@ -18,7 +18,7 @@ import type {
 
 type One = { Params: { tenant_id: string } };
 
-/** Tenant CRUD for operators (spec 4.1). */
+/** Tenant CRUD for operators. */
 export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const advice = configurationAdvice(config);
 

@@ -9,7 +9,7 @@ import type { Register } from "../schemas/tenants.ts";
 import { slugify } from "../tenant.ts";
 import { locationOf } from "./setup.ts";
 
-/** Self-service registration (spec 4.2), and what a member sees of the own tenants. */
+/** Self-service registration, and what a member sees of the own tenants. */
 export default async function tenants(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const { requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
 

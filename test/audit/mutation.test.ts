@@ -82,7 +82,7 @@ const MUTANTS = `
   union all select 'unique key across tenants: ' || t || '.' || conname,
       format('alter table %s drop constraint %I cascade, add unique (%s)', t, conname, substring(def from 'tenant_id, (.*)\\)'))
     from keys where contype = 'u' and def ~ 'tenant_id, '
-  union all select 'definer with another body: ' || f, format('update pg_proc set prosrc = prosrc || '' --'' where oid = %s', oid) from definer where prosrc <> '' and f::text <> 'audit.made()'
+  union all select 'definer with another body: ' || f, format('update pg_proc set prosrc = prosrc || '' --'' where oid = %s', oid) from definer where prosrc <> '' and f::text <> 'audit.manifest()'
   union all select 'definer owned by a superuser: ' || f, format('alter function %s owner to postgres', f) from definer
   union all select 'definer owned by the service''s login: ' || f, format('alter function %s owner to tms_service', f) from definer
   union all select 'definer made invoker: ' || f, format('alter function %s security invoker', f) from definer

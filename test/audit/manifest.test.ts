@@ -4,7 +4,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { createDatabase, type Database } from "../harness.ts";
 
-const PAGE = new URL("../../db/fixtures/audit/made.sql", import.meta.url);
+const PAGE = new URL("../../db/fixtures/audit/manifest.sql", import.meta.url);
 
 let database: Database;
 before(async () => {
@@ -12,9 +12,9 @@ before(async () => {
 });
 after(() => database.drop());
 
-test("audit.made() lists every function and trigger that the migrations make", async () => {
+test("audit.manifest() lists every function and trigger that the migrations make", async () => {
   const rows = await database.sql<Record<"kind" | "name" | "owner" | "granted" | "body", string>[]>`
-    select kind, name, owner, granted, body from audit.found_made() order by kind, name collate "C"`;
+    select kind, name, owner, granted, body from audit.installed() order by kind, name collate "C"`;
   assert.ok(rows.length > 150);
   const values = rows
     .map(
@@ -31,5 +31,5 @@ test("audit.made() lists every function and trigger that the migrations make", a
     await writeFile(PAGE, generated);
     return;
   }
-  assert.equal(page, generated, "write it anew: UPDATE_DOCS=1 npm test -- test/audit/made.test.ts");
+  assert.equal(page, generated, "write it anew: UPDATE_DOCS=1 npm test -- test/audit/manifest.test.ts");
 });
