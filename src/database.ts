@@ -76,17 +76,18 @@ export default fp(
 
 type Pools = { primary: pg.Pool; replica?: pg.Pool };
 
+/** By function and number of arguments, which is also the name that it is prepared under. */
 const statements = new Map<string, string>();
-function statement(name: string, parameters: number): string {
-  const key = `${name}/${parameters}`;
-  let text = statements.get(key);
+function statementOf(called: string, parameters: number): { name: string; text: string } {
+  const name = `${called}/${parameters}`;
+  let text = statements.get(name);
   if (!text) {
     const list = Array.from({ length: parameters }, (_, i) => `$${i + 1}`).join(", ");
     // The alias names the column of functions that return one value; others keep their own names after the first.
-    text = `select * from api.${name}(${list}) as f (body)`;
-    statements.set(key, text);
+    text = `select * from api.${called}(${list}) as f (body)`;
+    statements.set(name, text);
   }
-  return text;
+  return { name, text };
 }
 
 /** What a pooler answers that hands one server connection to many clients and keeps no statements for them. */
@@ -146,9 +147,9 @@ function send({ database }: FastifyInstance, pool: pg.Pool, called: string, stat
 async function callOn(app: FastifyInstance, pool: pg.Pool, called: string, values: unknown[]): Promise<Row> {
   const { database, log } = app;
   const { prepared } = database;
-  const text = statement(called, values.length);
+  const { name, text } = statementOf(called, values.length);
   try {
-    return await send(app, pool, called, { name: prepared ? called : undefined, text, values });
+    return await send(app, pool, called, { name: prepared ? name : undefined, text, values });
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
     if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
@@ -189,7 +190,8 @@ async function callReplica(app: FastifyInstance, name: string, ...values: unknow
 async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   return app.pg.transact(async client => {
     await client.query("set local statement_timeout = 0");
-    const query = { text: statement(name, values.length), values, query_timeout: 2 ** 31 - 1 };
+    const { text } = statementOf(name, values.length);
+    const query = { text, values, query_timeout: 2 ** 31 - 1 };
     const { rows } = await client.query<Row>(query);
     return rows[0]!;
   });
@@ -239,13 +241,16 @@ function logResolved(request: FastifyRequest): void {
   request.log.info({ tenant_source: request.tenant.source }, "tenant resolved");
 }
 
-/** Sends what the database made, unparsed. Shared caches keep nothing; a client may keep it, and asks before it reuses it. */
+/** Shared caches keep nothing; a client may keep an answer, and asks before it reuses it. */
+export const CACHING = "private, no-cache";
+
+/** Sends what the database made, unparsed. */
 export function sendRow(reply: FastifyReply, row: Row, status = 200): FastifyReply {
   if (row.etag) reply.header("etag", row.etag);
   return reply
     .code(status)
     .header("content-type", "application/json; charset=utf-8")
-    .header("cache-control", "private, no-cache")
+    .header("cache-control", CACHING)
     .header("x-content-type-options", "nosniff")
     .send(row.body);
 }

@@ -24,6 +24,7 @@ export function httpOptions(config: Config, { logStream }: AppOptions): FastifyH
     bodyLimit: 128 * 1024,
     routerOptions: { maxParamLength: 8_192 },
     requestTimeout: 30_000,
+    connectionTimeout: 40_000, // without a byte either way: in-flight.ts decides; later than the request's own, which is answered
     keepAliveTimeout: 5_000,
     return503OnClosing: false, // in-flight.ts answers, in the service's own words
   };

@@ -14,6 +14,9 @@ const refusal = (reason: string, detail: string) =>
 const STOPPING = refusal("stopping", "The service is stopping; send the request again");
 const OVERLOADED = refusal("overloaded", "The service is at its limit; send the request again");
 
+/** Of one connection, unanswered: clients that send the next request before the last is answered send a few. */
+const MOST_PIPELINED = 32;
+
 /**
  * The requests in flight. Beyond `maxInFlight` of them new ones are refused with 503 rather than queued; while the service
  * stops all new ones are, and the open ones end, each with its connection.
@@ -21,15 +24,26 @@ const OVERLOADED = refusal("overloaded", "The service is at its limit; send the 
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     const open = new Set<ServerResponse>();
+    /** The open ones of each connection. */
+    const sockets = new Map<Socket, Set<ServerResponse>>();
+    let taken = 0;
+    // Of answers that stand behind another on their connection only the connection tells when it ends.
+    function cut(this: Socket): void {
+      for (const response of sockets.get(this)!) open.delete(response);
+      sockets.delete(this);
+    }
     function closed(this: ServerResponse): void {
       open.delete(this);
+      sockets.get(this.req.socket)?.delete(this);
     }
-    const sockets = new Set<Socket>();
-    let taken = 0;
     app.server.on("connection", socket => {
       taken++;
-      sockets.add(socket);
-      socket.once("close", () => sockets.delete(socket));
+      sockets.set(socket, new Set());
+      socket.once("close", cut);
+    });
+    // Nothing came or went for a while (http.ts). Who works on a long request is waited for, who does not read its answer is not.
+    app.server.on("timeout", (socket: Socket) => {
+      if (!sockets.get(socket)?.size || socket.writableLength > 0) socket.destroy();
     });
     let stopping = false;
     app.decorate("inFlight", open);
@@ -37,7 +51,11 @@ export default fp(
     app.addHook("onRequest", (request, reply, done) => {
       if (stopping) return done(STOPPING);
       if (open.size >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
+      const ofSocket = sockets.get(request.raw.socket);
+      if (request.raw.socket.destroyed || (ofSocket && ofSocket.size >= MOST_PIPELINED))
+        return void request.raw.socket.destroy();
       open.add(reply.raw);
+      ofSocket?.add(reply.raw);
       // Also when the client leaves before the answer: `onResponse` would miss that.
       reply.raw.once("close", closed);
       done();
@@ -58,7 +76,7 @@ export default fp(
       const reaper = setInterval(() => {
         if (performance.now() < listened + NOTICE_MS) return; // who was taken last may still be about to ask
         const busy = new Set([...open].map(response => response.req.socket));
-        for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
+        for (const socket of sockets.keys()) if (!busy.has(socket)) socket.destroySoon();
       }, 20);
       app.server.once("close", () => clearInterval(reaper));
     });

@@ -4,8 +4,8 @@ import { type Row, sendRow } from "./database.ts";
 /** A page of a list; where more follows, the `Link` header says where (RFC 8288). */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row): FastifyReply {
   if (row.next_cursor) {
-    const [path, query] = request.url.split("?", 2);
-    const parameters = new URLSearchParams(query);
+    const [path] = request.url.split("?", 1);
+    const parameters = new URLSearchParams(request.url.slice(path!.length));
     parameters.set("cursor", row.next_cursor);
     reply.header("link", `<${path}?${parameters.toString()}>; rel="next"`);
   }
@@ -15,11 +15,15 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row)
 /** An id as it was sent, but for what the wire to Postgres cannot carry: that names nothing either way. */
 export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");
 
+/** A longer text holds more than 255 characters however it is spelled: validation refuses it, and it is not worked on before. */
+const LONGEST_NAME = 2_048;
+
 /** One spelling of a name: what looks equal is stored equal, and lengths count what is stored. */
 export async function normalizeNames({ body }: FastifyRequest): Promise<void> {
   if (typeof body !== "object" || body === null) return;
   const fields = body as Record<string, unknown>;
   for (const field of ["name", "organization_name", "admin_name", "display_name"]) {
-    if (typeof fields[field] === "string") fields[field] = fields[field].normalize("NFC");
+    const text = fields[field];
+    if (typeof text === "string" && text.length <= LONGEST_NAME) fields[field] = text.normalize("NFC");
   }
 }

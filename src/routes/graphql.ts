@@ -26,10 +26,16 @@ declare module "mercurius" {
   }
 }
 
+/** Of all `boards` of a request together. */
+const MOST_BOARDS = 1_000;
+/** All that are asked of a board in a document, fragments and aliases counted: each is written once for every board. */
+const MOST_BOARD_FIELDS = 24;
+
 interface Current {
   tenant: object;
   membership: object;
   limit: number;
+  total: number;
   /** One read for all who ask. */
   boards?: Promise<object[]>;
 }
@@ -42,8 +48,11 @@ async function readBoards(request: FastifyRequest, limit: number): Promise<objec
 
 /** A document may ask under many aliases: all are asked before the first is answered, so the largest limit serves them. */
 async function boards(_root: unknown, { limit }: { limit: number }, { request }: MercuriusContext) {
-  if (limit < 1 || limit > 1000) throw new GraphQLError("limit must be 1 to 1000");
+  if (limit < 1 || limit > MOST_BOARDS) throw new GraphQLError(`limit must be 1 to ${MOST_BOARDS}`);
   const asked = current.get(request)!;
+  asked.total += limit;
+  if (asked.total > MOST_BOARDS)
+    throw new GraphQLError(`All boards of a request together must be at most ${MOST_BOARDS}`);
   asked.limit = Math.max(asked.limit, limit);
   asked.boards ??= Promise.resolve().then(() => readBoards(request, asked.limit));
   return (await asked.boards).slice(0, limit);
@@ -68,6 +77,20 @@ const queriesOnly: ValidationRule = context => ({
   },
 });
 
+const fewBoardFields: ValidationRule = context => {
+  let fields = 0;
+  return {
+    Field(node) {
+      if (context.getParentType()?.name === "Board" && ++fields === MOST_BOARD_FIELDS + 1)
+        context.reportError(
+          new GraphQLError(`A document must ask for at most ${MOST_BOARD_FIELDS} fields of boards`, {
+            nodes: node,
+          }),
+        );
+    },
+  };
+};
+
 type Fault = Error & {
   code?: string | undefined;
   /** Set by the framework: what a schema refused. */
@@ -86,18 +109,11 @@ function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply)
   sendRow(reply.header("x-request-id", request.id), { body: JSON.stringify({ data: null, errors }) }, 400);
 }
 
-/** What a resolver threw is told only when a client is meant to read it. */
-function hideFaults<Result extends { errors?: readonly GraphQLError[] }>(
-  result: Result,
-  request: FastifyRequest,
-) {
-  const errors = result.errors?.map(error => {
-    const cause = error.originalError;
-    if (!cause || cause instanceof GraphQLError || toProblem(cause)) return error;
-    request.log.error({ err: cause }, "unexpected fault");
-    return new GraphQLError("Internal error", { nodes: error.nodes ?? null, path: error.path ?? null });
-  });
-  return { statusCode: 200, response: { ...result, errors } };
+/** What a resolver threw is told only when a client is meant to read it; a database that fails is answered like everywhere. */
+function raiseFaults<Result extends { errors?: readonly GraphQLError[] }>(result: Result) {
+  for (const { originalError: cause } of result.errors ?? [])
+    if (cause && !(cause instanceof GraphQLError) && (toProblem(cause)?.status ?? 500) >= 500) throw cause;
+  return { statusCode: 200, response: result };
 }
 
 /** Read-only GraphQL over the same functions. A caller who is not a member is refused before a query is looked at. */
@@ -106,7 +122,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
   // Before a fault of the query is told.
   app.addHook("preValidation", async request => {
     const { body } = await callAsCaller(request, "get_current_tenant");
-    current.set(request, { ...(JSON.parse(body) as Current), limit: 0 });
+    current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0 });
   });
   await app.register(mercurius, {
     schema,
@@ -114,10 +130,10 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     // Its own take documents in other media types, and end in 500 where an address names no operation.
     routes: false,
     graphiql: false,
-    errorFormatter: (result, { request }) => hideFaults(result, request),
+    errorFormatter: raiseFaults,
     queryDepth: 8,
     graphql: { parseOptions },
-    validationRules: [queriesOnly],
+    validationRules: [queriesOnly, fewBoardFields],
     // It keeps whole documents: few, and none of them large.
     cache: 200,
   });

@@ -3,7 +3,7 @@ import { configurationAdvice } from "../advice.ts";
 import type { Claims } from "../auth.ts";
 import { invalid, refuseBody } from "../body.ts";
 import type { Config } from "../config.ts";
-import { callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
+import { CACHING, callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { SCHEMA_VERSION } from "../migrate/history.ts";
 import * as operations from "../operations.ts";
@@ -35,20 +35,13 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   );
 
   const explain = async (request: FastifyRequest, reply: FastifyReply, asked: Asked | Refused) => {
-    const [slug, provider, subject, source, operator] =
-      "refusal" in asked
-        ? [null, null, null, "given", false]
-        : [asked.slug, asked.provider, asked.subject, asked.source, asked.operator];
-    const row = await callAsCaller(
-      request,
-      "explain_for_operator",
-      slug,
-      provider,
-      subject,
-      source,
-      operator,
+    // Who asks is an operator (preValidation): what the claims alone decide needs no database.
+    if ("refusal" in asked) return reply.header("cache-control", "no-store").send(asked);
+    const { slug, provider, subject, source, operator } = asked;
+    return sendRow(
+      reply,
+      await callAsCaller(request, "explain_for_operator", slug, provider, subject, source, operator),
     );
-    return "refusal" in asked ? reply.header("cache-control", "no-store").send(asked) : sendRow(reply, row);
   };
 
   app.get<{ Querystring: ExplainBySlug }>(
@@ -114,7 +107,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
       const row = await callAsCaller(request, "get_tenant", tenantId(request));
       const known = request.headers["if-none-match"];
       if (known && (tags(known, true).includes(row.etag!) || known.trim() === "*")) {
-        return reply.code(304).header("etag", row.etag).send();
+        return reply.code(304).header("etag", row.etag).header("cache-control", CACHING).send();
       }
       return sendRow(reply, row);
     },
@@ -170,9 +163,9 @@ function tags(header: string, weakToo: boolean): string[] {
     .map(([, , tag]) => tag!);
 }
 
-function idempotencyKey({ headers }: FastifyRequest): string | null {
-  const key = headers["idempotency-key"];
+function idempotencyKey({ raw }: FastifyRequest): string | null {
+  const [key, ...more] = raw.headersDistinct["idempotency-key"] ?? [];
   if (key === undefined) return null;
-  if (typeof key === "string" && /^[\x20-\x7e]{8,255}$/.test(key)) return key;
+  if (more.length === 0 && /^[\x20-\x7e]{8,255}$/.test(key)) return key;
   throw invalid([{ field: "Idempotency-Key", message: "must be 8 to 255 printable ASCII characters" }]);
 }

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { connect } from "node:net";
 import { after, before, beforeEach, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { seedTenant, seedUser } from "../harness.ts";
 import { createWorld, person, type World } from "./world.ts";
 
@@ -230,4 +232,58 @@ test("a client that leaves in the middle of its body costs nobody anything", asy
   assert.equal((await send(get("x-tenant: acme"))).status, 200);
   const worst = Math.max(...world.service.logs.map(line => Number(line.level)));
   assert.ok(worst < 50, JSON.stringify(world.service.logs.filter(line => Number(line.level) >= 50)));
+});
+
+const none = async (what: string) => {
+  for (const until = Date.now() + 10_000; world.service.app.inFlight.size > 0; await sleep(20))
+    assert.ok(Date.now() < until, `${what}: ${world.service.app.inFlight.size} still count as in flight`);
+};
+const open = async () => {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  await once(socket, "connect");
+  return socket;
+};
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n${authorization}\r\nx-tenant: acme\r\n\r\n`;
+
+test("requests behind others on a connection that is cut do not count as in flight for ever", async () => {
+  for (const path of ["/nope", "/api/boards", "/api/tenants/current"]) {
+    const socket = await open();
+    socket.write(ask(path).repeat(20));
+    await once(socket, "data");
+    socket.resetAndDestroy();
+    await none(path);
+  }
+});
+
+test("a connection with more than 32 requests unanswered is cut", async () => {
+  const socket = await open();
+  socket.write(ask("/api/boards").repeat(33));
+  socket.resume();
+  await once(socket, "close");
+  await none("cut");
+});
+
+test("who does not read an answer is cut after a while, and who waits for one is not", async t => {
+  const { server } = world.service.app;
+  const { timeout } = server;
+  t.after(() => server.setTimeout(timeout));
+  server.setTimeout(200);
+  const holder = await world.database.sql.reserve();
+  await holder.unsafe("begin; lock table app.boards in access exclusive mode");
+  const waiting = send(ask("/api/boards"));
+  const deaf = await open();
+  deaf.pause();
+  // Until what the kernel holds for a reader is full, and the server reads no more.
+  for (let full = 0, asked = 0; full < 5; asked++) {
+    assert.ok(asked < 1_000, "everything is taken");
+    deaf.write(ask("/openapi.json"));
+    await sleep(4);
+    full = world.service.app.inFlight.size > 1 ? full + 1 : 0;
+  }
+  for (const until = Date.now() + 10_000; world.service.app.inFlight.size > 1; await sleep(20))
+    assert.ok(Date.now() < until, "still connected");
+  deaf.destroy();
+  await holder.unsafe("commit");
+  holder.release();
+  assert.equal((await waiting).status, 200);
 });
