@@ -1,10 +1,20 @@
 -- Write the next migration here. Around includes of functions:
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
+--! include context/tenant_tables.sql
+--! include context/unprotected_tables.sql
+--! include context/leaking_tables.sql
+--! include context/shown_rows.sql
+--! include context/empty_tenant.sql
+--! include context/board_json.sql
+--! include context/tenant_json.sql
+--! include context/member_json.sql
 --! include api/members/list_members.sql
 --! include api/members/add_member.sql
 --! include api/members/remove_member.sql
+--! include api/setup/explain_access.sql
 --! include api/setup/get_setup_status.sql
+--! include api/setup/list_tenants.sql
 --! include api/tenants/get_registration_status.sql
 --! include api/tenants/register_tenant.sql
 revoke create on schema app, api from tms_app, tms_registrar;

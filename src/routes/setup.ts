@@ -163,8 +163,11 @@ function tags(header: string, weakToo: boolean): string[] {
     .map(([, , tag]) => tag!);
 }
 
-function idempotencyKey({ raw }: FastifyRequest): string | null {
-  const [key, ...more] = raw.headersDistinct["idempotency-key"] ?? [];
+function idempotencyKey({ raw: { rawHeaders } }: FastifyRequest): string | null {
+  // Two of them Node would join to one.
+  const [key, ...more] = rawHeaders.filter(
+    (_, i) => rawHeaders[i - 1]?.toLowerCase() === "idempotency-key" && i % 2 === 1,
+  );
   if (key === undefined) return null;
   if (more.length === 0 && /^[\x20-\x7e]{8,255}$/.test(key)) return key;
   throw invalid([{ field: "Idempotency-Key", message: "must be 8 to 255 printable ASCII characters" }]);

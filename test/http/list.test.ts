@@ -127,3 +127,16 @@ test("a cursor that was made up is refused in the usual body", async () => {
     errors: [{ field: "cursor", message }],
   });
 });
+
+test("a question mark in a search stays in it on the next page", async () => {
+  await world.database.sql`
+    insert into app.tenants (name, slug) values ('What? now', 'what-1'), ('What? then', 'what-2'), ('Whatever', 'what-3')`;
+  const first = await list("?search=what?&limit=1");
+  assert.equal(first.body.total_count, 2);
+  const second = await list(next(first.headers.link));
+  assert.deepEqual([...first.body.tenants, ...second.body.tenants].map(({ slug }) => slug).sort(), [
+    "what-1",
+    "what-2",
+  ]);
+  assert.equal(second.headers.link, undefined);
+});

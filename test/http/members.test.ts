@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { seedTenant, seedUser } from "../harness.ts";
+import { createService, seedTenant, seedUser } from "../harness.ts";
 import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
 
 let world: World;
@@ -354,8 +354,51 @@ test("a limit of boards that REST would refuse is an error of the field; each al
   }
   const { body } = await query(
     "member",
-    "{ a: boards(limit: 1) { title } b: boards(limit: 1000) { title } c: boards(limit: 1) { title } }",
+    "{ a: boards(limit: 1) { title } b: boards(limit: 998) { title } c: boards(limit: 1) { title } }",
   );
   const titles = ["a", "b", "c"].map(alias => body.data[alias].map((one: { title: string }) => one.title));
   assert.deepEqual(titles, [["second"], ["second", "Acme's"], ["second"]]);
+});
+
+test("what a document may ask for is bounded, however few words it takes", async () => {
+  const many = await query(
+    "member",
+    "{ a: boards(limit: 998) { title } ...more } fragment more on Query { b: boards(limit: 3) { title } }",
+  );
+  assert.deepEqual(
+    [many.status, many.body.errors[0].message],
+    [200, "All boards of a request together must be at most 1000"],
+  );
+  const fields = (count: number) => Array.from({ length: count }, (_, i) => `t${i}: title`).join(" ");
+  const wide = await query("member", `{ boards { ...wide } } fragment wide on Board { ${fields(25)} }`);
+  assert.deepEqual(
+    [wide.status, wide.body.errors[0].message],
+    [400, "A document must ask for at most 24 fields of boards"],
+  );
+  assert.equal((await query("member", `{ boards { ${fields(24)} } }`)).status, 200);
+});
+
+test("a database that fails under a field is 503 as everywhere, and says when to come again", async () => {
+  const { sql, name } = world.database;
+  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '50ms'`);
+  const impatient = await createService(world.database);
+  const holder = await sql.reserve();
+  try {
+    await holder.unsafe("begin; lock table app.boards in access exclusive mode");
+    const answer = await impatient.request({
+      method: "POST",
+      url: "/graphql",
+      token: await person("member", "acme"),
+      body: { query: "{ tenant { slug } boards { title } }" },
+    });
+    assert.deepEqual(
+      [answer.status, answer.body.detail, answer.headers["retry-after"]],
+      [503, "The row is busy; send the request again", "1"],
+    );
+  } finally {
+    await holder.unsafe("rollback");
+    holder.release();
+    await impatient.close();
+    await sql.unsafe(`alter role tms_service in database ${name} reset lock_timeout`);
+  }
 });

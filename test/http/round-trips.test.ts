@@ -79,7 +79,7 @@ test("a refused request takes one as well, and one without a good token or tenan
 });
 
 test("a GraphQL document takes two, however many boards it asks for under however many aliases", async () => {
-  const aliases = Array.from({ length: 85 }, (_, i) => `b${i}: boards(limit: ${i + 1}) { title }`);
+  const aliases = Array.from({ length: 24 }, (_, i) => `b${i}: boards(limit: ${i + 1}) { title }`);
   const url = `/graphql?query=${encodeURIComponent(`{ tenant { slug } ${aliases.join(" ")} }`)}`;
   assert.deepEqual(await trips({ url, token: await person("ann", "acme") }), { status: 200, trips: 2 });
 });
