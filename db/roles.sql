@@ -79,7 +79,8 @@ begin
 
   -- A request is short. What hangs longer is ended by the server, whatever the client does. Small calls gain nothing from jit.
   alter role tms_service set statement_timeout = '30s';
-  alter role tms_service set lock_timeout = '10s';
+  -- Shorter than requests wait for a connection: those of one tenant, all waiting for a lock, must not keep all others out.
+  alter role tms_service set lock_timeout = '2s';
   alter role tms_service set idle_in_transaction_session_timeout = '30s';
   alter role tms_service set search_path = pg_catalog, pg_temp;
   alter role tms_service set jit = off;

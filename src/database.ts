@@ -189,12 +189,25 @@ async function callReplica(app: FastifyInstance, name: string, ...values: unknow
 /** Calls a function without the server's statement timeout: for work that is as long as a tenant is large. */
 async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   return app.pg.transact(async client => {
-    await client.query("set local statement_timeout = 0");
+    await client.query("set local statement_timeout = 0; set local lock_timeout = '10s'");
     const { text } = statementOf(name, values.length);
     const query = { text, values, query_timeout: 2 ** 31 - 1 };
     const { rows } = await client.query<Row>(query);
     return rows[0]!;
   });
+}
+
+/** Two that wait for each other, and snapshots that do not fit: nothing was committed, and one of them may go on. */
+const TRY_AGAIN = ["40P01", "40001"];
+
+async function persistently<T>(call: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (tries === 3 || !TRY_AGAIN.includes((error as { code?: string }).code ?? "")) throw error;
+    }
+  }
 }
 
 function asCaller(call: typeof callFunction) {
@@ -203,16 +216,18 @@ function asCaller(call: typeof callFunction) {
     const mayLag = identity.operator && server.database.pools.replica && OPERATOR_READS.includes(name);
     const span = request.span?.call(name);
     try {
-      const row = await (mayLag ? callReplica : call)(
-        server,
-        name,
-        tenant.slug,
-        identity.provider,
-        identity.subject,
-        identity.email,
-        identity.name,
-        identity.operator ? null : server.database.operatorRole,
-        ...values,
+      const row = await persistently(() =>
+        (mayLag ? callReplica : call)(
+          server,
+          name,
+          tenant.slug,
+          identity.provider,
+          identity.subject,
+          identity.email,
+          identity.name,
+          identity.operator ? null : server.database.operatorRole,
+          ...values,
+        ),
       );
       logResolved(request);
       return row;

@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createDatabase, createService, seedTenant, seedUser, token } from "../harness.ts";
+
+test("a deletion that a writer's locks end as a deadlock is made again, and done", async t => {
+  const database = await createDatabase();
+  t.after(() => database.drop());
+  const { sql } = database;
+  const service = await createService(database);
+  t.after(() => service.close());
+  const id = await seedTenant(sql, { slug: "busy" });
+  const user = await seedUser(sql, id, { subject: "ann" });
+  const writer = await sql.reserve();
+  t.after(() => writer.release());
+  // In the order of the keys of app.boards; the deletion has the tenant first. The deletion looks for a deadlock sooner, after 1 s.
+  await writer.unsafe("begin; set local deadlock_timeout = '10s'");
+  await writer`select from app.users where tenant_id = ${id} and id = ${user} for key share`;
+  const deleted = service.request({
+    method: "DELETE",
+    url: `/api/setup/tenant/${id}`,
+    token: await token({ sub: "op", tenant: "busy", roles: ["tenant-operator"] }),
+  });
+  for (;;) {
+    const [waiting] = await sql`
+      select from pg_stat_activity where datname = ${database.name} and usename = 'tms_service' and wait_event_type = 'Lock'`;
+    if (waiting) break;
+    await sleep(5);
+  }
+  await writer`select from app.tenants where id = ${id} for key share`;
+  await writer.unsafe("commit");
+  assert.equal((await deleted).status, 200);
+});
