@@ -1,4 +1,5 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
+import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import { connect, explainDatabase, notPlain, requireAddress, requireDatabase, userOf } from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
@@ -140,10 +141,14 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
 
 /** Held until the connection ends. graphile-migrate's own lock does not wait, so it is taken behind this one. */
 async function waitForTurn(sql: postgres.Sql, log: (line: string) => void) {
-  const [turn] = await sql<{ mine: boolean }[]>`select pg_catalog.pg_try_advisory_lock(8624367002) as mine`;
-  if (turn!.mine) return;
+  const take = async () => {
+    const [turn] = await sql<{ mine: boolean }[]>`select pg_catalog.pg_try_advisory_lock(8624367002) as mine`;
+    return turn!.mine;
+  };
+  if (await take()) return;
   log("Another process is migrating this database; waiting for it to end");
-  await sql`select pg_catalog.pg_advisory_lock(8624367002)`;
+  // A statement that waits would hold a snapshot, which CREATE INDEX CONCURRENTLY waits for in its turn.
+  while (!(await take())) await sleep(500);
 }
 
 /**

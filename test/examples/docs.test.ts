@@ -10,7 +10,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type TestContext, test } from "node:test";
-import { createDatabase, createService, type Database, token } from "../harness.ts";
+import postgres from "postgres";
+import { createDatabase, createService, token } from "../harness.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const has = (program: string) => spawnSync(program, ["--version"]).status === 0;
@@ -58,6 +59,9 @@ const whole = (file: string, kind: Block["kind"]): Block[] => {
   return [{ kind, code, nearby: code, line: 1 }];
 };
 
+/** What a product's migrations do: run as tms_owner. */
+const AS_OWNER = "docs/extending.md";
+
 /** Runs in test/database/psql.test.ts, which also compares what it prints. */
 const ELSEWHERE = ["docs/psql.md"];
 
@@ -73,13 +77,12 @@ const documents: [name: string, blocks: Block[]][] = [
 interface World {
   env: NodeJS.ProcessEnv;
   folder: string;
-  database: Database;
   answers: { line: string; status: number }[];
   close(): Promise<void>;
 }
 
 /** A listening service with what `npm run demo` sets up and names. */
-async function createWorld(): Promise<World> {
+async function createWorld(name: string): Promise<World> {
   const database = await createDatabase();
   const service = await createService(database);
   const answers: World["answers"] = [];
@@ -106,7 +109,7 @@ async function createWorld(): Promise<World> {
     ALICE: await token({ sub: "alice" }),
     BOB: await token({ sub: "bob" }),
     CAROL: await token({ sub: "carol", tenant: "hooli" }),
-    DATABASE: database.urls.root,
+    DATABASE: name === AS_OWNER ? database.urls.owner : database.urls.root,
     ...Object.fromEntries(ids.map(({ slug, id }) => [`${slug.toUpperCase()}_ID`, id])),
   };
   const folder = mkdtempSync(path.join(tmpdir(), "tms-docs-"));
@@ -115,7 +118,7 @@ async function createWorld(): Promise<World> {
     await database.drop();
     rmSync(folder, { recursive: true });
   };
-  return { env, folder, database, answers, close };
+  return { env, folder, answers, close };
 }
 
 function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
@@ -159,11 +162,20 @@ async function runTypescript({ code, line }: Block, { env, folder }: World): Pro
   await run(process.execPath, ["--import", "tsx", file], env);
 }
 
+async function withoutPsql(code: string, url: string): Promise<void> {
+  const sql = postgres(url, { max: 1, onnotice: () => {} });
+  try {
+    await sql.unsafe(code).simple();
+  } finally {
+    await sql.end();
+  }
+}
+
 /** As a DBA's psql runs it; without psql, by the driver, which knows no backslash commands. */
-async function runSql(block: Block, { env, database, folder }: World): Promise<void> {
+async function runSql(block: Block, { env, folder }: World): Promise<void> {
   const fails = /^-- ERROR/m.test(block.code);
   const work = async () => {
-    if (!hasPsql) return void (await database.sql.unsafe(block.code.replaceAll(/^\\.*$/gm, "")).simple());
+    if (!hasPsql) return withoutPsql(block.code.replaceAll(/^\\.*$/gm, ""), env.DATABASE!);
     const file = path.join(folder, `line-${block.line}.sql`);
     writeFileSync(file, block.code);
     const variables = Object.entries(env).flatMap(([name, value]) =>
@@ -175,11 +187,11 @@ async function runSql(block: Block, { env, database, folder }: World): Promise<v
   else await work();
 }
 
-async function runAll(blocks: Block[], t: TestContext): Promise<void> {
+async function runAll(name: string, blocks: Block[], t: TestContext): Promise<void> {
   for (const { notRun, line } of blocks) if (notRun) t.diagnostic(`line ${line} is not run: ${notRun}`);
   const wanted = blocks.filter(({ notRun }) => !notRun);
   const shell = wanted.filter(({ kind }) => kind === "sh");
-  const world = await createWorld();
+  const world = await createWorld(name);
   try {
     if (hasCurl && hasBash) await runShell(shell, world);
     else if (shell.length > 0) t.diagnostic("the shell blocks are not run: bash or curl is missing here");
@@ -203,5 +215,5 @@ test("the fences of documents are found", () => {
 
 for (const [name, blocks] of documents) {
   if (blocks.length === 0) continue;
-  test(`${name} shows what works: ${blocks.length} block(s)`, t => runAll(blocks, t));
+  test(`${name} shows what works: ${blocks.length} block(s)`, t => runAll(name, blocks, t));
 }

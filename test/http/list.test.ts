@@ -134,9 +134,8 @@ test("a question mark in a search stays in it on the next page", async () => {
   const first = await list("?search=what?&limit=1");
   assert.equal(first.body.total_count, 2);
   const second = await list(next(first.headers.link));
-  assert.deepEqual([...first.body.tenants, ...second.body.tenants].map(({ slug }) => slug).sort(), [
-    "what-1",
-    "what-2",
-  ]);
+  const slugs = [first, second].flatMap(({ body }) => body.tenants.map((one: { slug: string }) => one.slug));
+  assert.deepEqual(new Set(slugs), new Set(["what-1", "what-2"]));
+  assert.equal(slugs.length, 2);
   assert.equal(second.headers.link, undefined);
 });
