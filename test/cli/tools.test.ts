@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Audit } from "../../src/audit/run.ts";
 import { toText } from "../../src/audit/text.ts";
 import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
+import { lockWaiters, until } from "../until.ts";
 import { outcome, projectRoot, tenancy } from "./command.ts";
 
 let database: Database;
@@ -72,9 +73,7 @@ test("an export that is interrupted leaves nothing, one that is killed its part,
     sql.begin(async sql => {
       await sql`lock table app.boards`;
       const command = tenancy(args, env);
-      const waiting = () =>
-        database.sql`select from pg_locks where relation = 'app.boards'::regclass and not granted`;
-      while ((await waiting()).length === 0) await sleep(20);
+      await lockWaiters(database.sql);
       command.child.kill(signal);
       return outcome(command);
     });
@@ -131,9 +130,11 @@ for (const [how, line, code] of [
     });
     const closed = new Promise<number | null>(resolve => shell.on("close", resolve));
     input.stdin.on("error", () => {}).write(whole.slice(0, end));
-    const working = () => database.sql`
-      select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
-    while ((await working()).length === 0) await sleep(20);
+    await until("the import's transaction waits for more of the file", async () => {
+      const [working] = await database.sql`
+        select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
+      return working;
+    });
     shell.kill("SIGTERM");
     await Promise.race([closed, sleep(5_000, null, { ref: false })]);
     // One that goes on would end well now.
