@@ -2,7 +2,8 @@
 import { spawnSync } from "node:child_process";
 import { chownSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { accountOf, freePort, startProgram, temporaryFolder } from "./programs.ts";
+import { freePort } from "../../src/embedded/server.ts";
+import { accountOf, startProgram, temporaryFolder } from "./programs.ts";
 
 const program = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer"].find(
   file => spawnSync(file, ["--version"]).status === 0,
