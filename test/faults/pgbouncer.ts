@@ -10,7 +10,7 @@ const program = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbouncer", "p
 );
 
 /** Major and minor release, or null where it is not installed. */
-export const pgbouncerVersion: [number, number] | null = program
+const pgbouncerVersion: [number, number] | null = program
   ? (/PgBouncer (\d+)\.(\d+)/i
       .exec(spawnSync(program, ["--version"], { encoding: "utf8" }).stdout)!
       .slice(1, 3)

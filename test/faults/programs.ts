@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { until } from "../until.ts";
 
-export interface Account {
+interface Account {
   uid: number;
   gid: number;
 }
