@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import http from "node:http";
 import net from "node:net";
-import { after, before, test } from "node:test";
+import { after, before, type TestContext, test } from "node:test";
 import { buildApp } from "../../src/app.ts";
 import { loadConfig } from "../../src/config.ts";
 import { type Server, startServer } from "../../src/server.ts";
@@ -49,14 +49,16 @@ function get(address: string, path: string, agent?: http.Agent): Promise<Answer>
   });
 }
 
-/** Holds every reader of the table up until `release`. */
-async function lockBoards() {
+/** Holds every reader of the table up until `release`, or the test's end. */
+async function lockBoards(t: TestContext) {
   const holder = await database.sql.reserve();
   await holder.unsafe("begin; lock table app.boards in access exclusive mode");
-  return async () => {
-    await holder.unsafe("commit");
+  const release = async () => void (await holder.unsafe("commit"));
+  t.after(async () => {
+    await release();
     holder.release();
-  };
+  });
+  return release;
 }
 
 async function timed(work: Promise<unknown>): Promise<number> {
@@ -98,11 +100,11 @@ test("idle connections, kept alive or never used, do not hold the stop up", asyn
   half.destroy();
 });
 
-test("what is in flight is answered, what comes after is refused with 503, and then it ends", async () => {
+test("what is in flight is answered, what comes after is refused with 503, and then it ends", async t => {
   const server = await start();
   const agent = new http.Agent({ keepAlive: true });
   await get(server.address, "/health", agent);
-  const release = await lockBoards();
+  const release = await lockBoards(t);
   const open = get(server.address, "/api/boards");
   await lockWaiters(database.sql);
   const order: string[] = [];
@@ -133,9 +135,9 @@ test("what is in flight is answered, what comes after is refused with 503, and t
   agent.destroy();
 });
 
-test("a request that does not end is cut off at the shutdown timeout", async () => {
+test("a request that does not end is cut off at the shutdown timeout", async t => {
   const server = await start({ SERVICE_SHUTDOWN_TIMEOUT: "1" });
-  const release = await lockBoards();
+  await lockBoards(t);
   const open = get(server.address, "/api/boards").then(
     () => "answered",
     (error: Error) => error.message,
@@ -144,15 +146,14 @@ test("a request that does not end is cut off at the shutdown timeout", async () 
   const took = await timed(server.close());
   assert.ok(took > 990, `${took} ms`); // timers may be a little early
   assert.match(await open, /socket hang up|ECONNRESET/);
-  await release();
 });
 
-test("over the limit of requests in flight the answer is 503 at once, and probes still get through", async () => {
+test("over the limit of requests in flight the answer is 503 at once, and probes still get through", async t => {
   const app = await buildApp(
     configure({ SERVICE_MAX_REQUESTS_IN_FLIGHT: "20", SERVICE_DATABASE_POOL_SIZE: "4" }),
   );
   const address = await app.listen({ port: 0 });
-  const release = await lockBoards();
+  const release = await lockBoards(t);
   const open = Array.from({ length: 20 }, () => get(address, "/api/boards"));
   await until("the limit is reached", () => app.inFlight.size === 20);
   const more = await Promise.all(Array.from({ length: 200 }, () => get(address, "/api/boards")));
@@ -170,10 +171,10 @@ test("over the limit of requests in flight the answer is 503 at once, and probes
   await app.close();
 });
 
-test("a client that leaves before its answer is no longer in flight", async () => {
+test("a client that leaves before its answer is no longer in flight", async t => {
   const app = await buildApp(configure({}));
   const address = await app.listen({ port: 0 });
-  const release = await lockBoards();
+  const release = await lockBoards(t);
   const leaving = http.get(`${address}/api/boards`, { headers: { authorization: `Bearer ${alice}` } });
   leaving.on("error", () => {});
   await lockWaiters(database.sql);
