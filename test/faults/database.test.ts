@@ -91,12 +91,15 @@ async function underHarm(harm: () => Promise<unknown>, times: number, of = servi
       }
     }
   });
-  for (let i = 0; i < times; i += 1) {
-    await harm();
-    await sleep(30);
+  try {
+    for (let i = 0; i < times; i += 1) {
+      await harm();
+      await sleep(30);
+    }
+  } finally {
+    going = false;
+    await Promise.all(clients);
   }
-  going = false;
-  await Promise.all(clients);
   assert.ok(statuses.includes(200));
   return statuses;
 }

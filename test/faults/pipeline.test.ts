@@ -136,17 +136,20 @@ test("a write gets a connection of its own while reads never cease", () =>
     const readers = others(12, async i => {
       while (going) assert.equal((await get(service, "/api/boards", TENANTS[i % 4]!)).status, 200);
     });
-    for (let i = 0; i < 20; i += 1) {
-      const { status } = await service.request({
-        method: "POST",
-        url: "/api/tenants/members",
-        token: await token({ sub: "of-acme", tenant: "acme" }),
-        body: { auth_subject: `new-${i}` },
-      });
-      assert.equal(status, 201);
+    try {
+      for (let i = 0; i < 20; i += 1) {
+        const { status } = await service.request({
+          method: "POST",
+          url: "/api/tenants/members",
+          token: await token({ sub: "of-acme", tenant: "acme" }),
+          body: { auth_subject: `new-${i}` },
+        });
+        assert.equal(status, 201);
+      }
+    } finally {
+      going = false;
+      await Promise.all(readers);
     }
-    going = false;
-    await Promise.all(readers);
   }));
 
 test("a connection that breaks costs those on it an honest 503, each its own, and nobody else anything", () =>
