@@ -1,6 +1,6 @@
 /**
  * What the data checks of the audit cost beside one count(*) of every table, what the service's requests notice of it,
- * and what the command holds in memory. Alone: `node --import tsx bench/audit.ts [--quick]`.
+ * and what the command holds in memory.
  */
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -9,9 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { SignJWT } from "jose";
 import type postgres from "postgres";
 import { loadConfig } from "../src/config.ts";
-import { migrate } from "../src/migrate.ts";
 import { startServer } from "../src/server.ts";
-import { type BenchDatabase, type BenchServer, startBenchServer, vacuum } from "./database.ts";
+import { type BenchDatabase, type BenchServer, vacuum } from "./database.ts";
 import { type Figure, median } from "./report.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
@@ -137,7 +136,6 @@ export async function auditBench(server: BenchServer, { quick }: { quick: boolea
   const small = await server.database("bench_audit_small");
   const large = await server.database("bench_audit");
   try {
-    for (const database of [small, large]) await migrate({ ownerUrl: database.urls.owner, current: true });
     await seed(small.sql, 10);
     console.error(`  loading ${name}`);
     await seed(large.sql, tenants);
@@ -244,15 +242,5 @@ async function latencies(
     return [quiet, busy];
   } finally {
     await service.close();
-  }
-}
-
-if (process.argv[1] && path.resolve(process.argv[1]) === import.meta.filename) {
-  const server = await startBenchServer();
-  try {
-    const figures = await auditBench(server, { quick: process.argv.includes("--quick") });
-    console.table(figures);
-  } finally {
-    await server.stop();
   }
 }

@@ -7,7 +7,7 @@ import { migrate } from "../src/migrate.ts";
 
 export interface BenchServer {
   root: string;
-  /** A migrated database of this name; its logins' addresses. */
+  /** A database of this name with the schema, db/current.sql included; its logins' addresses. */
   database(name: string): Promise<BenchDatabase>;
   /** Processor time of all backends so far, in microseconds; null where /proc does not tell. */
   cpu(): number | null;
@@ -52,7 +52,12 @@ export async function startBenchServer(): Promise<BenchServer> {
         owner: at(embedded.urls.owner, name),
         service: at(embedded.urls.service, name),
       };
-      await migrate({ ownerUrl: urls.owner, serviceUrl: urls.service, rootUrl: embedded.urls.root });
+      await migrate({
+        ownerUrl: urls.owner,
+        serviceUrl: urls.service,
+        rootUrl: embedded.urls.root,
+        current: true,
+      });
       const sql = postgres(urls.root, { max: 4, onnotice: () => {} });
       return {
         urls,

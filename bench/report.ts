@@ -25,14 +25,14 @@ export function median(values: number[]): number {
   return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-export const METHOD = `Server, database and load share one machine and run in turn, case by case (A B C A B C …), so that what else the
+const METHOD = `Server, database and load share one machine and run in turn, case by case (A B C A B C …), so that what else the
 machine does falls on all alike; each figure is the median of its rounds, each ratio one of two such medians in one run.
 http: 32 connections of autocannon against one process with 10 database connections; 10,000 tenants of 20 boards, a
 thousand of them asked, each connection its own share in turn. CPU is that of the server process and of all database processes, per request.
 Service, floor and PostGraphile run built, with the same options of Node.js; PostGraphile under the same policies, without a look at the membership.
 rls: one statement, run in the backend by a plpgsql loop: as tms_app under the policies alone, as tms_app with the explicit predicate
 too, as the service's own are written, and as owner past the policies with the predicate. growth: the service's own SQL functions over one connection, databases of different size in turn.
-deletion: the same rows, once by api.delete_tenant, once by hand-ordered deletes; two readers of other tenants meanwhile.
+deletion: one round, the same rows once by api.delete_tenant and once by hand-ordered deletes; two readers of other tenants meanwhile.
 Commits do not wait for the disk.`;
 
 /** Prints figures and ratios, and keeps them for the documents. */

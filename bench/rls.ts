@@ -118,30 +118,27 @@ export async function rlsBench(server: BenchServer, { quick }: { quick: boolean 
 
 /** Microseconds a statement. What it writes is rolled back, so that no block finds a larger table than the first. */
 async function runBlock(sql: postgres.Sql, statement: string, repeat: number): Promise<number> {
-  let micros = 0;
-  await sql
-    .begin(async transaction => {
-      await transaction.unsafe(`do $$
-        declare
-          v_tenant constant uuid := ${TENANT};
-          v_board constant uuid := md5('b7')::uuid;
-          v_start timestamptz;
-        begin
-          for i in 1 .. 20 loop ${repeat > 10 ? statement : "null"}; end loop;
-          v_start := clock_timestamp();
-          for i in 1 .. ${repeat} loop ${statement}; end loop;
-          perform set_config('bench.micros', (extract(epoch from clock_timestamp() - v_start) * 1e6 / ${repeat})::text, true);
-        end $$`);
-      const [row] = await transaction<{ micros: string }[]>`select current_setting('bench.micros') as micros`;
-      micros = Number(row!.micros);
-      throw new RolledBack();
-    })
-    .catch(error => {
-      if (!(error instanceof RolledBack)) throw error;
-    });
-  return micros;
+  const session = await sql.reserve();
+  try {
+    await session`begin`;
+    await session.unsafe(`do $$
+      declare
+        v_tenant constant uuid := ${TENANT};
+        v_board constant uuid := md5('b7')::uuid;
+        v_start timestamptz;
+      begin
+        for i in 1 .. 20 loop ${repeat > 10 ? statement : "null"}; end loop;
+        v_start := clock_timestamp();
+        for i in 1 .. ${repeat} loop ${statement}; end loop;
+        perform set_config('bench.micros', (extract(epoch from clock_timestamp() - v_start) * 1e6 / ${repeat})::text, true);
+      end $$`);
+    const [row] = await session<{ micros: string }[]>`select current_setting('bench.micros') as micros`;
+    return Number(row!.micros);
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
 }
-class RolledBack extends Error {}
 
 /** The plan without what reads the setting once, the InitPlan and the One-Time Filter that compares it; the tenant as `tenant`. */
 async function planOf(sql: postgres.Sql, statement: string, tenant: string): Promise<string> {

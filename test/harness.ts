@@ -61,17 +61,13 @@ class Rollback {
   constructor(readonly value: unknown) {}
 }
 
-/** Runs `fn` as a role, inside a tenant (null: inside none), in a transaction that is rolled back. */
-export async function withRole<T>(
+/** What `fn` gives, in a transaction that is rolled back. */
+export async function rolledBack<T>(
   sql: postgres.Sql,
-  role: string,
-  tenantId: string | null,
   fn: (sql: postgres.TransactionSql) => Promise<T>,
 ): Promise<T> {
   try {
     await sql.begin(async transaction => {
-      await transaction.unsafe(`set local role ${role}`);
-      if (tenantId !== null) await transaction.unsafe(`set local app.tenant_id = '${tenantId}'`);
       throw new Rollback(await fn(transaction));
     });
   } catch (thrown) {
@@ -79,6 +75,20 @@ export async function withRole<T>(
     throw thrown;
   }
   throw new Error("unreachable: the transaction always throws");
+}
+
+/** Runs `fn` as a role, inside a tenant (null: inside none), and rolls back. */
+export function withRole<T>(
+  sql: postgres.Sql,
+  role: string,
+  tenantId: string | null,
+  fn: (sql: postgres.TransactionSql) => Promise<T>,
+): Promise<T> {
+  return rolledBack(sql, async transaction => {
+    await transaction.unsafe(`set local role ${role}`);
+    if (tenantId !== null) await transaction.unsafe(`set local app.tenant_id = '${tenantId}'`);
+    return fn(transaction);
+  });
 }
 
 export const TEST_SECRET = "a test secret of more than thirty-two bytes, known to everybody";

@@ -67,7 +67,9 @@ const testFiles = (folder: string): string[] =>
     .map(name => path.join(folder, name));
 
 function runTests(files: string[], database: string): Promise<number> {
-  const args = ["--import", "tsx", "--test", "--test-concurrency=2", ...files];
+  // Node 20 counts it for a whole file: long enough for any on a slow machine, and one that waits for ever fails.
+  const timeout = "--test-timeout=600000";
+  const args = ["--import", "tsx", "--test", "--test-concurrency=2", timeout, ...files];
   const env = { ...process.env, TMS_TEST_DATABASE: database };
   const child = spawn(process.execPath, args, { stdio: "inherit", env });
   // Ctrl-C reaches the runner through the terminal; we stay to clean up after it.

@@ -137,7 +137,7 @@ export async function endOrphan(cluster: string) {
   if (startOf(pid) !== "") await rm(file, { force: true });
 }
 
-function freePort(): Promise<number> {
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().once("error", reject);
     probe.listen(0, "127.0.0.1", () => {

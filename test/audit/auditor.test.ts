@@ -5,7 +5,7 @@ import postgres from "postgres";
 import { createDatabase, type Database } from "../harness.ts";
 import { seedTenants } from "./world.ts";
 
-void describe("a tms_auditor", { timeout: 60_000 }, () => {
+void describe("a tms_auditor", () => {
   let database: Database;
   let ann: postgres.Sql;
   const login = `audit_ann_${process.pid}`;

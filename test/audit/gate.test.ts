@@ -18,7 +18,7 @@ const GRAPHILE = path.join(
 const FORGOTTEN =
   "create table if not exists app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), primary key (tenant_id, id));";
 
-void describe("the gate", { timeout: 60_000 }, () => {
+void describe("the gate", () => {
   let database: Database;
   let folder: string;
   before(async () => {

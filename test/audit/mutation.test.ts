@@ -92,7 +92,7 @@ const MUTANTS = `
   union all select 'definer with a tenant of its own: ' || f, format('alter function %s set app.tenant_id = ''00000000-0000-0000-0000-000000000001''', f) from definer
 `;
 
-void describe("the audit under mutation", { timeout: 150_000 }, () => {
+void describe("the audit under mutation", () => {
   let database: Database;
   before(async () => {
     database = await createDatabase();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase, type Database, rolledBack } from "../harness.ts";
 import { type Found, seedTenants } from "./world.ts";
 
 const KEYS = `select conrelid::regclass::text || ' ' || conname || ' ' || pg_get_constraintdef(oid) as key
@@ -16,15 +16,7 @@ void describe("the remedies", () => {
   });
   after(() => database.drop());
 
-  const undone = (work: (sql: postgres.TransactionSql) => Promise<void>) =>
-    database.sql
-      .begin(async sql => {
-        await work(sql);
-        throw new Error("undone");
-      })
-      .catch(error => {
-        if ((error as Error).message !== "undone") throw error;
-      });
+  const undone = (work: (sql: postgres.TransactionSql) => Promise<void>) => rolledBack(database.sql, work);
   const paste = async (sql: postgres.TransactionSql, check: string) => {
     const found = await sql<Found[]>`select * from audit.run_check(${check})`;
     for (const { remedy } of found) await sql.unsafe(remedy);

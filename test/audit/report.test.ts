@@ -31,7 +31,7 @@ function cli(
   });
 }
 
-void describe("npm run audit", { timeout: 90_000 }, () => {
+void describe("npm run audit", () => {
   let database: Database;
   /** Errors that are there before any is planted. */
   let server: number;

@@ -3,11 +3,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
 import { createDatabase, type Database } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
 const TENANTS = 200;
 
-void describe("audit.run()", { timeout: 60_000 }, () => {
+void describe("audit.run()", () => {
   let database: Database;
   let dba: postgres.Sql;
   /** How a run ends, and with how many errors, that looks at the server too and finds nothing else. */
@@ -372,16 +373,8 @@ void describe("audit.run()", { timeout: 60_000 }, () => {
       const cancelled = assert.rejects(async () => await dba`call audit.run(p_only => 'data')`, {
         code: "57014",
       });
-      const waiting = async () =>
-        (
-          await blocker`select pid from pg_stat_activity where usename = ${login} and wait_event_type = 'Lock'`
-        )[0]?.pid;
-      for (let pid = await waiting(); ; pid = await waiting()) {
-        if (pid) {
-          await blocker`select pg_cancel_backend(${pid}::int)`;
-          break;
-        }
-      }
+      const [pid] = await lockWaiters(sql);
+      await blocker`select pg_cancel_backend(${pid!}::int)`;
       await cancelled;
     });
     assert.equal((await lastRun()).run_id, before.run_id);

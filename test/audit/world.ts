@@ -1,6 +1,7 @@
 /** Tenants with sample data, and one planted violation at a time in a transaction that is rolled back. */
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { rolledBack } from "../harness.ts";
 
 export interface Found {
   check: string;
@@ -58,22 +59,13 @@ export async function serverErrors(sql: postgres.Sql): Promise<number> {
   return row!.n;
 }
 
-class Undo extends Error {}
-
 /** Plants, asks one check, rolls back. */
-export async function planted(sql: postgres.Sql, plant: string, check: string): Promise<Found[]> {
-  let found: Found[] = [];
-  await sql
-    .begin(async transaction => {
-      await transaction.unsafe(plant);
-      await transaction.unsafe("set local session_replication_role = origin");
-      found = [...(await transaction<Found[]>`select * from audit.run_check(${check})`)];
-      throw new Undo();
-    })
-    .catch(error => {
-      if (!(error instanceof Undo)) throw error;
-    });
-  return found;
+export function planted(sql: postgres.Sql, plant: string, check: string): Promise<Found[]> {
+  return rolledBack(sql, async transaction => {
+    await transaction.unsafe(plant);
+    await transaction.unsafe("set local session_replication_role = origin");
+    return [...(await transaction<Found[]>`select * from audit.run_check(${check})`)];
+  });
 }
 
 /** The one finding that a plant must give, field for field; detail and remedy must say something. */

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { createDatabase, type Database, TEST_SECRET } from "../harness.ts";
+import { until } from "../until.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const folder = mkdtempSync(path.join(tmpdir(), "tms-build-"));
@@ -75,12 +76,10 @@ test("the built service starts, is ready, and ends when it is asked to", async (
     stream.setEncoding("utf8").on("data", text => {
       said += text;
     });
-  let address: string | undefined;
-  while (!address && service.exitCode === null) {
-    await new Promise(resolve => setTimeout(resolve, 20));
-    address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-  }
-  assert.ok(address, said);
+  const address = await until("the service listens", () => {
+    assert.equal(service!.exitCode, null, said);
+    return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+  });
   for (const url of ["/health", "/docs", "/openapi.json"])
     assert.equal((await fetch(address + url)).status, 200, url);
   service.kill("SIGTERM");

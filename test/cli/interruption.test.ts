@@ -5,6 +5,7 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabase, type Database } from "../harness.ts";
+import { until } from "../until.ts";
 import { copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 let database: Database;
@@ -18,15 +19,6 @@ after(async () => {
   await database.drop();
 });
 
-async function until<T>(look: () => T | Promise<T>): Promise<T> {
-  for (let tries = 0; tries < 600; tries++) {
-    const found = await look();
-    if (found) return found;
-    await sleep(50);
-  }
-  throw new Error(`never: ${look.toString()}`);
-}
-
 const sleeping = async () => {
   const [found] = await database.sql`
     select from pg_stat_activity where datname = ${database.name} and query like '%pg_sleep%' and pid <> pg_backend_pid()`;
@@ -35,7 +27,7 @@ const sleeping = async () => {
 
 test("a migration that is interrupted is ended on the server too, and what was applied before it is named", async () => {
   const command = tenancy(["migrate"], { DATABASE_URL: database.urls.owner }, folder);
-  await until(sleeping);
+  await until("the migration sleeps", sleeping);
   command.child.kill("SIGTERM");
   const { code, stderr } = await outcome(command);
   assert.equal(
@@ -80,7 +72,7 @@ test("under npm, gm -- watch ends with npm's shell: no process and no Postgres s
     stream.setEncoding("utf8").on("data", text => {
       said += text;
     });
-  await until(() => /Finished|done|[Cc]urrent migration/.test(said));
+  await until("gm watches", () => /Finished|done|[Cc]urrent migration/.test(said));
   const pidFile = path.join(data, "postgres", "postmaster.pid");
   const gm = Number(readFileSync(path.join(data, "lock"), "utf8").split(/\D/)[0]);
   assert.ok(existsSync(pidFile), said);

@@ -4,8 +4,8 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
+import { until } from "../until.ts";
 import { type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 // One data folder through the life of a service: made, refused to a second one, killed, started again, stopped.
@@ -34,8 +34,7 @@ function isAlive(pid: number): boolean {
 }
 
 async function hasEnded(pid: number): Promise<boolean> {
-  for (let tries = 0; tries < 200 && isAlive(pid); tries++) await sleep(50);
-  return !isAlive(pid);
+  return until(`the process ${pid} ends`, () => !isAlive(pid)).catch(() => false);
 }
 
 test("the first start makes server, roles, schema and secrets, and serves", async () => {
@@ -121,11 +120,10 @@ test("under an npm script it stops with the shell that npm runs it in", {
   shell.stdout.setEncoding("utf8").on("data", text => {
     said += text;
   });
-  let address: string | undefined;
-  while (!address && shell.exitCode === null) {
-    await sleep(20);
-    address = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-  }
+  const address = await until("the service listens", () => {
+    assert.equal(shell.exitCode, null, said);
+    return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+  });
   const service = Number(/"pid":(\d+)/.exec(said)![1]);
   assert.notEqual(service, shell.pid);
   const server = postmaster();

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Audit } from "../../src/audit/run.ts";
 import { toText } from "../../src/audit/text.ts";
 import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
+import { lockWaiters, until } from "../until.ts";
 import { outcome, projectRoot, tenancy } from "./command.ts";
 
 let database: Database;
@@ -72,9 +73,7 @@ test("an export that is interrupted leaves nothing, one that is killed its part,
     sql.begin(async sql => {
       await sql`lock table app.boards`;
       const command = tenancy(args, env);
-      const waiting = () =>
-        database.sql`select from pg_locks where relation = 'app.boards'::regclass and not granted`;
-      while ((await waiting()).length === 0) await sleep(20);
+      await lockWaiters(database.sql);
       command.child.kill(signal);
       return outcome(command);
     });
@@ -131,9 +130,11 @@ for (const [how, line, code] of [
     });
     const closed = new Promise<number | null>(resolve => shell.on("close", resolve));
     input.stdin.on("error", () => {}).write(whole.slice(0, end));
-    const working = () => database.sql`
-      select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
-    while ((await working()).length === 0) await sleep(20);
+    await until("the import's transaction waits for more of the file", async () => {
+      const [working] = await database.sql`
+        select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
+      return working;
+    });
     shell.kill("SIGTERM");
     await Promise.race([closed, sleep(5_000, null, { ref: false })]);
     // One that goes on would end well now.
@@ -299,18 +300,23 @@ test("an import under another id says how many media go on naming the former ten
   await sql`delete from app.tenants where slug in ('filed', 'filed-2')`;
 });
 
-test("events ends quietly when its reader has gone, and in one line when it cannot be written", async () => {
-  const sh = (line: string) =>
-    spawnSync("sh", ["-c", `"${process.execPath}" --import tsx src/cli.ts events ${line}`], {
-      cwd: projectRoot,
-      env: { PATH: process.env.PATH, ...env },
-      encoding: "utf8",
-    });
+const eventsInShell = (line: string) =>
+  spawnSync("sh", ["-c", `"${process.execPath}" --import tsx src/cli.ts events ${line}`], {
+    cwd: projectRoot,
+    env: { PATH: process.env.PATH, ...env },
+    encoding: "utf8",
+  });
+
+test("events ends quietly when its reader has gone", () => {
   // The reader ends before the first line, so that every write meets a closed pipe.
   for (const options of ["", "--follow"])
-    assert.equal(sh(`--json ${options} | { exec <&-; sleep 1; }`).stderr, "", options);
-  if (!existsSync("/dev/full")) return console.log("not tried: this system has no /dev/full");
-  const { status, stderr } = sh("> /dev/full");
+    assert.equal(eventsInShell(`--json ${options} | { exec <&-; sleep 1; }`).stderr, "", options);
+});
+
+test("events ends in one line when it cannot be written", {
+  skip: !existsSync("/dev/full") && "this system has no /dev/full",
+}, () => {
+  const { status, stderr } = eventsInShell("> /dev/full");
   assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"]);
 });
 

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
-import { rolledBack, type Transaction } from "./support.ts";
+import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import type { Transaction } from "./support.ts";
 
 let database: Database;
 /** The tables that Citus distributes: every one of a tenant's rows. */

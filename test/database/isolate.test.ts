@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
-import { as, rolledBack, type Transaction } from "./support.ts";
+import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { as, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {
@@ -101,8 +101,10 @@ test("app.isolate() is safe to run again, and a second run changes nothing", () 
 
 test("app.isolate() run again on app.users leaves the registrar what it needs", () =>
   rolledBack(database.sql, async tx => {
+    const user = await seedUser(tx, await seedTenant(tx, { slug: "counted" }), { subject: "ann" });
     await tx.unsafe("select app.isolate('app.users')");
-    await as(tx, "tms_registrar", sp => sp`select from app.users`);
+    const seen = await as(tx, "tms_registrar", sp => sp`select id from app.users where id = ${user}`);
+    assert.equal(seen.length, 1);
   }));
 
 test("app.isolate() repairs what drifted: policies, force, rights that row level security does not govern", () =>

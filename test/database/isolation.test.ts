@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase, type Database, rolledBack } from "../harness.ts";
 import { leaks, size, tenantTables } from "./isolation.ts";
-import { rolledBack } from "./support.ts";
 
 let database: Database;
 before(async () => {

@@ -290,7 +290,7 @@ const normal = (value: unknown) =>
     .replace(/\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00(:00)?)?/g, "<time>")
     .replace(/\b1[789]\d{8}\b/g, "<epoch>");
 
-export interface Observation {
+interface Observation {
   answer: string;
   /** What B's rows are after it. */
   theirs: string;

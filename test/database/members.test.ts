@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
-import { call, refused, rolledBack, type Transaction } from "./support.ts";
+import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { call, refused, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {

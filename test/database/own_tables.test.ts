@@ -1,8 +1,8 @@
 /** What an adopter adds to the schema: tables, columns, types, triggers and functions of their own. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
-import { as, call, rolledBack, type Transaction } from "./support.ts";
+import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { as, call, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
-import { type Caller, call, refused, rolledBack, type Transaction } from "./support.ts";
+import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { type Caller, call, refused, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
-import { rolledBack, sqlstate, type Transaction } from "./support.ts";
+import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { sqlstate, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {

@@ -1,13 +1,8 @@
-/** What the tests of SQL functions share: roles in a transaction that is rolled back, and calls as the service makes them. */
+/** What the tests of SQL functions share: roles in a transaction, and calls as the service makes them. */
 import assert from "node:assert/strict";
 import type postgres from "postgres";
-import { withRole } from "../harness.ts";
 
 export type Transaction = postgres.TransactionSql;
-
-/** A transaction of the superuser that is rolled back, with rows of its own. */
-export const rolledBack = (sql: postgres.Sql, fn: (tx: Transaction) => Promise<void>) =>
-  withRole(sql, "none", null, fn);
 
 /** Runs as a role, in a savepoint: what fails there is undone, role and tenant included. */
 export async function as<T>(tx: Transaction, role: string, fn: (sp: Transaction) => Promise<T>): Promise<T> {

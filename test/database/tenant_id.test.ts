@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, seedTenant, seedUser, withRole } from "../harness.ts";
-import { as, rolledBack, sqlstate } from "./support.ts";
+import { createDatabase, type Database, rolledBack, seedTenant, seedUser, withRole } from "../harness.ts";
+import { as, sqlstate } from "./support.ts";
 
 let database: Database;
 let acme: string;

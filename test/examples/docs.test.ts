@@ -195,6 +195,10 @@ async function runAll(name: string, blocks: Block[], t: TestContext): Promise<vo
   try {
     if (hasCurl && hasBash) await runShell(shell, world);
     else if (shell.length > 0) t.diagnostic("the shell blocks are not run: bash or curl is missing here");
+    if (!hasPsql && wanted.some(({ kind }) => kind === "sql"))
+      t.diagnostic(
+        "the SQL blocks are run by the driver, which knows no backslash commands: psql is missing here",
+      );
     for (const block of wanted) {
       if (block.kind === "ts") await runTypescript(block, world);
       if (block.kind === "sql") await runSql(block, world);

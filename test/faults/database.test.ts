@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdtempSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../src/embedded/server.ts";
 import { startEmbedded } from "../../src/embedded.ts";
 import { migrate } from "../../src/migrate.ts";
 import {
@@ -17,6 +17,7 @@ import {
   type TestResponse,
   token,
 } from "../harness.ts";
+import { lockWaiters, until } from "../until.ts";
 import { startWire, type Wire } from "./wire.ts";
 
 let database: Database;
@@ -26,9 +27,7 @@ let ann: string;
 let operator: string;
 before(async () => {
   database = await createDatabase();
-  // Shorter than in production, so that the tests need not wait: the rules are the same.
-  for (const setting of ["statement_timeout = '300ms'", "lock_timeout = '150ms'"])
-    await database.sql.unsafe(`alter role tms_service in database ${database.name} set ${setting}`);
+  await serverWaits("300ms", "150ms");
   wire = await startWire(`${database.urls.service}?query_timeout=600`);
   service = await createService(database, {
     SERVICE_DATABASE_URL: wire.url,
@@ -44,6 +43,24 @@ after(async () => {
   await database.drop();
 });
 beforeEach(() => database.sql`delete from control.rate_limits`);
+
+/** The service's timeouts, for connections that are made from here on. */
+async function serverWaits(statement: string, lock: string) {
+  for (const setting of [`statement_timeout = '${statement}'`, `lock_timeout = '${lock}'`])
+    await database.sql.unsafe(`alter role tms_service in database ${database.name} set ${setting}`);
+}
+
+/** The server's timeouts are shorter than in production, so that tests need not wait; `work` is on a service that has longer ones. */
+async function withPatience(env: Record<string, string>, work: (service: Service) => Promise<void>) {
+  await serverWaits("60s", "60s");
+  const patient = await createService(database, env);
+  try {
+    await work(patient);
+  } finally {
+    await patient.close();
+    await serverWaits("300ms", "150ms");
+  }
+}
 
 const boards = (of = service) => of.request({ url: "/api/boards", token: ann });
 
@@ -74,23 +91,22 @@ async function underHarm(harm: () => Promise<unknown>, times: number, of = servi
       }
     }
   });
-  for (let i = 0; i < times; i += 1) {
-    await harm();
-    await sleep(30);
+  try {
+    for (let i = 0; i < times; i += 1) {
+      await harm();
+      await sleep(30);
+    }
+  } finally {
+    going = false;
+    await Promise.all(clients);
   }
-  going = false;
-  await Promise.all(clients);
   assert.ok(statuses.includes(200));
   return statuses;
 }
 
 /** The service comes back by itself. */
 async function assertRecovers(of = service) {
-  for (let i = 0; i < 100; i += 1) {
-    if ((await boards(of)).status === 200) return;
-    await sleep(50);
-  }
-  assert.equal((await boards(of)).status, 200);
+  await until("the service has recovered", async () => (await boards(of)).status === 200);
 }
 
 test("backends that are terminated while requests run cost those requests an honest 503, and nothing else", async () => {
@@ -105,14 +121,12 @@ test("backends that are terminated while requests run cost those requests an hon
 test("so do connections that break, whether they are idle or at work", async () => {
   await underHarm(async () => wire.cut(), 15);
   wire.cut();
-  await sleep(50);
   await assertRecovers();
 });
 
 test("while nothing can be reached every request is 503 at once, and the first one after that works", async () => {
   wire.refuse(true);
   wire.cut();
-  await sleep(20);
   for (let i = 0; i < 5; i += 1) assertUnavailable(await boards());
   assertUnavailable(await service.request({ url: "/api/setup/status", token: operator }));
   assertUnavailable(
@@ -197,57 +211,54 @@ test("the deletion of a tenant is under no statement timeout: it takes as long a
   }
 });
 
-test("an exhausted pool refuses with 503 after its patience, and works again when it is free", async () => {
-  const small = await createService(database, { SERVICE_DATABASE_POOL_SIZE: "1" });
-  try {
-    await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '6s'`);
-    await database.sql.unsafe(
-      `alter role tms_service in database ${database.name} set statement_timeout = '6s'`,
-    );
-    await database.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database.name} and usename = 'tms_service'`;
-    await sleep(50);
+test("an exhausted pool refuses with 503 after its patience, and works again when it is free", () =>
+  withPatience({ SERVICE_DATABASE_POOL_SIZE: "1" }, async small => {
     let held: Promise<TestResponse> | undefined;
     await whileLocked("lock table app.boards in access exclusive mode", async () => {
       held = boards(small);
-      await sleep(100); // or they share its connection
-      const token = await Promise.all(
-        [ann, ann].map(async one => small.request({ url: "/api/tenants/current", token: one })),
-      );
-      for (const answer of token) {
+      await lockWaiters(database.sql);
+      await sleep(60); // for 50 ms they would share its connection
+      const current = () => small.request({ url: "/api/tenants/current", token: ann });
+      for (const answer of await Promise.all([current(), current()])) {
         assertUnavailable(answer);
         assert.equal(answer.body.detail, "The database cannot be reached");
       }
     });
     assert.equal((await held!).status, 200);
     assert.equal((await boards(small)).status, 200);
-  } finally {
-    await small.close();
-  }
-});
+  }));
 
-test("a write whose answer was lost is repeated safely with its idempotency key", async () => {
-  const create = () =>
-    service.request({
-      method: "POST",
-      url: "/api/setup/tenant",
-      token: operator,
-      headers: { "idempotency-key": "lost-answer" },
-      body: { name: "Lost", slug: "lost" },
+test("a write whose answer was lost is repeated safely with its idempotency key", () =>
+  withPatience({ SERVICE_DATABASE_URL: wire.url.replace(/\?.*/, "") }, async patient => {
+    const { sql } = database;
+    const create = () =>
+      patient.request({
+        method: "POST",
+        url: "/api/setup/tenant",
+        token: operator,
+        headers: { "idempotency-key": "lost-answer" },
+        body: { name: "Lost", slug: "lost" },
+      });
+    await sql.unsafe(`create function app.slow() returns trigger language plpgsql security definer as 'begin perform pg_advisory_xact_lock(1); return null; end';
+      create constraint trigger slow after insert on app.tenants deferrable initially deferred for each row execute function app.slow()`);
+    let lost: Promise<TestResponse> | undefined;
+    await whileLocked("select pg_advisory_xact_lock(1)", async () => {
+      lost = create();
+      await lockWaiters(sql);
+      wire.freeze(true); // it commits when the lock is free, and its answer goes nowhere
     });
-  await boards();
-  // Committed on the server, cut before the answer arrives.
-  await database.sql.unsafe(`create function app.slow() returns trigger language plpgsql security definer as 'begin perform pg_sleep(0.2); return null; end';
-    create constraint trigger slow after insert on app.tenants deferrable initially deferred for each row execute function app.slow()`);
-  const lost = create();
-  await sleep(100);
-  wire.cut();
-  assertUnavailable(await lost);
-  await sleep(400);
-  await database.sql.unsafe("drop trigger slow on app.tenants; drop function app.slow()");
-  const again = await create();
-  assert.ok(again.status === 200 || again.status === 201, JSON.stringify(again.body));
-  assert.equal((await database.sql`select from app.tenants where slug = 'lost'`).count, 1);
-});
+    await until("the tenant is committed", async () => {
+      const [tenant] = await sql`select from app.tenants where slug = 'lost'`;
+      return tenant;
+    });
+    wire.cut();
+    wire.freeze(false);
+    assertUnavailable(await lost!);
+    await sql.unsafe("drop trigger slow on app.tenants; drop function app.slow()");
+    const again = await create();
+    assert.deepEqual([again.status, again.body.existing], [200, true]);
+    assert.equal((await sql`select from app.tenants where slug = 'lost'`).count, 1);
+  }));
 
 test("a server that only reads, as during a failover, is 503 for what writes and 200 for what reads", async () => {
   await database.sql.unsafe(
@@ -294,7 +305,7 @@ test("Postgres is stopped and started again under load: 503 meanwhile, then all 
     const statuses = await underHarm(
       async () => {
         await server.stop();
-        await sleep(100);
+        await until("a request found no server", async () => (await boards(harmed)).status === 503);
         server = await startEmbedded({ dataDir, port, settings });
       },
       1,
@@ -307,12 +318,3 @@ test("Postgres is stopped and started again under load: 503 meanwhile, then all 
     await server.remove();
   }
 });
-
-function freePort(): Promise<number> {
-  return new Promise(resolve => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as { port: number };
-      server.close(() => resolve(port));
-    });
-  });
-}

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabase, createService, seedTenant, seedUser, token } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 
 test("a deletion that a writer's locks end as a deadlock is made again, and done", async t => {
   const database = await createDatabase();
@@ -21,12 +21,7 @@ test("a deletion that a writer's locks end as a deadlock is made again, and done
     url: `/api/setup/tenant/${id}`,
     token: await token({ sub: "op", tenant: "busy", roles: ["tenant-operator"] }),
   });
-  for (;;) {
-    const [waiting] = await sql`
-      select from pg_stat_activity where datname = ${database.name} and usename = 'tms_service' and wait_event_type = 'Lock'`;
-    if (waiting) break;
-    await sleep(5);
-  }
+  await lockWaiters(sql);
   await writer`select from app.tenants where id = ${id} for key share`;
   await writer.unsafe("commit");
   assert.equal((await deleted).status, 200);

@@ -2,14 +2,15 @@
 import { spawnSync } from "node:child_process";
 import { chownSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { accountOf, freePort, startProgram, temporaryFolder } from "./programs.ts";
+import { freePort } from "../../src/embedded/server.ts";
+import { accountOf, startProgram, temporaryFolder } from "./programs.ts";
 
 const program = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer"].find(
   file => spawnSync(file, ["--version"]).status === 0,
 );
 
 /** Major and minor release, or null where it is not installed. */
-export const pgbouncerVersion: [number, number] | null = program
+const pgbouncerVersion: [number, number] | null = program
   ? (/PgBouncer (\d+)\.(\d+)/i
       .exec(spawnSync(program, ["--version"], { encoding: "utf8" }).stdout)!
       .slice(1, 3)

@@ -4,8 +4,9 @@ import { chmodSync, chownSync, mkdtempSync, statSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { until } from "../until.ts";
 
-export interface Account {
+interface Account {
   uid: number;
   gid: number;
 }
@@ -26,16 +27,6 @@ export function temporaryFolder(name: string, account?: Account): string {
   chmodSync(folder, 0o700);
   if (account) chownSync(folder, account.uid, account.gid);
   return folder;
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = net.createServer().on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as net.AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 }
 
 export interface Program {
@@ -59,13 +50,16 @@ export async function startProgram(
     if (child.exitCode === null && child.signalCode === null) child.kill(signal);
     await ended;
   };
-  for (let tries = 0; tries < 500; tries++) {
-    if (child.exitCode !== null) throw new Error(`${path.basename(file)} ended: ${said}`);
-    if (await answers(port)) return { child, stop };
-    await new Promise(resolve => setTimeout(resolve, 20));
+  try {
+    await until(`${path.basename(file)} listens on ${port}`, () => {
+      if (child.exitCode !== null) throw new Error(`${path.basename(file)} ended`);
+      return answers(port);
+    });
+  } catch (error) {
+    await stop("SIGKILL");
+    throw new Error(`${(error as Error).message}: ${said}`);
   }
-  await stop("SIGKILL");
-  throw new Error(`${path.basename(file)} does not listen on ${port}: ${said}`);
+  return { child, stop };
 }
 
 function answers(port: number): Promise<boolean> {

@@ -12,12 +12,13 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
+import { freePort } from "../../src/embedded/server.ts";
 import { startEmbedded } from "../../src/embedded.ts";
 import { migrate } from "../../src/migrate.ts";
 import { createService, type Database, type Service, seedTenant, seedUser, token } from "../harness.ts";
-import { freePort, ownerOf, type Program, startProgram, temporaryFolder } from "./programs.ts";
+import { until } from "../until.ts";
+import { ownerOf, type Program, startProgram, temporaryFolder } from "./programs.ts";
 
 // A primary of one's own: the run's Postgres is shared, and its files are other tests'.
 let primary: Awaited<ReturnType<typeof startEmbedded>>;
@@ -99,7 +100,7 @@ async function startReplica() {
     onnotice: () => {},
   });
   // It listens before it takes connections: first it applies what was written during the copy.
-  while (!(await own`select`.catch(() => false))) await sleep(20);
+  await until("the replica takes connections", () => own`select`.catch(() => false));
   return { url: at(primary.urls.service), sql: own, server, folder, start };
 }
 
@@ -111,23 +112,21 @@ async function caughtUp() {
   const [{ lsn }] = (await sql`select pg_current_wal_flush_lsn()::text as lsn`) as unknown as [
     { lsn: string },
   ];
-  for (;;) {
+  await until("the replica has caught up", async () => {
     const [row] = await replica.sql<
       { there: boolean }[]
     >`select pg_last_wal_replay_lsn() >= ${lsn}::text::pg_lsn as there`;
-    if (row!.there) return;
-    await sleep(20);
-  }
+    return row!.there;
+  });
 }
 
 /** From here on the replica applies nothing. */
 async function fallBehind() {
   await replica.sql`select pg_wal_replay_pause()`;
-  for (;;) {
+  await until("the replica pauses", async () => {
     const [row] = await replica.sql<{ state: string }[]>`select pg_get_wal_replay_pause_state() as state`;
-    if (row!.state === "paused") return;
-    await sleep(5);
-  }
+    return row!.state === "paused";
+  });
 }
 
 test("it is a replica that streams", async () => {
@@ -218,11 +217,12 @@ test("without the replica the primary answers; when it is back, it is asked agai
   assert.equal((await service.request({ url: "/ready" })).status, 200);
   replica.server = await replica.start();
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() - 3_600_000 });
-  while (performance.now() < service.app.database.replicaRestsUntil) await sleep(50);
+  const rests = () => performance.now() < service.app.database.replicaRestsUntil;
+  await until("the replica has rested", () => !rests());
   const { pool } = service.app.pg.replica!;
-  while (pool.idleCount === 0) {
+  await until("the replica is asked again", async () => {
     assert.ok((await list()) >= 3);
-    await sleep(50);
-  }
-  assert.ok(performance.now() >= service.app.database.replicaRestsUntil, "the replica answered");
+    return pool.idleCount > 0;
+  });
+  assert.ok(!rests(), "the replica answered");
 });

@@ -6,10 +6,11 @@ import assert from "node:assert/strict";
 import http from "node:http";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../src/embedded/server.ts";
 import { type Command, tenancy } from "../cli/command.ts";
 import { createDatabase, type Database, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
+import { until } from "../until.ts";
 import { type Pooler, startPgbouncer, withoutPgbouncer } from "./pgbouncer.ts";
-import { freePort } from "./programs.ts";
 
 const skip = withoutPgbouncer;
 const SECONDS = Number(process.env.RESTART_SECONDS ?? 12);
@@ -50,12 +51,11 @@ class Instance {
       SERVICE_MULTI_TENANT_MODE: "true",
       SERVICE_LOG_LEVEL: "warn",
     });
-    for (;;) {
-      const answer = await this.ask("GET", "/ready").catch(() => undefined);
-      if (answer?.status === 200) return;
+    await until("the instance is ready", async () => {
       assert.equal(this.command.child.exitCode, null, this.command.stderr);
-      await sleep(50);
-    }
+      const answer = await this.ask("GET", "/ready").catch(() => undefined);
+      return answer?.status === 200;
+    });
   }
 
   /** Milliseconds until the process was gone. */

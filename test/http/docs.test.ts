@@ -15,6 +15,7 @@ import {
   seedUser,
   token,
 } from "../harness.ts";
+import { until } from "../until.ts";
 
 const chromium = ["chromium", "chromium-browser", "google-chrome"].find(
   program => spawnSync(program, ["--version"]).status === 0,
@@ -103,15 +104,13 @@ class Browser {
   }
 
   /** The value of an expression in the page, once it is neither null nor false. */
-  async until<T>(expression: string): Promise<T> {
-    for (let tries = 0; tries < 150; tries++) {
+  until<T>(expression: string): Promise<T> {
+    return until<T | undefined>(expression, async () => {
       const { result } = (await this.send("Runtime.evaluate", { expression, returnByValue: true })) as {
         result: { value?: T };
       };
-      if (result.value) return result.value;
-      await new Promise(resolve => setTimeout(resolve, 100));
-    }
-    throw new Error(`never came true: ${expression}`);
+      return result.value;
+    }) as Promise<T>;
   }
 
   click(selector: string): Promise<boolean> {
@@ -176,7 +175,6 @@ async function tryOut(operation: string): Promise<{ status: string; body: string
 
 test("token and tenant are filled in once, and a request tried from the page succeeds", {
   skip,
-  timeout: 60_000,
 }, async () => {
   await browser.open(`${url}/docs`, 1280, "light");
   await browser.click(".btn.authorize");
@@ -204,7 +202,6 @@ test("token and tenant are filled in once, and a request tried from the page suc
 
 test("the page is dark for who likes it dark, fits a phone, and complains of nothing", {
   skip,
-  timeout: 60_000,
 }, async () => {
   browser.events.length = 0;
   await browser.open(`${url}/docs`, 390, "dark");

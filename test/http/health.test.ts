@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, createService, type Database, type Service } from "../harness.ts";
+import { createDatabase, createService, type Database, rolledBack, type Service } from "../harness.ts";
 
 let database: Database;
 let service: Service;
@@ -45,19 +45,13 @@ test("ready is asked anew after a second, also by a clock that was set back", as
 });
 
 /** What the service's login hears about isolation after a breach, which is then undone. */
-async function faultsAfter(breach: string): Promise<string[]> {
-  let faults: string[] = [];
-  await database.sql
-    .begin(async sql => {
-      await sql.unsafe(breach);
-      await sql`set local session authorization tms_service`;
-      const [row] = await sql<{ found: { isolation: string[] } }[]>`select api.get_readiness(null) as found`;
-      faults = row!.found.isolation;
-      throw new Error("undo");
-    })
-    .catch((error: Error) => assert.equal(error.message, "undo"));
-  return faults;
-}
+const faultsAfter = (breach: string): Promise<string[]> =>
+  rolledBack(database.sql, async sql => {
+    await sql.unsafe(breach);
+    await sql`set local session authorization tms_service`;
+    const [row] = await sql<{ found: { isolation: string[] } }[]>`select api.get_readiness(null) as found`;
+    return row!.found.isolation;
+  });
 
 const ONE_MEMBER = `
   insert into app.tenants (id, slug, name) values ('00000000-0000-4000-8000-000000000001', 'seen', 'Seen');

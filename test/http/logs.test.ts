@@ -11,6 +11,7 @@ import {
   TEST_SECRET,
   token,
 } from "../harness.ts";
+import { until } from "../until.ts";
 
 let database: Database;
 let service: Service;
@@ -118,8 +119,7 @@ test("a connection that is lost is one line, without what the driver knows of it
     select count(pg_terminate_backend(pid))::int as n from pg_stat_activity where usename = 'tms_service' and datname = ${database.name}`;
   assert.ok(killed!.n > 0, "an idle connection");
   const lost = () => service.logs.filter(({ msg }) => msg === "database connection lost");
-  for (const until = Date.now() + 5_000; lost().length < killed!.n && Date.now() < until; )
-    await new Promise(resolve => setTimeout(resolve, 20));
+  await until("every lost connection has its line", () => lost().length >= killed!.n);
   assert.equal(lost().length, killed!.n);
   assert.equal(lost()[0]!.code, "57P01");
   assert.ok(JSON.stringify(lost()[0]).length < 300, JSON.stringify(lost()[0]));

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createService, seedTenant, seedUser } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
 
 let world: World;
@@ -210,10 +211,7 @@ test("who adds a member while the tenant is deleted is no member of it any more"
     await tx`select from app.tenants where id = ${going} for update`;
     await tx`delete from app.users where tenant_id = ${going} and auth_subject <> 'late'`;
     added = ask("late", "POST", "/api/tenants/members", { auth_subject: "x" }, "going");
-    while (
-      (await tx`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
-        .count === 0
-    );
+    await lockWaiters(sql);
     await tx`delete from app.tenants where id = ${going}`;
   });
   assertError(await added!, 403, DENIED);

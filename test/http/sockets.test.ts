@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { after, before, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { seedTenant, seedUser } from "../harness.ts";
+import { until } from "../until.ts";
 import { createWorld, person, type World } from "./world.ts";
 
 let world: World;
@@ -234,10 +235,8 @@ test("a client that leaves in the middle of its body costs nobody anything", asy
   assert.ok(worst < 50, JSON.stringify(world.service.logs.filter(line => Number(line.level) >= 50)));
 });
 
-const none = async (what: string) => {
-  for (const until = Date.now() + 10_000; world.service.app.inFlight.size > 0; await sleep(20))
-    assert.ok(Date.now() < until, `${what}: ${world.service.app.inFlight.size} still count as in flight`);
-};
+const none = (what: string) =>
+  until(`${what}: none counts as in flight`, () => world.service.app.inFlight.size === 0);
 const open = async () => {
   const socket = connect(port, "127.0.0.1").on("error", () => {});
   await once(socket, "connect");
@@ -280,8 +279,7 @@ test("who does not read an answer is cut after a while, and who waits for one is
     await sleep(4);
     full = world.service.app.inFlight.size > 1 ? full + 1 : 0;
   }
-  for (const until = Date.now() + 10_000; world.service.app.inFlight.size > 1; await sleep(20))
-    assert.ok(Date.now() < until, "still connected");
+  await until("who does not read is cut", () => world.service.app.inFlight.size === 1);
   deaf.destroy();
   await holder.unsafe("commit");
   holder.release();

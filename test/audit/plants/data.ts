@@ -1,7 +1,7 @@
 /** Rows that break what the data checks look at; a and b are the ids of one row of each table in two tenants. */
 
 export type Ids = Record<string, string>;
-export interface DataPlant {
+interface DataPlant {
   check: string;
   category: string;
   severity?: string;
