@@ -6,6 +6,8 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include context/leaking_tables.sql
 --! include context/shown_rows.sql
 --! include context/empty_tenant.sql
+--! include context/isolation_breaches.sql
+--! include context/isolation_advice.sql
 --! include context/board_json.sql
 --! include context/tenant_json.sql
 --! include context/member_json.sql
@@ -36,5 +38,6 @@ drop function if exists audit.ask(text, text[], regclass, name);
 --! include audit/count_suspects.sql
 --! include audit/scan.sql
 --! include audit/proof.sql
+--! include audit/findings.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;

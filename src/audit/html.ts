@@ -99,7 +99,7 @@ function groupOf({ about }: Audit, { findings, total, notRun }: Group, few: bool
     total > findings.length ? `the first ${number(findings.length)} of ${number(total)} are kept` : "";
   return `<details class="group"${notRun || (few && severity === "error") ? " open" : ""}>
 <summary><span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
-${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p>${notRun ? "" : `<p><b>To mend:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
+${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p>${notRun ? "" : `<p><b>Fix:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
 <ul>${findings.slice(0, FIRST).map(oneFinding).join("\n")}</ul>
 ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more${said ? `; ${said}` : ""}</summary><ul>${more.map(oneFinding).join("\n")}</ul></details>` : ""}
 </details>`;

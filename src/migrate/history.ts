@@ -42,7 +42,7 @@ export async function appliedMigrations(sql: postgres.Sql): Promise<{ filename: 
 }
 
 /** Where the migration was one of a branch that is gone. */
-const AGAIN = "; a database of development is made anew by npm run gm -- reset --erase";
+const AGAIN = "; a database of development is recreated by npm run gm -- reset --erase";
 
 export function checkHistory(build: Migration[], applied: { filename: string; hash: string }[]) {
   const newer = applied.slice(build.length).map(migration => migration.filename);

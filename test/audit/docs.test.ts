@@ -28,7 +28,7 @@ async function generate(): Promise<string> {
         .filter(check => check.category === category)
         .map(
           ({ check, severity, gate, finds, why, mend }) =>
-            `**${check}** (${severity}${gate ? ", gate" : ""})  \n${finds}  \n*Why:* ${why}  \n*To mend:* ${mend}\n`,
+            `**${check}** (${severity}${gate ? ", gate" : ""})  \n${finds}  \n*Why:* ${why}  \n*Fix:* ${mend}\n`,
         );
       return `### ${title}\n\n${rows.join("\n")}`;
     })

@@ -98,7 +98,7 @@ test("on a database that is newer than the build migrate refuses to work, and st
   assert.equal(migrated.code, 1);
   assert.match(
     migrated.stderr,
-    /^The database is newer than this build, which does not know 999999\.sql: deploy the newer build; a database of development is made anew by npm run gm -- reset --erase$/,
+    /^The database is newer than this build, which does not know 999999\.sql: deploy the newer build; a database of development is recreated by npm run gm -- reset --erase$/,
   );
   const secret = { SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests" };
   const started = tenancy(["start"], { SERVICE_DATABASE_URL: urls.service, SERVICE_PORT: "0", ...secret });

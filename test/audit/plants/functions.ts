@@ -21,6 +21,14 @@ export const functions: Plant[] = [
     relation: "extra.help()",
   },
   {
+    check: "trigger_rights",
+    how: "a trigger that a cascade would fire with all rights",
+    severity: "warning",
+    sql: "create function public.sweep() returns trigger language plpgsql as $$ begin delete from app.media m where m.id = old.id; return old; end $$; create trigger sweep before delete on app.boards for each row execute function public.sweep()",
+    relation: "app.boards",
+    row: { trigger: "sweep" },
+  },
+  {
     check: "function_search_path",
     how: "a function without a path",
     sql: "alter function api.get_login_faults() reset search_path",
