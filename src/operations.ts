@@ -77,6 +77,10 @@ const service = tagged("Service");
 
 const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHeader[] };
 const unknownTenant: Problem[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
+const changesTenant = {
+  accepts: ["If-Match"] as RequestHeader[],
+  problems: [...unknownTenant, "stale_etag"] as Problem[],
+};
 
 // Setup: for operators.
 
@@ -127,20 +131,22 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
   description: "Each given field is replaced as a whole; an empty object changes nothing.",
   body: UpdateTenant,
   ...sendsTenant,
-  accepts: ["If-Match"],
-  problems: [...unknownTenant, "tenants_slug_key", "stale_etag"],
+  accepts: changesTenant.accepts,
+  problems: [...changesTenant.problems, "tenants_slug_key"],
 });
 
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
   description: "Irreversible. Every row of the tenant goes with it, in one transaction.",
   response: { 200: DeletedTenant },
-  problems: [...unknownTenant, "default_tenant_delete"],
+  accepts: changesTenant.accepts,
+  problems: [...changesTenant.problems, "default_tenant_delete"],
 });
 
 const move = (operationId: string, summary: string, ...problems: Problem[]) =>
   setup(operationId, summary, {
     response: { 200: Tenant },
-    problems: [...unknownTenant, "wrong_status", ...problems],
+    accepts: changesTenant.accepts,
+    problems: [...changesTenant.problems, "wrong_status", ...problems],
   });
 
 export const moves = {
@@ -151,7 +157,8 @@ export const moves = {
 
 export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
   response: { 200: DeletedTenant },
-  problems: [...unknownTenant, "wrong_status"],
+  accepts: changesTenant.accepts,
+  problems: [...changesTenant.problems, "wrong_status"],
 });
 
 // Registration: for everybody with a token.

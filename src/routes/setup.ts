@@ -118,13 +118,17 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     { preValidation: normalizeNames, schema: operations.updateTenant },
     async (request, reply) => {
       const { name, slug, settings } = request.body;
-      const given = request.headers["if-match"];
-      const match = given === undefined ? null : given.trim() === "*" ? ["*"] : tags(given, false);
       const json = settings && JSON.stringify(settings);
-      return sendRow(
-        reply,
-        await callAsCaller(request, "update_tenant", tenantId(request), name, slug, json, match),
+      const row = await callAsCaller(
+        request,
+        "update_tenant",
+        tenantId(request),
+        name,
+        slug,
+        json,
+        ifMatch(request),
       );
+      return sendRow(reply, row);
     },
   );
 
@@ -132,7 +136,10 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     "/tenant/:tenant_id",
     { config: { limit: "setup_delete" }, preValidation: refuseBody, schema: operations.deleteTenant },
     async (request, reply) =>
-      sendRow(reply, await callAsCallerPatiently(request, "delete_tenant", tenantId(request))),
+      sendRow(
+        reply,
+        await callAsCallerPatiently(request, "delete_tenant", tenantId(request), ifMatch(request)),
+      ),
   );
 
   for (const move of ["approve", "suspend", "resume"] as const) {
@@ -148,7 +155,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 }
 
 async function moveTenant(request: FastifyRequest<One>, reply: FastifyReply, name: string) {
-  return sendRow(reply, await callAsCaller(request, name, tenantId(request)));
+  return sendRow(reply, await callAsCaller(request, name, tenantId(request), ifMatch(request)));
 }
 
 const tenantId = ({ params }: FastifyRequest<One>) => sendable(params.tenant_id);
@@ -161,6 +168,12 @@ function tags(header: string, weakToo: boolean): string[] {
   return [...header.matchAll(/(W\/)?("[^"]*")/g)]
     .filter(([, weak]) => weakToo || !weak)
     .map(([, , tag]) => tag!);
+}
+
+/** null asks nothing. */
+function ifMatch({ headers: { "if-match": given } }: FastifyRequest<One>): string[] | null {
+  if (given === undefined) return null;
+  return given.trim() === "*" ? ["*"] : tags(given, false);
 }
 
 function idempotencyKey({ raw: { rawHeaders } }: FastifyRequest): string | null {

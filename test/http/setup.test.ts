@@ -347,6 +347,21 @@ test("PUT changes what is given, answers the whole tenant with a new ETag, and h
   assert.equal((await put(undefined)).status, 422);
 });
 
+test("what changes or deletes a tenant honours If-Match, whatever it is", async () => {
+  const id = await seedTenant(world.database.sql, { slug: "guarded", status: "pending" });
+  const stale = { "if-match": '"stale"' };
+  const current = async () => ({ "if-match": String((await send("GET", `tenant/${id}`)).headers.etag) });
+  for (const move of ["approve", "suspend", "resume"]) {
+    assert.equal((await send("POST", `tenant/${id}/${move}`, undefined, stale)).status, 412, move);
+    assert.equal((await send("POST", `tenant/${id}/${move}`, undefined, await current())).status, 200, move);
+  }
+  assert.equal((await send("DELETE", `tenant/${id}`, undefined, stale)).status, 412);
+  assert.equal((await send("DELETE", `tenant/${id}`, undefined, { "if-match": "*" })).status, 200);
+  const rejected = await seedTenant(world.database.sql, { slug: "rejected", status: "pending" });
+  assert.equal((await send("POST", `tenant/${rejected}/reject`, undefined, stale)).status, 412);
+  assert.equal((await send("POST", `tenant/${rejected}/reject`)).status, 200);
+});
+
 test("of parallel PUTs with the same If-Match exactly one wins", async () => {
   const id = await seedTenant(world.database.sql, { slug: "race" });
   const { headers } = await send("GET", `tenant/${id}`);
