@@ -2,7 +2,18 @@ import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import { StartupError } from "../startup-error.ts";
 import { CUT_OFF, type Header, headerFrom, ROW, type Trailer, trailerFrom } from "./file.ts";
-import { BATCH, enter, type Known, quote, type Table, tablesOf } from "./tables.ts";
+import {
+  BATCH,
+  enter,
+  isDistributed,
+  type Known,
+  literal,
+  quote,
+  requireOwn,
+  settle,
+  type Table,
+  tablesOf,
+} from "./tables.ts";
 
 export interface Transferred {
   tenant_id: string;
@@ -39,12 +50,13 @@ export async function importTenant(
       batch = [];
       length = 0;
     };
+    await settle(transaction);
     for await (const text of lines) {
       if (text === "" && trailer) continue;
       if (trailer) throw new StartupError("The file goes on after its end");
       if (!header) {
         header = headerFrom(text);
-        known = await tablesOf(transaction);
+        known = (await tablesOf(transaction)).tables;
         checkTables(known, header);
         sum.update(`${text}\n`);
         continue;
@@ -77,15 +89,18 @@ export async function importTenant(
     if (!trailer || !header || !target) throw new StartupError(CUT_OFF);
     if (sum.digest("hex") !== trailer.sha256)
       throw new StartupError("The file was changed since it was exported: its checksum does not fit");
-    for (const { name } of header.tables) {
+    for (const { name, from, narrowed_by } of known.filter(({ name }) =>
+      header!.tables.some(table => table.name === name),
+    )) {
       const [found] = await transaction.unsafe<{ n: string }[]>(
-        `select count(*) as n from ${name} where tenant_id = $1`,
+        `select count(*) as n from ${from} where tenant_id = $1`,
         [target.id],
       );
       const expected = trailer.counts[name] ?? 0;
       if (Number(found!.n) !== expected || (counts[name] ?? 0) !== expected)
         throw new StartupError(
-          `${name} has ${found!.n} rows after the import, and ${expected} were exported`,
+          `${name} has ${found!.n} rows after the import, and ${expected} were exported` +
+            (narrowed_by.length > 0 ? `. A policy may hide some (${narrowed_by.join(", ")})` : ""),
         );
     }
     const media = await countFormerMedia(transaction, target.id, header.tenant.id);
@@ -111,12 +126,17 @@ async function countFormerMedia(sql: postgres.TransactionSql, id: string, former
 /** Nothing of the file may get lost because the target does not know it. */
 function checkTables(known: Known[], header: Header): void {
   for (const { name, columns } of header.tables) {
-    const here = known.find(table => table.name === name)?.columns;
+    const here = known.find(table => table.name === name);
     if (!here)
       throw new StartupError(
         `This database has no table ${name}, and the file (schema ${header.schema_version}) has one`,
       );
-    const missing = columns.filter(column => !here.includes(column));
+    requireOwn(here);
+    if (here.closed)
+      throw new StartupError(
+        `tms_app, who writes the rows, may not read ${name}: select app.isolate(${literal(name)}) grants what requests need`,
+      );
+    const missing = columns.filter(column => !here.columns.includes(column));
     if (missing.length > 0)
       throw new StartupError(`${name} has no column ${missing.join(", ")} here, and the file has`);
   }
@@ -129,7 +149,6 @@ async function insertTenant(
   newSlug: string | undefined,
 ) {
   const slug = newSlug ?? tenant.slug;
-  await sql.unsafe("set local app.maintenance = 'on'");
   await sql.unsafe("set local app.event = 'imported'");
   const [inserted] = await sql<{ id: string; slug: string }[]>`
     insert into app.tenants (id, name, slug, settings, status, registration, created_at, updated_at)
@@ -144,8 +163,7 @@ async function insertTenant(
 
 /** On Citus no second role may work on what a transaction has written: there the owner goes on, under no policy. */
 async function enterNew(sql: postgres.TransactionSql, tenantId: string): Promise<void> {
-  const [database] = await sql<{ distributed: boolean }[]>`select app.is_distributed() as distributed`;
-  if (!database!.distributed) await enter(sql, tenantId);
+  if (!(await isDistributed(sql))) await enter(sql, tenantId);
 }
 
 /**
@@ -171,8 +189,6 @@ async function insertRows(
     [tenantId, `[${rows.join(",")}]`],
   );
 }
-
-const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** A number that was imported must not be given out again. */
 async function advanceSequences(sql: postgres.TransactionSql, tables: Table[]): Promise<void> {
