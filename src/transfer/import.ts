@@ -11,7 +11,6 @@ import {
   quote,
   requireOwn,
   settle,
-  type Table,
   tablesOf,
 } from "./tables.ts";
 
@@ -40,13 +39,15 @@ export async function importTenant(
     let target: { id: string; slug: string } | undefined;
     let batch: string[] = [];
     let length = 0;
-    let current: Table | undefined;
-    let here: Known | undefined;
+    let current: Known | undefined;
+    let all: Awaited<ReturnType<typeof tablesOf>> | undefined;
     let known: Known[] = [];
 
     const flush = async () => {
-      if (current && batch.length > 0)
-        await insertRows(transaction, current, header!.version === 1 ? [] : here!.json, target!.id, batch);
+      if (current && batch.length > 0) {
+        const json = header!.version === 1 ? [] : current.json;
+        await insertRows(transaction, current, json, target!.id, batch);
+      }
       batch = [];
       length = 0;
     };
@@ -54,44 +55,42 @@ export async function importTenant(
     for await (const text of lines) {
       if (text === "" && trailer) continue;
       if (trailer) throw new StartupError("The file goes on after its end");
-      if (!header) {
+      if (!header || !all) {
         header = headerFrom(text);
-        known = (await tablesOf(transaction)).tables;
-        checkTables(known, header);
+        all = await tablesOf(transaction);
+        known = knownOf(all.tables, header);
         sum.update(`${text}\n`);
         continue;
       }
       const [, table, row] = ROW.exec(text) ?? [];
       if (table === undefined) {
         trailer = trailerFrom(text);
+        await flush();
         continue;
       }
       sum.update(`${text}\n`);
       const name = JSON.parse(table) as string;
       if (!target) {
         if (name !== "app.tenants") throw new StartupError("The file does not begin with its tenant");
-        target = await insertTenant(transaction, row!, header, newSlug);
-        await enterNew(transaction, target.id);
+        target = await insertTenant(transaction, all.tenants, row!, header, newSlug);
+        // On Citus no second role may work on what a transaction has written: there the owner goes on, under no policy.
+        if (!(await isDistributed(transaction))) await enter(transaction, target.id);
         continue;
       }
       const full = batch.length >= BATCH.rows || length >= BATCH.length;
-      if (name !== current?.name || (full && !here?.whole)) {
+      if (name !== current?.name || (full && !current.whole)) {
         await flush();
-        current = header.tables.find(table => table.name === name);
-        here = known.find(table => table.name === name);
+        current = known.find(table => table.name === name);
         if (!current) throw new StartupError(`The file has rows of ${name}, which its header does not name`);
       }
       batch.push(row!);
       length += row!.length;
       counts[name] = (counts[name] ?? 0) + 1;
     }
-    await flush();
     if (!trailer || !header || !target) throw new StartupError(CUT_OFF);
     if (sum.digest("hex") !== trailer.sha256)
       throw new StartupError("The file was changed since it was exported: its checksum does not fit");
-    for (const { name, from, narrowed_by } of known.filter(({ name }) =>
-      header!.tables.some(table => table.name === name),
-    )) {
+    for (const { name, from, narrowed_by } of known) {
       const [found] = await transaction.unsafe<{ n: string }[]>(
         `select count(*) as n from ${from} where tenant_id = $1`,
         [target.id],
@@ -105,7 +104,7 @@ export async function importTenant(
     }
     const media = await countFormerMedia(transaction, target.id, header.tenant.id);
     await transaction.unsafe("reset role");
-    await advanceSequences(transaction, header.tables);
+    await advanceSequences(transaction, known);
     return {
       tenant_id: target.id,
       slug: target.slug,
@@ -123,10 +122,10 @@ async function countFormerMedia(sql: postgres.TransactionSql, id: string, former
   return Number(found!.n);
 }
 
-/** Nothing of the file may get lost because the target does not know it. */
-function checkTables(known: Known[], header: Header): void {
-  for (const { name, columns } of header.tables) {
-    const here = known.find(table => table.name === name);
+/** The header's tables, with its columns. Nothing of the file may get lost because the target does not know it. */
+function knownOf(tables: Known[], header: Header): Known[] {
+  return header.tables.map(({ name, columns }) => {
+    const here = tables.find(table => table.name === name);
     if (!here)
       throw new StartupError(
         `This database has no table ${name}, and the file (schema ${header.schema_version}) has one`,
@@ -136,34 +135,60 @@ function checkTables(known: Known[], header: Header): void {
       throw new StartupError(
         `tms_app, who writes the rows, may not read ${name}: select app.isolate(${literal(name)}) grants what requests need`,
       );
-    const missing = columns.filter(column => !here.columns.includes(column));
-    if (missing.length > 0)
-      throw new StartupError(`${name} has no column ${missing.join(", ")} here, and the file has`);
-  }
+    requireColumns(name, columns, here.columns);
+    return { ...here, columns };
+  });
+}
+
+function requireColumns(name: string, columns: string[], here: string[]): void {
+  const missing = columns.filter(column => !here.includes(column));
+  if (missing.length > 0)
+    throw new StartupError(`${name} has no column ${missing.join(", ")} here, and the file has`);
 }
 
 async function insertTenant(
   sql: postgres.TransactionSql,
+  here: Known,
   row: string,
   { tenant }: Header,
   newSlug: string | undefined,
 ) {
+  const { name, generated } = here;
+  const given = keysOf(row);
+  requireColumns(name, given, [...here.columns, ...generated]);
   const slug = newSlug ?? tenant.slug;
+  const special = new Map([
+    [
+      "id",
+      "case when $2 and not exists (select from app.tenants t where t.id = r.id) then r.id else gen_random_uuid() end",
+    ],
+    ["slug", "$3"],
+  ]);
+  // Files of an earlier release have generated columns too.
+  const left = ["is_default", ...special.keys(), ...generated];
+  const columns = [...special.keys(), ...given.filter(column => !left.includes(column))];
   await sql.unsafe("set local app.event = 'imported'");
-  const [inserted] = await sql<{ id: string; slug: string }[]>`
-    insert into app.tenants (id, name, slug, settings, status, registration, created_at, updated_at)
-    select case when ${newSlug === undefined} and not exists (select from app.tenants t where t.id = r.id) then r.id else gen_random_uuid() end,
-      r.name, ${slug}, r.settings, r.status, r.registration, r.created_at, r.updated_at
-    from json_populate_record(null::app.tenants, ${row}::text::json) r
-    on conflict do nothing
-    returning id, slug`;
-  if (!inserted) throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
-  return inserted;
+  try {
+    const [inserted] = await sql.unsafe<{ id: string; slug: string }[]>(
+      `${insertion({ ...here, columns }, column => special.get(column) ?? `r.${quote(column)}`)} returning id, slug`,
+      [`[${row}]`, newSlug === undefined, slug],
+    );
+    return inserted!;
+  } catch (error) {
+    const { code, constraint_name = "" } = error as postgres.PostgresError;
+    // Imports of one file at once may meet at the id first. Citus adds a number to the name.
+    if (code === "23505" && /^tenants_(slug_key|pkey)/.test(constraint_name))
+      throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
+    throw error;
+  }
 }
 
-/** On Citus no second role may work on what a transaction has written: there the owner goes on, under no policy. */
-async function enterNew(sql: postgres.TransactionSql, tenantId: string): Promise<void> {
-  if (!(await isDistributed(sql))) await enter(sql, tenantId);
+function keysOf(row: string): string[] {
+  try {
+    return Object.keys(JSON.parse(row) as object);
+  } catch {
+    throw new StartupError("The file is damaged: its tenant is no JSON object");
+  }
 }
 
 /**
@@ -172,26 +197,32 @@ async function enterNew(sql: postgres.TransactionSql, tenantId: string): Promise
  */
 async function insertRows(
   sql: postgres.TransactionSql,
-  { name, columns }: Table,
+  here: Known,
   json: string[],
   tenantId: string,
   rows: string[],
 ) {
-  const into = columns.map(quote).join(", ");
-  const values = columns.map(column => {
-    if (column === "tenant_id") return "$1::uuid";
+  const value = (column: string) => {
+    if (column === "tenant_id") return "$2::uuid";
     return json.includes(column) ? `(line.json ->> ${literal(column)})::json` : `r.${quote(column)}`;
-  });
-  await sql.unsafe(
-    `insert into ${name} (${into}) overriding system value
-     select ${values.join(", ")}
-     from json_array_elements($2::text::json) line (json), json_populate_record(null::${name}, line.json) r`,
-    [tenantId, `[${rows.join(",")}]`],
-  );
+  };
+  await sql.unsafe(insertion(here, value), [`[${rows.join(",")}]`, tenantId]);
+}
+
+/** An insert of the rows of $1. Types are not named: tms_app may use them, but not every schema that they are in. */
+function insertion({ name, columns, domains }: Known, value: (column: string) => string): string {
+  // Of columns that are not given, only those of domains are looked at, and a domain may refuse null. What is given from the
+  // start is not looked at again: a row without values, which only an outer join makes.
+  const guarded = domains.some(column => !columns.includes(column));
+  return `insert into ${name} (${columns.map(quote).join(", ")}) overriding system value
+    select ${columns.map(value).join(", ")}
+    from json_array_elements($1::text::json) line (json)
+    ${guarded ? `left join ${name} nothing on false` : ""}
+    cross join json_populate_record(${guarded ? `row(nothing.*)::${name}` : `null::${name}`}, line.json) r`;
 }
 
 /** A number that was imported must not be given out again. */
-async function advanceSequences(sql: postgres.TransactionSql, tables: Table[]): Promise<void> {
+async function advanceSequences(sql: postgres.TransactionSql, tables: Known[]): Promise<void> {
   const names = JSON.stringify(tables.map(({ name }) => name));
   const found = await sql<{ table: string; column: string; sequence: string }[]>`
     select t as table, quote_ident(a.attname) as column, pg_get_serial_sequence(t, a.attname) as sequence

@@ -1,5 +1,6 @@
 /** What somebody's own tables, columns, policies, triggers and settings do to a tenant's export and import. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { exportTenant } from "../../src/transfer/export.ts";
@@ -179,6 +180,85 @@ test("a table of somebody else's is not read with tms_owner's rights", async () 
   const says = /^app\.notes is owned by \w+, and what it calls would run with tms_owner's rights/;
   await assert.rejects(file(here), ({ message }) => says.test(message));
   await assert.rejects(load(all, there), ({ message }) => says.test(message));
+});
+
+test("columns that somebody added to app.tenants are carried, and missed where they are not", async () => {
+  const { here, there, acme } = await sides(
+    `create domain app.label as text not null;
+     create domain app.labels as jsonb;
+     alter table app.tenants add plan text, alter plan set default 'free', add "Seat count" numeric, add tags text[], add data jsonb,
+       add labels app.labels, add constructor text, add tenant_id uuid;
+     do $$ begin
+       alter table app.tenants add shout app.label generated always as (upper(slug)) stored;
+     exception when feature_not_supported then null; -- Postgres 15, where a function takes the table's rows
+     end $$`,
+  );
+  await here.database.sql`
+    update app.tenants set plan = 'gold', "Seat count" = 12345678901234567890.10, tags = '[0:1]={"a,b",null}', data = '[1, "null"]', labels = '{"a": null}',
+      constructor = 'x' where id = ${acme}`;
+  const all = await file(here);
+  assert.ok(!all.includes("shout"), "generated columns follow from the others");
+  await load(all, there);
+  const [found] = await there.database.sql`
+    select plan, "Seat count"::text as seats, tags::text, data::text, labels::text, coalesce(to_jsonb(t) ->> 'shout', 'ACME') as shout, constructor as made, is_default from app.tenants t where id = ${acme}`;
+  assert.deepEqual(
+    { ...found },
+    {
+      plan: "gold",
+      seats: "12345678901234567890.10",
+      tags: '[0:1]={"a,b",NULL}',
+      data: '[1, "null"]',
+      labels: '{"a": null}',
+      shout: "ACME",
+      made: "x",
+      is_default: false,
+    },
+  );
+  const plain = await side();
+  await assert.rejects(load(all, plain), /app\.tenants has no column .*plan.* here/);
+  await there.database.sql`alter table app.tenants add newer text, alter newer set default 'new'`;
+  const { tenant_id } = await load(all, there, "acme-2");
+  const [newer] = await there.database.sql`select newer, plan from app.tenants where id = ${tenant_id}`;
+  assert.deepEqual({ ...newer }, { newer: "new", plan: "gold" });
+  // As an earlier release wrote it: values as JSON, generated columns too.
+  const [header, , ...rest] = all.trimEnd().split("\n");
+  const [{ row }] = (await here.database
+    .sql`select to_json(t.*)::text as row from app.tenants t where id = ${acme}`) as unknown as [
+    { row: string },
+  ];
+  const earlier = resealed([header!, `{"table":"app.tenants","row":${row}}`, ...rest]);
+  const old = await load(earlier, there, "acme-3");
+  const [same] = await there.database
+    .sql`select plan, "Seat count"::text as seats, data::text from app.tenants where id = ${old.tenant_id}`;
+  assert.deepEqual({ ...same }, { plan: "gold", seats: "12345678901234567890.10", data: '[1, "null"]' });
+});
+
+/** The lines with a checksum that fits. */
+function resealed(lines: string[]): string {
+  const trailer = JSON.parse(lines.at(-1)!) as { sha256: string };
+  const body = `${lines.slice(0, -1).join("\n")}\n`;
+  trailer.sha256 = createHash("sha256").update(body).digest("hex");
+  return `${body}${JSON.stringify(trailer)}\n`;
+}
+
+test("a domain that takes no null is no hindrance in columns that are generated, or newer than the file", async () => {
+  const label =
+    "create schema words; create domain words.label as text not null; grant usage on schema words to public;";
+  const { here, there, acme } = await sides(
+    `${label} create table app.named (tenant_id uuid not null, id int not null, name text, gone int, kind words.label,
+       l words.label generated always as (lower(name)) stored, primary key (tenant_id, id));
+     select app.isolate('app.named'); alter table app.named drop gone; revoke usage on schema words from public`,
+    `${label} create table app.named (tenant_id uuid not null, newer words.label default 'n', id int not null, kind words.label, name text, gone int,
+       l words.label generated always as (lower(name)) stored, primary key (tenant_id, id));
+     select app.isolate('app.named'); alter table app.named drop gone; revoke usage on schema words from public`,
+  );
+  await here.database
+    .sql`insert into app.named (tenant_id, id, name, kind) values (${acme}, 1, 'One', 'k'), (${acme}, 2, 'Two', 'k')`;
+  await load(await file(here), there);
+  assert.deepEqual(await rows(there, "app.named", acme), [
+    { id: 1, l: "one", kind: "k", name: "One", newer: "n" },
+    { id: 2, l: "two", kind: "k", name: "Two", newer: "n" },
+  ]);
 });
 
 test("a login's settings change nothing of what is written, nor of how it is read", async () => {
