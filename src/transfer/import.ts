@@ -31,7 +31,9 @@ export async function importTenant(
   lines: AsyncIterable<string>,
   newSlug: string | undefined,
 ): Promise<Transferred> {
-  return (await sql.begin(async transaction => {
+  let place: string | undefined;
+  let triggers = "";
+  const work = async (transaction: postgres.TransactionSql): Promise<Transferred> => {
     const sum = createHash("sha256");
     const counts: Record<string, number> = {};
     let header: Header | undefined;
@@ -42,44 +44,52 @@ export async function importTenant(
     let current: Known | undefined;
     let all: Awaited<ReturnType<typeof tablesOf>> | undefined;
     let known: Known[] = [];
+    let number = 0;
 
-    const flush = async () => {
+    const flush = async (end: number) => {
       if (current && batch.length > 0) {
+        const [first, last] = [end - batch.length, end - 1];
+        place = `${current.name} refuses ${first === last ? `the row of line ${last}` : `a row of the lines ${first} to ${last}`}`;
         const json = header!.version === 1 ? [] : current.json;
         await insertRows(transaction, current, json, target!.id, batch);
+        place = undefined;
       }
       batch = [];
       length = 0;
     };
     await settle(transaction);
     for await (const text of lines) {
+      number++;
       if (text === "" && trailer) continue;
       if (trailer) throw new StartupError("The file goes on after its end");
       if (!header || !all) {
         header = headerFrom(text);
         all = await tablesOf(transaction);
         known = knownOf(all.tables, header);
+        triggers = advice([all.tenants, ...known]);
         sum.update(`${text}\n`);
         continue;
       }
       const [, table, row] = ROW.exec(text) ?? [];
       if (table === undefined) {
         trailer = trailerFrom(text);
-        await flush();
+        await flush(number);
         continue;
       }
       sum.update(`${text}\n`);
       const name = JSON.parse(table) as string;
       if (!target) {
         if (name !== "app.tenants") throw new StartupError("The file does not begin with its tenant");
+        place = "app.tenants refuses the tenant";
         target = await insertTenant(transaction, all.tenants, row!, header, newSlug);
+        place = undefined;
         // On Citus no second role may work on what a transaction has written: there the owner goes on, under no policy.
         if (!(await isDistributed(transaction))) await enter(transaction, target.id);
         continue;
       }
       const full = batch.length >= BATCH.rows || length >= BATCH.length;
       if (name !== current?.name || (full && !current.whole)) {
-        await flush();
+        await flush(number);
         current = known.find(table => table.name === name);
         if (!current) throw new StartupError(`The file has rows of ${name}, which its header does not name`);
       }
@@ -99,7 +109,8 @@ export async function importTenant(
       if (Number(found!.n) !== expected || (counts[name] ?? 0) !== expected)
         throw new StartupError(
           `${name} has ${found!.n} rows after the import, and ${expected} were exported` +
-            (narrowed_by.length > 0 ? `. A policy may hide some (${narrowed_by.join(", ")})` : ""),
+            (narrowed_by.length > 0 ? `. A policy may hide some (${narrowed_by.join(", ")})` : "") +
+            triggers,
         );
     }
     const media = await countFormerMedia(transaction, target.id, header.tenant.id);
@@ -111,7 +122,34 @@ export async function importTenant(
       counts: trailer.counts,
       media_of_former_tenant: media,
     };
-  })) as Transferred;
+  };
+  try {
+    return (await sql.begin(work)) as Transferred;
+  } catch (error) {
+    throw refusal(error, place, triggers);
+  }
+}
+
+/**
+ * A row that the database refuses is named as far as may be: where a policy forbids it, Postgres tells no key. Whole rows, which
+ * can hold secrets, it would tell of checks; they are left out.
+ */
+function refusal(error: unknown, place: string | undefined, triggers: string): unknown {
+  if (!(error instanceof Error) || !("code" in error)) return error;
+  const { code, message, detail, schema_name, table_name } = error as postgres.PostgresError;
+  // What a deferred constraint refuses, it refuses at the end.
+  const where =
+    place ?? (code.startsWith("23") && table_name && `${schema_name}.${table_name} refuses a row`);
+  if (!where || !/^(2[1-3]|42|44|P0|TM)...$/.test(code)) return error;
+  const key = detail && /^23(503|505|P01)$/.test(code) ? ` (${detail})` : "";
+  return new StartupError(`${where}: ${message}${key}${/^2[12]/.test(code) ? "" : triggers}`);
+}
+
+/** Somebody's own triggers write while an import does, and what they once wrote is in the file as well. */
+function advice(tables: Known[]): string {
+  const statements = tables.flatMap(({ disabling }) => disabling);
+  if (statements.length === 0) return "";
+  return `\nTriggers may be why: what they write, the file has as well. As tms_owner, before an import:\n${statements.join("\n")}\nand after it, the same with enable`;
 }
 
 /** Files are not carried: under a new id the media go on naming the former tenant's, which the audit reports. */

@@ -241,6 +241,14 @@ function resealed(lines: string[]): string {
   return `${body}${JSON.stringify(trailer)}\n`;
 }
 
+test("a unique key of somebody's own on app.tenants is told, and not taken for the slug's", async () => {
+  const { here } = await sides(
+    `alter table app.tenants add domain text unique, alter domain set default 'acme.example'`,
+  );
+  const all = await file(here);
+  await assert.rejects(load(all, here, "acme-2"), /app\.tenants refuses the tenant: .*tenants_domain_key/);
+});
+
 test("a domain that takes no null is no hindrance in columns that are generated, or newer than the file", async () => {
   const label =
     "create schema words; create domain words.label as text not null; grant usage on schema words to public;";
@@ -259,6 +267,64 @@ test("a domain that takes no null is no hindrance in columns that are generated,
     { id: 1, l: "one", kind: "k", name: "One", newer: "n" },
     { id: 2, l: "two", kind: "k", name: "Two", newer: "n" },
   ]);
+});
+
+test("where somebody's triggers write as well, the import says which, and how to keep them from it", async () => {
+  const { here, there, acme } = await sides(`${NOTES}
+    create table app.history (tenant_id uuid not null, id uuid default gen_random_uuid(), note int, primary key (tenant_id, id));
+    select app.isolate('app.history');
+    create function app.remember() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+      begin insert into app.history (tenant_id, note) values (new.tenant_id, new.id); return new; end $$;
+    create trigger "Remember" after insert on app.notes for each row execute function app.remember();
+    create trigger forget after delete on app.notes for each row execute function app.remember()`);
+  await here.owner`insert into app.notes values (${acme}, 1, 'one')`;
+  const all = await file(here);
+  const says = `Triggers may be why: what they write, the file has as well. As tms_owner, before an import:
+alter table app.notes disable trigger "Remember";
+and after it, the same with enable`;
+  const twice = "app.history has 2 rows after the import, and 1 were exported";
+  await assert.rejects(load(all, there), { message: `${twice}\n${says}` });
+  await there.owner`create unique index on app.history (tenant_id, note)`;
+  await assert.rejects(
+    load(all, there),
+    ({ message }) =>
+      /^app\.(history|notes) refuses the row of line \d+: duplicate key/.test(message) &&
+      message.endsWith(says),
+  );
+  await there.owner.unsafe('alter table app.notes disable trigger "Remember"');
+  assert.equal((await load(all, there)).counts["app.history"], 1);
+});
+
+test("what a row is refused for is told with its table, its lines where they are known, and what Postgres tells of its key", async () => {
+  const notes = (check: string) => `
+    create table app.notes (tenant_id uuid not null, id int not null, title text ${check}, above int, primary key (tenant_id, id),
+      foreign key (tenant_id, above) references app.notes deferrable initially deferred);
+    select app.isolate('app.notes');`;
+  const { here, there, acme } = await sides(notes(""), notes("constraint short check (length(title) < 5)"));
+  await here.owner`insert into app.notes values (${acme}, 1, 'one', null), (${acme}, 2, 'too long', 1)`;
+  const all = await file(here);
+  await assert.rejects(load(all, there), {
+    message:
+      'app.notes refuses a row of the lines 3 to 4: new row for relation "notes" violates check constraint "short"',
+  });
+  await there.owner`alter table app.notes drop constraint short`;
+  const lines = all
+    .trimEnd()
+    .split("\n")
+    .map(line => line.replace('"above":"1"', '"above":"7"'));
+  await assert.rejects(load(resealed(lines), there), {
+    message:
+      'app.notes refuses a row: insert or update on table "notes" violates foreign key constraint ' +
+      '"notes_tenant_id_above_fkey" (Key is not present in table "notes".)',
+  });
+  const typed = all
+    .trimEnd()
+    .split("\n")
+    .map(line => line.replace('"id":"2"', '"id":"two"'));
+  await assert.rejects(
+    load(resealed(typed), there),
+    /app\.notes refuses a row of the lines 3 to 4: invalid input syntax for type integer: "two"/,
+  );
 });
 
 test("a login's settings change nothing of what is written, nor of how it is read", async () => {
