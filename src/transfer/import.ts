@@ -115,7 +115,7 @@ export async function importTenant(
     }
     const media = await countFormerMedia(transaction, target.id, header.tenant.id);
     await transaction.unsafe("reset role");
-    await advanceSequences(transaction, known);
+    await advanceSequences(transaction, known, target.id);
     return {
       tenant_id: target.id,
       slug: target.slug,
@@ -260,16 +260,39 @@ function insertion({ name, columns, domains }: Known, value: (column: string) =>
 }
 
 /** A number that was imported must not be given out again. */
-async function advanceSequences(sql: postgres.TransactionSql, tables: Known[]): Promise<void> {
+async function advanceSequences(
+  sql: postgres.TransactionSql,
+  tables: Known[],
+  tenantId: string,
+): Promise<void> {
   const names = JSON.stringify(tables.map(({ name }) => name));
-  const found = await sql<{ table: string; column: string; sequence: string }[]>`
-    select t as table, quote_ident(a.attname) as column, pg_get_serial_sequence(t, a.attname) as sequence
+  const found = await sql<
+    { table: string; column: string; sequence: string; ascending: boolean; least: string; most: string }[]
+  >`
+    select distinct t as table, a.attname as column, s.seqrelid::regclass::text as sequence, s.seqincrement > 0 as ascending,
+      s.seqmin::text as least, s.seqmax::text as most
     from json_array_elements_text(${names}::text::json) t
     join pg_attribute a on a.attrelid = t::regclass and a.attnum > 0 and not a.attisdropped
-    where pg_get_serial_sequence(t, a.attname) is not null`;
-  for (const { table, column, sequence } of found)
+    join pg_type y on y.oid = a.atttypid
+    left join pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
+    join pg_depend d on d.refclassid = 'pg_class'::regclass
+      and case d.classid
+        when 'pg_class'::regclass then d.refobjid = a.attrelid and d.refobjsubid = a.attnum
+        -- One that it does not own, and others may share.
+        when 'pg_attrdef'::regclass then d.objid = f.oid end
+    join pg_sequence s on s.seqrelid = case d.classid when 'pg_class'::regclass then d.objid else d.refobjid end
+    where coalesce(nullif(y.typbasetype, 0), y.oid) = any ('{smallint,integer,bigint,numeric}'::regtype[])
+      and has_sequence_privilege(s.seqrelid, 'select') and has_sequence_privilege(s.seqrelid, 'update')`;
+  for (const { table, column, sequence, ascending, least, most } of found) {
+    const { from } = tables.find(({ name }) => name === table)!;
+    const [furthest, beyond] = ascending ? ["max", ">="] : ["min", "<="];
     await sql.unsafe(
-      `select setval(${literal(sequence)}, greatest(s.last_value, m.highest))
-       from ${sequence} s, (select max(${column}) as highest from ${table}) m where m.highest >= s.last_value`,
+      `select setval(${literal(sequence)}, furthest::bigint)
+       from ${sequence} s, (
+         select ${furthest}(${quote(column)}) as furthest
+         from ${from} where tenant_id = $1 and ${quote(column)} between ${least} and ${most}) rows
+       where furthest ${beyond} s.last_value`,
+      [tenantId],
     );
+  }
 }

@@ -327,6 +327,25 @@ test("what a row is refused for is told with its table, its lines where they are
   );
 });
 
+test("a sequence that a default asks, and the column does not own, goes on behind what was imported", async () => {
+  const { here, there, acme } = await sides(`
+    create schema counting; grant usage on schema counting to tms_app;
+    create sequence counting."All numbers"; grant usage on sequence counting."All numbers" to tms_app;
+    create sequence counting.down increment by -1; grant usage on sequence counting.down to tms_app;
+    create domain app.number as bigint;
+    create table app.numbered (tenant_id uuid not null, id app.number default nextval('counting."All numbers"'), down int default nextval('counting.down'),
+      label text default 'n' || nextval('counting."All numbers"'), primary key (tenant_id, id), unique (tenant_id, down));
+    select app.isolate('app.numbered')`);
+  await here.owner`insert into app.numbered (tenant_id) select ${acme} from generate_series(1, 5)`;
+  const { last } = (await here.owner`select max(id)::int as last from app.numbered`)[0] as unknown as {
+    last: number;
+  };
+  await load(await file(here), there);
+  const [next] =
+    await there.owner`insert into app.numbered (tenant_id) values (${acme}) returning id::int, down`;
+  assert.deepEqual({ ...next }, { id: last + 1, down: -6 });
+});
+
 test("a login's settings change nothing of what is written, nor of how it is read", async () => {
   const { here, there, acme } = await sides(`${NOTES}
     create table app.kinds (tenant_id uuid not null, id int not null, at timestamptz, day date, lasts interval, ratio float8, cost money, ref regclass,
