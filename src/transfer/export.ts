@@ -2,7 +2,17 @@ import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import { StartupError } from "../startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
-import { enter, FETCHED, quote, tablesOf } from "./tables.ts";
+import {
+  asTexts,
+  enter,
+  FETCHED,
+  isDistributed,
+  type Known,
+  literal,
+  requireOwn,
+  settle,
+  tablesOf,
+} from "./tables.ts";
 
 /** Yields the lines of the file, from one snapshot; never more than a few rows are held. Throws StartupError. */
 export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGenerator<string, void> {
@@ -12,15 +22,17 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
   const transaction = connection as unknown as postgres.TransactionSql;
   try {
     await transaction.unsafe("begin isolation level repeatable read read only");
-    await transaction.unsafe("set local app.maintenance = 'on'");
-    // A login may have settings by which texts are another's to misread, or short of digits.
-    await transaction.unsafe(
-      "set local datestyle = 'ISO'; set local intervalstyle = 'postgres'; set local extra_float_digits = 1",
-    );
-    const [tenant] = await transaction<{ id: string; slug: string; name: string; row: string }[]>`
-      select id, slug, name, to_json(t.*)::text as row from app.tenants t where slug = ${slug}`;
+    await settle(transaction);
+    const { tenants, tables: all } = await tablesOf(transaction);
+    const [tenant] = await transaction<{ id: string; slug: string; name: string }[]>`
+      select id, slug, name from app.tenants t where slug = ${slug}`;
     if (!tenant) throw new StartupError(`There is no tenant with the slug ${slug}`);
-    const tables = await tablesOf(transaction);
+    const [row] = await transaction.unsafe<{ row: string }[]>(
+      `select to_json(t.*)::text as row
+       from (select ${asTexts(tenants.columns, jsonOf(tenants))} from app.tenants where id = $1) t`,
+      [tenant.id],
+    );
+    const { held, tables } = await countHeld(transaction, tenant, all);
     const [at] = await transaction<{ now: string; version: string | null }[]>`
       select app.iso_time(now()) as now, app.schema_version() as version`;
     await enter(transaction, tenant.id);
@@ -42,18 +54,13 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
       tables: tables.map(({ name, columns }) => ({ name, columns })),
     };
     yield line(JSON.stringify(header));
-    yield line(`{"table":"app.tenants","row":${oneLine(tenant.row)}}`);
+    yield line(`{"table":"app.tenants","row":${oneLine(row!.row)}}`);
     const counts: Record<string, number> = {};
     for (const table of tables) {
       counts[table.name] = 0;
-      const columns = table.columns
-        .map(quote)
-        .map((column, i) =>
-          table.json_domains.includes(table.columns[i]!) ? column : `${column}::text as ${column}`,
-        )
-        .join(", ");
       const rows = transaction.unsafe<{ row: string }[]>(
-        `select to_json(t.*)::text as row from (select ${columns} from ${table.name} where tenant_id = $1) t`,
+        `select to_json(t.*)::text as row
+         from (select ${asTexts(table.columns, table.json_domains)} from ${table.from} where tenant_id = $1) t`,
         [id],
         { simple: false } as object, // the simple protocol knows no cursor
       );
@@ -62,6 +69,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
         counts[table.name]! += batch.length;
         for (const { row } of batch) yield line(`${start}${oneLine(row)}}`);
       }
+      requireAll(table, slug, held.get(table), counts[table.name]!);
     }
     const trailer: Trailer = { end: true, counts, sha256: sum.digest("hex") };
     yield `${JSON.stringify(trailer)}\n`;
@@ -69,4 +77,57 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     await transaction.unsafe("rollback").catch(() => {});
     connection.release();
   }
+}
+
+const rowsOf = (n: number, slug: string) => `${n} ${n === 1 ? "row" : "rows"} of ${slug}`;
+
+/** Of app.tenants, whose row is JSON since version 1. */
+const jsonOf = ({ json, json_domains }: Known) => [...json, ...json_domains];
+
+/** What the owner sees of a tenant, and the tables to read: one that tms_app may not read is left out where it holds nothing. */
+async function countHeld(
+  sql: postgres.TransactionSql,
+  { id, slug }: { id: string; slug: string },
+  all: Known[],
+) {
+  const held = new Map<Known, number>();
+  const tables: Known[] = [];
+  // There each role has a snapshot of its own on the workers, and no policy narrows.
+  const distributed = await isDistributed(sql);
+  for (const table of all) {
+    const { name, from, closed } = table;
+    requireOwn(table);
+    if (!closed) tables.push(table);
+    if (!closed && distributed) continue;
+    const [hides] = table.blinded_by;
+    if (hides !== undefined)
+      throw new StartupError(
+        `The policy ${hides} of ${name} hides rows from tms_owner too, so nobody can tell whether an export is whole: ` +
+          `alter policy ${hides} on ${name} to tms_app`,
+      );
+    const [found] = await sql.unsafe<{ n: string }[]>(
+      table.tenant_is_uuid
+        ? `select count(*) as n from ${from} where tenant_id = $1`
+        : `select count(*) as n from ${from} where tenant_id::text = $1`,
+      [id],
+    );
+    held.set(table, Number(found!.n));
+    if (closed && Number(found!.n) > 0)
+      throw new StartupError(
+        `${name} holds ${rowsOf(Number(found!.n), slug)}, and tms_app, who reads them, may not: ` +
+          `select app.isolate(${literal(name)}) grants what requests need; or drop the table`,
+      );
+  }
+  return { held, tables };
+}
+
+function requireAll({ name, narrowed_by }: Known, slug: string, held: number | undefined, seen: number) {
+  if (held === undefined || held === seen) return;
+  throw new StartupError(
+    `${name} holds ${rowsOf(held, slug)}, and tms_app, who reads them, sees ${seen}: ${
+      narrowed_by.length > 0
+        ? `a policy of its own hides rows (${narrowed_by.join(", ")}). Drop it while you export, and make it anew`
+        : "its policies are not those that app.isolate() writes, and npm run audit says how to mend them"
+    }`,
+  );
 }

@@ -16,48 +16,120 @@ export interface Table {
 }
 
 export interface Known extends Table {
+  /** What its own rows are read from: a child by INHERITS is a table of its own here. */
+  from: string;
+  owner: string;
+  /** tms_app may not read all of it, or it cannot be isolated. */
+  closed: boolean;
+  tenant_is_uuid: boolean;
   /** Its rows refer to each other: whatever their order, they fit only as one statement. */
   whole: boolean;
+  generated: string[];
   /** Its columns of the types json and jsonb. */
   json: string[];
   /** Those of a domain over one of these: a domain's checks know no text, so they stay JSON. */
   json_domains: string[];
+  /** Its columns of any domain, generated ones too. */
+  domains: string[];
+  /** Restrictive policies that somebody added for tms_app. */
+  narrowed_by: string[];
+  /** Those that hide rows from who asks, too. */
+  blinded_by: string[];
+  /** The statements that keep somebody's own triggers from writing. */
+  disabling: string[];
 }
 
-/** Tenant tables, parents before children. Generated columns are left out: they follow from the others. */
-export async function tablesOf(sql: postgres.TransactionSql): Promise<Known[]> {
-  const tables = await sql<(Known & { parents: string[] })[]>`
+/**
+ * A login may have settings by which names and values are written or read otherwise: without a schema, in another order, short
+ * of digits.
+ */
+export const settle = (sql: postgres.TransactionSql) =>
+  sql.unsafe(
+    Object.entries({
+      search_path: "pg_catalog, pg_temp",
+      quote_all_identifiers: "off",
+      standard_conforming_strings: "on",
+      row_security: "on",
+      datestyle: "'ISO'",
+      intervalstyle: "'postgres'",
+      extra_float_digits: "1",
+      lc_monetary: "'C'",
+      xmloption: "content",
+      array_nulls: "on",
+      "app.maintenance": "'on'",
+    })
+      .map(([name, value]) => `set local ${name} = ${value}`)
+      .join("; "),
+  );
+
+/** app.tenants, and the tenants' tables, parents before children. Generated columns are left out: they follow from the others. */
+export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants: Known; tables: Known[] }> {
+  const found = await sql<(Known & { parents: string[] })[]>`
     with recursive json_type (oid) as (
       select unnest('{json,jsonb}'::regtype[])::oid
-      union select t.oid from pg_type t join json_type on t.typbasetype = json_type.oid)
-    select c.oid::regclass::text as name,
-      (select json_agg(a.attname order by a.attnum) from pg_attribute a
-       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
-      (select coalesce(json_agg(a.attname), '[]') from pg_attribute a
-       where a.attrelid = c.oid and a.attnum > 0 and a.atttypid = any ('{json,jsonb}'::regtype[])) as json,
-      (select coalesce(json_agg(a.attname), '[]') from pg_attribute a join json_type on json_type.oid = a.atttypid
-       where a.attrelid = c.oid and a.attnum > 0 and a.atttypid <> all ('{json,jsonb}'::regtype[])) as json_domains,
-      exists (select from pg_constraint f where f.conrelid = c.oid and f.confrelid = c.oid) as whole,
-      (select coalesce(json_agg(distinct f.confrelid::regclass::text), '[]') from pg_constraint f
-       where f.conrelid = c.oid and f.contype = 'f' and f.confrelid <> c.oid) as parents
-    from pg_class c
-    where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
-      and exists (select from pg_attribute where attrelid = c.oid and attname = 'tenant_id' and not attisdropped)
-    order by c.relname`;
+      union select t.oid from pg_type t join json_type on t.typbasetype = json_type.oid
+    ), tenant_table as (
+      -- The scope of audit.relations(), without partitions.
+      select c.oid, c.relname, c.relkind, c.relowner, c.relnamespace, c.relhassubclass, a.atttypid = 'uuid'::regtype as is_uuid
+      from pg_class c
+      join pg_namespace n on n.oid = c.relnamespace
+      join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
+        and a.attname = case when c.oid = 'app.tenants'::regclass then 'id' else 'tenant_id' end
+      where c.relkind in ('r', 'p') and c.relpersistence <> 't' and not c.relispartition
+        and n.nspname not in ('pg_catalog', 'information_schema', 'control', 'audit', 'graphile_migrate')
+    ), reference as (
+      select coalesce(pg_partition_root(conrelid), conrelid) as child, coalesce(pg_partition_root(confrelid), confrelid) as parent
+      from pg_constraint where contype = 'f'
+    )
+    select c.oid::regclass::text as name, pg_get_userbyid(c.relowner)::text as owner, c.is_uuid as tenant_is_uuid,
+      case when c.relkind = 'r' and c.relhassubclass then 'only ' else '' end || c.oid::regclass as from,
+      not (c.is_uuid and columns.readable and has_schema_privilege('tms_app', c.relnamespace, 'usage')) as closed,
+      columns.columns, columns.generated, columns.json, columns.json_domains, columns.domains,
+      exists (select from reference where child = c.oid and parent = c.oid) as whole,
+      (select coalesce(json_agg(distinct parent::regclass::text), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
+      (select coalesce(json_agg(quote_ident(polname) order by polname), '[]') from pg_policy
+       where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and polname <> 'tenant_only'
+         and polroles && array[0, 'tms_app'::regrole::oid]) as narrowed_by,
+      (select coalesce(json_agg(quote_ident(polname) order by polname), '[]') from pg_policy
+       where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and row_security_active(c.oid)
+         and exists (select from unnest(polroles) role where role = 0 or pg_has_role(role, 'usage'))) as blinded_by,
+      (select coalesce(json_agg(format('alter table %s disable trigger %I;', tgrelid::regclass, tgname) order by tgrelid, tgname), '[]')
+       from pg_trigger join pg_proc p on p.oid = tgfoid
+       where coalesce(pg_partition_root(tgrelid), tgrelid) = c.oid and not tgisinternal and tgparentid = 0 and tgenabled in ('O', 'A') and tgtype & 4 = 4 -- on insert
+         and p.pronamespace <> 'control'::regnamespace) as disabling
+    from tenant_table c
+    cross join lateral (
+      select bool_and(has_column_privilege('tms_app', c.oid, a.attnum, 'select')) as readable,
+        coalesce(json_agg(a.attname order by a.attnum) filter (where a.attgenerated = ''), '[]') as columns,
+        coalesce(json_agg(a.attname) filter (where a.attgenerated <> ''), '[]') as generated,
+        coalesce(json_agg(a.attname) filter (where a.atttypid = any ('{json,jsonb}'::regtype[])), '[]') as json,
+        coalesce(json_agg(a.attname) filter (where t.typtype = 'd' and a.atttypid in (select oid from json_type)), '[]') as json_domains,
+        coalesce(json_agg(a.attname) filter (where t.typtype = 'd'), '[]') as domains
+      from pg_attribute a join pg_type t on t.oid = a.atttypid
+      where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) columns
+    order by c.relname, 1`;
   const ordered: Known[] = [];
-  const left = new Map(tables.map(table => [table.name, table]));
+  const left = new Map(found.map(table => [table.name, table]));
+  const tenants = left.get("app.tenants")!;
+  left.delete(tenants.name);
   while (left.size > 0) {
     const ready = [...left.values()].filter(({ parents }) => !parents.some(parent => left.has(parent)));
     if (ready.length === 0)
       throw new StartupError(
         `The foreign keys of ${[...left.keys()].join(", ")} go in a circle: no order fits`,
       );
-    for (const { name, columns, whole, json, json_domains } of ready) {
-      left.delete(name);
-      ordered.push({ name, columns, whole, json, json_domains });
-    }
+    for (const table of ready) left.delete(table.name);
+    ordered.push(...ready);
   }
-  return ordered;
+  return { tenants, tables: ordered };
+}
+
+/** Whoever owns a table chooses what reading and writing it calls. */
+export function requireOwn({ name, owner }: Known): void {
+  if (owner !== "tms_owner")
+    throw new StartupError(
+      `${name} is owned by ${owner}, and what it calls would run with tms_owner's rights: alter table ${name} owner to tms_owner`,
+    );
 }
 
 export async function enter(sql: postgres.TransactionSql, tenantId: string): Promise<void> {
@@ -65,4 +137,16 @@ export async function enter(sql: postgres.TransactionSql, tenantId: string): Pro
   await sql`select app.set_tenant(${tenantId})`;
 }
 
+export const isDistributed = async (sql: postgres.TransactionSql): Promise<boolean> => {
+  const [database] = await sql<{ distributed: boolean }[]>`select app.is_distributed() as distributed`;
+  return database!.distributed;
+};
+
+/** The columns as a file has them: texts, which lose nothing, but for those that must stay JSON. */
+export const asTexts = (columns: string[], json: string[]) =>
+  columns
+    .map(column => (json.includes(column) ? quote(column) : `${quote(column)}::text as ${quote(column)}`))
+    .join(", ");
+
 export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
+export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

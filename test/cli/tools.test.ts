@@ -64,6 +64,24 @@ test("a tenant that is not there leaves no file; a broken file changes nothing",
   assert.match((await run("import", file, "--slug", "Not A Slug")).stderr, /lowercase letters/);
 });
 
+test("an export that a policy keeps from being whole leaves no file", async () => {
+  const { sql } = database;
+  const narrowed = await seedTenant(sql, { slug: "narrowed" });
+  await seedUser(sql, narrowed, { subject: "gone" });
+  const file = path.join(folder, "narrowed.jsonl");
+  await sql`create policy live on app.users as restrictive to tms_app using (auth_subject <> 'gone')`;
+  try {
+    const { code, stderr } = await run("export", "--tenant", "narrowed", "--output", file);
+    assert.deepEqual([code, existsSync(file), existsSync(`${file}.part`)], [1, false, false]);
+    assert.match(
+      stderr,
+      /^app\.users holds 1 row of narrowed, and tms_app, who reads them, sees 0: a policy/,
+    );
+  } finally {
+    await sql`drop policy live on app.users`;
+  }
+});
+
 test("an export that is interrupted leaves nothing, one that is killed its part, and both replace nothing", async () => {
   const file = path.join(folder, "stopped.jsonl");
   const part = `${file}.part`;
