@@ -298,28 +298,28 @@ export interface Operations {
   };
   /** Delete a tenant and all of its data */
   deleteTenant: {
-    takes: { params: { tenant_id: string; }; };
-    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Approve a pending registration */
   approveTenant: {
-    takes: { params: { tenant_id: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
   };
   /** Suspend an active tenant */
   suspendTenant: {
-    takes: { params: { tenant_id: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
   };
   /** Resume a suspended tenant */
   resumeTenant: {
-    takes: { params: { tenant_id: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
   };
   /** Reject a pending registration: deletes the tenant */
   rejectTenant: {
-    takes: { params: { tenant_id: string; }; };
-    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
   };
   /** May tenants be registered here */
   getRegistrationStatus: {

@@ -105,7 +105,7 @@ test("rows that a policy hides from the export are missed, and the export refuse
     {
       message:
         "app.notes holds 3 rows of acme, and tms_app, who reads them, sees 1: a policy of its own hides rows (live). " +
-        "Drop it while you export, and make it anew",
+        "Drop it while you export, and create it again",
     },
   );
   assert.ok(!all.includes('"end":true'));
