@@ -206,7 +206,7 @@ export default fp(
       }
     }
 
-    app.decorateRequest("identity", null as unknown as Identity);
+    app.decorateRequest("identity");
     app.addHook("onRequest", (request, _reply, done) => {
       const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
       const known = token && kept.get(token);

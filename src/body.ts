@@ -5,7 +5,7 @@ import { Problem } from "./errors.ts";
 
 const MAX_DEPTH = 32;
 
-export interface FieldError {
+interface FieldError {
   field: string;
   message: string;
 }

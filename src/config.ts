@@ -2,8 +2,6 @@ import { fileURLToPath } from "node:url";
 import { Ajv } from "ajv";
 import { ASYMMETRIC, HS, KINDS, type Name, TABLE, type Value, type Variable } from "./variables.ts";
 
-export { VARIABLES } from "./variables.ts";
-
 export interface Config {
   host: string;
   /** 0 lets the system choose. */

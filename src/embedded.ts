@@ -24,7 +24,7 @@ export interface Embedded {
   remove: () => Promise<void>;
 }
 
-export interface EmbeddedOptions extends ServerOptions {
+interface EmbeddedOptions extends ServerOptions {
   dataDir: string;
   /** Receives lines worth a person's attention. */
   log?: (line: string) => void;

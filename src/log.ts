@@ -54,7 +54,7 @@ const quoted = (text: string) => JSON.stringify(text).slice(1, -1);
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** What must not stand in a log wherever it comes from: the service's secrets, tokens, and query values named like one. */
-export function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string) => string {
+function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string) => string {
   const passwords = [databaseUrl, databaseReadUrl].flatMap(url => {
     const written = url === null ? "" : new URL(url).password;
     return [written, decodeURIComponent(written)];

@@ -7,7 +7,7 @@ import { Problem } from "./errors.ts";
 const HOUR = 3_600_000;
 
 /** Fixed windows, counted per identity. Routes name theirs in `config.limit`. */
-export const LIMITS = {
+const LIMITS = {
   setup_create: { max: 10, timeWindow: HOUR },
   setup_delete: { max: 5, timeWindow: HOUR },
   register: { max: 3, timeWindow: HOUR },

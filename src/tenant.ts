@@ -19,7 +19,7 @@ export type TenantSource =
   | "header"
   | "single_tenant";
 
-export interface Resolved {
+interface Resolved {
   readonly slug: string;
   readonly source: TenantSource;
 }
@@ -151,7 +151,7 @@ const SINGLE = Object.freeze({ slug: null, source: "single_tenant" as const });
 /** Sets `request.tenant`. Registered after `auth`, whose claims it reads. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
-    app.decorateRequest("tenant", null as unknown as Resolved);
+    app.decorateRequest("tenant");
     app.addHook("onRequest", (request, _reply, done) => {
       if (!config.multiTenantMode) {
         request.tenant = SINGLE;

@@ -196,11 +196,14 @@ export const TABLE = {
     default: "false",
     meaning: "Begins and commits around each call, still in one round trip: for Citus",
   },
-  SERVICE_DATABASE_READ_URL: { kind: "database", meaning: "A read replica for requests that only read" },
+  SERVICE_DATABASE_READ_URL: {
+    kind: "database",
+    meaning: "A read replica for operators' reads: the list of tenants, one tenant, the setup status",
+  },
   DATABASE_URL: {
     kind: "database",
     unset: "embedded",
-    meaning: "Migrations: the owner's login (role `tms_owner`)",
+    meaning: "The owner's login (role `tms_owner`): migrations, audit, export, import, events, explain",
   },
   ROOT_DATABASE_URL: {
     kind: "database",

@@ -3,7 +3,7 @@ import type postgres from "postgres";
 import { connect, explainDatabase } from "../connection.ts";
 import { StartupError } from "../startup-error.ts";
 
-export type Severity = "error" | "warning" | "info";
+type Severity = "error" | "warning" | "info";
 
 export interface Finding {
   check: string;
@@ -91,7 +91,7 @@ export async function runAudit(
       application_name: "tms audit",
       statement_timeout: 0,
       quote_all_identifiers: false,
-      lock_timeout: "30s" as unknown as number,
+      lock_timeout: 30_000,
       client_connection_check_interval: "5s",
     },
   });

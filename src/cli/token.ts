@@ -5,7 +5,7 @@ import { type Config, loadConfig } from "../config.ts";
 import { embeddedJwtSecret } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
 
-export interface TokenOptions {
+interface TokenOptions {
   sub: string;
   email?: string | undefined;
   operator?: boolean | undefined;

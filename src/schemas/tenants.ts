@@ -71,7 +71,7 @@ export const RegisteredTenant = Type.Object(
   { title: "RegisteredTenant" },
 );
 
-export const MemberRole = Type.Enum(["owner", "admin", "member"]);
+const MemberRole = Type.Enum(["owner", "admin", "member"]);
 
 export const Member = Type.Object(
   {

@@ -14,7 +14,7 @@ import {
   tablesOf,
 } from "./tables.ts";
 
-export interface Transferred {
+interface Transferred {
   tenant_id: string;
   slug: string;
   counts: Record<string, number>;

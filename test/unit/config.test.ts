@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import path from "node:path";
 import { test } from "node:test";
-import { type Config, ConfigError, loadConfig, VARIABLES } from "../../src/config.ts";
+import { type Config, ConfigError, loadConfig } from "../../src/config.ts";
+import { VARIABLES } from "../../src/variables.ts";
 import { pem, SECRET } from "./tokens.ts";
 
 const DATABASE = "postgres://tms_service:hidden-password@db.internal:5432/tms";

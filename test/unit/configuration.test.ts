@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { VARIABLES } from "../../src/config.ts";
+import { VARIABLES } from "../../src/variables.ts";
 
 const page = new URL("../../docs/configuration.md", import.meta.url);
 
