@@ -147,6 +147,8 @@ begin
     where p.pronamespace = 'app'::regnamespace
       and (l.lanname = 'sql' and not p.prosecdef
         or p.oid in ('app.set_tenant(uuid)'::regprocedure, 'app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure))
+    -- What a body that is a text calls must be there before it.
+    order by p.proname <> 'tenant_tables', p.oid
   loop
     -- As it stands here: one that a migration has replaced is still the old one on the workers.
     execute pg_get_functiondef(v_function);

@@ -24,7 +24,7 @@ const MOST_PIPELINED = 32;
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     const open = new Set<ServerResponse>();
-    /** The open ones of each connection. */
+    /** Those of each connection that are not answered, refused ones too. */
     const sockets = new Map<Socket, Set<ServerResponse>>();
     let taken = 0;
     // Of answers that stand behind another on their connection only the connection tells when it ends.
@@ -49,15 +49,15 @@ export default fp(
     app.decorate("inFlight", open);
 
     app.addHook("onRequest", (request, reply, done) => {
-      if (stopping) return done(STOPPING);
-      if (open.size >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
-      const ofSocket = sockets.get(request.raw.socket);
-      if (request.raw.socket.destroyed || (ofSocket && ofSocket.size >= MOST_PIPELINED))
-        return void request.raw.socket.destroy();
-      open.add(reply.raw);
+      const { socket } = request.raw;
+      const ofSocket = sockets.get(socket);
+      if (socket.destroyed || (ofSocket && ofSocket.size >= MOST_PIPELINED)) return void socket.destroy();
       ofSocket?.add(reply.raw);
       // Also when the client leaves before the answer: `onResponse` would miss that.
       reply.raw.once("close", closed);
+      if (stopping) return done(STOPPING);
+      if (open.size >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
+      open.add(reply.raw);
       done();
     });
 

@@ -68,6 +68,15 @@ function toText({
   return lines.map(plain).join("\n");
 }
 
+/** How requests are resolved. The service's own addresses are not this command's business, nor what they would ask for beside them. */
+function configOf({
+  SERVICE_DATABASE_URL: _primary,
+  SERVICE_DATABASE_READ_URL: _replica,
+  ...env
+}: NodeJS.ProcessEnv) {
+  return loadConfig(env).config;
+}
+
 export const explain: CommandModule<object, Arguments> = {
   command: "explain",
   describe: "Tell why somebody is refused, or shown nothing",
@@ -104,7 +113,7 @@ export const explain: CommandModule<object, Arguments> = {
       const claims = claimsOf(args);
       const { tenant = null, provider, subject = null } = args;
       const asked: Asked | Refused = claims
-        ? askedByClaims(claims, args.tenant, loadConfig(process.env).config)
+        ? askedByClaims(claims, args.tenant, configOf(process.env))
         : { slug: tenant, source: "given", provider, subject, operator: false };
       if ("refusal" in asked) {
         const { status, error } = asked.refusal;

@@ -8,7 +8,7 @@ import { Interrupted, onInterruption } from "./interruption.ts";
 /** No such table, schema or function. */
 const MISSING = ["42P01", "3F000", "42883"];
 
-export interface OwnerDatabase {
+interface OwnerDatabase {
   url: string;
   stop: () => Promise<void>;
 }

@@ -1,8 +1,9 @@
-import { rm, unlink, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { link, rm, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StartupError } from "../startup-error.ts";
-import { readFileIfThere } from "./files.ts";
+import { readFileIfThere, unlessThere } from "./files.ts";
 import { startOf } from "./processes.ts";
 
 interface Holder {
@@ -27,27 +28,32 @@ export const readLock = (dataDir: string) => holderIn(readFileIfThere(lockFile(d
 /** undefined: somebody holds it who lives. */
 async function take(file: string): Promise<(() => Promise<void>) | undefined> {
   const mine = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });
-  for (let attempt = 0; attempt < 10; attempt++) {
-    try {
-      await writeFile(file, mine, { flag: "wx", mode: 0o600 });
-      return async () => {
-        if (readFileIfThere(file) === mine) await unlink(file);
-      };
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  // Written aside and linked: nobody finds it half made, and of several who link it one does.
+  const draft = `${file}.${randomUUID()}`;
+  await writeFile(draft, mine, { mode: 0o600 });
+  try {
+    for (let attempt = 0; attempt < 10; attempt++) {
+      try {
+        await link(draft, file);
+        return async () => {
+          if (readFileIfThere(file) === mine) await unlink(file);
+        };
+      } catch (error) {
+        unlessThere(error as NodeJS.ErrnoException);
+      }
+      const found = readFileIfThere(file);
+      if (holderIn(found)) return undefined;
+      // Of several who find it stale one removes it, under a lock of its own: a later one would remove the first one's.
+      const release = await take(`${file}.stale`);
+      if (release) {
+        if (found !== undefined && readFileIfThere(file) === found) await rm(file, { force: true });
+        await release();
+      } else await sleep(50);
     }
-    const found = readFileIfThere(file);
-    if (holderIn(found)) return undefined;
-    // Of several who find it stale one removes it, under a lock of its own: a later one would remove the first one's.
-    const release = await take(`${file}.stale`);
-    if (release) {
-      // Empty for a moment while its maker writes it.
-      if (found === "") await sleep(50);
-      if (found !== undefined && readFileIfThere(file) === found) await rm(file, { force: true });
-      await release();
-    } else await sleep(50);
+    return undefined;
+  } finally {
+    await unlink(draft);
   }
-  return undefined;
 }
 
 /** The process that wrote it, if that lives: its start time tells it from a later one with its number. */

@@ -1,4 +1,4 @@
-/** The release's list of its functions and triggers is what its migrations make. `UPDATE_DOCS=1` writes it anew; include it then. */
+/** The release's list of its functions and triggers is what its migrations make. `UPDATE_DOCS=1` writes it again; include it then. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -31,5 +31,5 @@ test("audit.manifest() lists every function and trigger that the migrations make
     await writeFile(PAGE, generated);
     return;
   }
-  assert.equal(page, generated, "write it anew: UPDATE_DOCS=1 npm test -- test/audit/manifest.test.ts");
+  assert.equal(page, generated, "write it again: UPDATE_DOCS=1 npm test -- test/audit/manifest.test.ts");
 });

@@ -163,3 +163,71 @@ test("a trigger that puts each row into the tenant of the transaction is no way 
     );
     assert.ok((await about()).length > 0);
   }));
+
+test("what is vouched for is no finding until it changes, and only the owner can vouch", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`
+      grant create on schema app to tms_app;
+      set local role tms_app;
+      create function app.shop_total() returns int language sql security definer set search_path = pg_catalog, pg_temp as 'select 1';
+      revoke all on function app.shop_total() from public;
+      reset role;
+      revoke create on schema app from tms_app;
+      create schema shop;
+      create function shop.touch() returns trigger language plpgsql as $$ begin new.updated_at := now(); return new; end $$;
+      create trigger shop_touch before update on app.boards for each row execute function shop.touch()`);
+    const changed = async () => {
+      const found = await tx<
+        { row: Record<string, string> }[]
+      >`select "row" from audit.run_check('function_changed')`;
+      return found.map(({ row }) => Object.values(row)[0]).sort((a, b) => (a! < b! ? -1 : 1));
+    };
+    const own = ["app.shop_total()", "shop_touch on app.boards"];
+    assert.deepEqual(await changed(), own);
+    await assert.rejects(
+      as(tx, "tms_auditor", sp => sp.unsafe(`select audit.accept('${own[0]}')`)),
+      /permission denied for table accepted/,
+    );
+    await as(tx, "tms_owner", async sp => {
+      for (const name of own) await sp`select audit.accept(${name})`;
+      await assert.rejects(
+        sp.savepoint(inner => inner`select audit.accept('api.list_boards()')`),
+        /is not a function or trigger of your own/,
+      );
+    });
+    assert.deepEqual(await changed(), []);
+    await tx.unsafe(`
+      create or replace function app.shop_total() returns int language sql security definer set search_path = pg_catalog, pg_temp as 'select 2';
+      create or replace function shop.touch() returns trigger language plpgsql as $$ begin new.title := 'x'; return new; end $$`);
+    assert.deepEqual(await changed(), own);
+    await tx`drop trigger shop_touch on app.boards`;
+    assert.deepEqual(await changed(), own);
+    await tx`delete from audit.accepted where name = ${own[1]!}`;
+    assert.deepEqual(await changed(), own.slice(0, 1));
+  }));
+
+test("a trigger that only sets a column is no warning, whatever it asks of itself", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`
+      create function public.touch() returns trigger language plpgsql as $$
+        begin if tg_op = 'UPDATE' then /* or insert */ new.updated_at := now(); end if; -- delete has none
+        return new; end $$;
+      create trigger touch before insert or update on app.boards for each row execute function public.touch();
+      create trigger same before update on app.users for each row execute function suppress_redundant_updates_trigger()`);
+    assert.deepEqual([...(await tx`select * from audit.run_check('trigger_rights')`)], []);
+  }));
+
+test("explain goes on where the auditor may not count", () =>
+  rolledBack(database.sql, async tx => {
+    await seedTenant(tx, { slug: "acme" });
+    await tx.unsafe("create schema crm; grant usage on schema crm to tms_app");
+    await isolated(
+      tx,
+      "crm.deals",
+      "(tenant_id uuid not null, id int not null, primary key (tenant_id, id))",
+    );
+    const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as found`;
+    const { tables } = row!.found as { tables: { table: string; held: number | null; more: boolean }[] };
+    const deals = tables.find(({ table }) => table === "crm.deals")!;
+    assert.deepEqual([deals.held, deals.more], [null, false]);
+  }));

@@ -12,6 +12,8 @@ let database: Database;
 let alice: string;
 before(async () => {
   database = await createDatabase();
+  // Locks are held for as long as a slow machine takes.
+  await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '60s'`);
   await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
   alice = await token({ sub: "alice", tenant: "acme" });
 });

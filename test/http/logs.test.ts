@@ -90,11 +90,16 @@ test("traceparent is honoured in every line; what is none is passed over", async
 });
 
 test("no token and no secret reaches the log, wherever it was put", async () => {
+  const half = Buffer.from('{"alg":"HS256","kid":"of-somebody"}').toString("base64url");
   const password = decodeURIComponent(new URL(database.urls.service).password);
   const places = [
     { url: `/api/boards?access_token=${alice}`, token: alice, tenant: "acme" },
     { url: "/api/boards?api_key=hunter2-hunter2&limit=1", token: alice, tenant: "acme" },
     { url: `/${alice}` },
+    // Without dots: cut off, or a token of another kind.
+    { url: `/x?token=${half}` },
+    { url: "/x", headers: { "x-tenant": `Bearer ${half}` } },
+    { url: `/${half}${half}` },
     { url: `/api/boards?q=${encodeURIComponent(`Bearer ${alice}`)}` },
     { url: "/api/boards", headers: { "x-tenant": `Bearer ${alice}` }, token: alice },
     { url: "/api/boards", token: alice, tenant: alice },
@@ -108,7 +113,7 @@ test("no token and no secret reaches the log, wherever it was put", async () => 
   );
   const text = JSON.stringify(service.logs);
   const [, payload, signature] = alice.split(".");
-  for (const secret of [payload!, signature!, password, TEST_SECRET, "hunter2"])
+  for (const secret of [payload!, signature!, half, password, TEST_SECRET, "hunter2"])
     assert.ok(!text.includes(secret), `${secret} stands in ${text}`);
   assert.ok(text.includes("[redacted]"));
   assert.ok(text.includes("limit=1"), "what is no secret stays");

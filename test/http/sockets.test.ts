@@ -12,6 +12,8 @@ let port: number;
 let authorization: string;
 before(async () => {
   world = await createWorld();
+  const { database } = world;
+  await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '60s'`);
   await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
     subject: "ann",
   });
@@ -266,7 +268,7 @@ test("who does not read an answer is cut after a while, and who waits for one is
   const { server } = world.service.app;
   const { timeout } = server;
   t.after(() => server.setTimeout(timeout));
-  server.setTimeout(200);
+  server.setTimeout(1_000);
   const deaf = await open();
   deaf.pause();
   // Until what the kernel holds for a reader is full, and the server reads no more.
@@ -281,7 +283,7 @@ test("who does not read an answer is cut after a while, and who waits for one is
   const holder = await world.database.sql.reserve();
   await holder.unsafe("begin; lock table app.boards in access exclusive mode");
   const waiting = send(ask("/api/boards"));
-  await sleep(600); // longer than a connection may be silent
+  await sleep(1_500); // longer than a connection may be silent
   await holder.unsafe("commit");
   holder.release();
   assert.equal((await waiting).status, 200);

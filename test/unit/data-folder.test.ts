@@ -20,7 +20,10 @@ const several = <T>(count: number, work: () => Promise<T>) =>
 const CONTENDER = `
   import { setTimeout as sleep } from "node:timers/promises";
   import { lock } from "${path.resolve("src/embedded/lock.ts")}";
-  const [start, ...folders] = process.argv.slice(1);
+  import { once } from "node:events";
+  const folders = process.argv.slice(1);
+  console.log("ready");
+  const [start] = await once(process.stdin.setEncoding("utf8"), "data");
   const got = [];
   for (const [round, folder] of folders.entries()) {
     await sleep(Number(start) + round * 100 - Date.now());
@@ -33,17 +36,18 @@ test("of several processes that find the lock of a dead one, one takes it over",
   const rounds = Array.from({ length: 15 }, () => folder(t));
   for (const dataDir of rounds)
     writeFileSync(path.join(dataDir, "lock"), JSON.stringify({ pid: 2 ** 22 + 1, started: "long ago" }));
-  const start = String(Date.now() + 3_000);
-  const args = ["--import=tsx", "--input-type=module", `--eval=${CONTENDER}`, start, ...rounds];
+  const args = ["--import=tsx", "--input-type=module", `--eval=${CONTENDER}`, ...rounds];
   const contenders = [1, 2, 3].map(() =>
     spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] }),
   );
-  const answers = await Promise.all(
-    contenders.map(async ({ stdout }) => {
-      const [text] = (await once(stdout.setEncoding("utf8"), "data")) as [string];
-      return JSON.parse(text) as string[];
-    }),
-  );
+  const heard = () =>
+    Promise.all(
+      contenders.map(async ({ stdout }) => String((await once(stdout.setEncoding("utf8"), "data"))[0])),
+    );
+  await heard();
+  const start = String(Date.now() + 100);
+  for (const { stdin } of contenders) stdin.write(start);
+  const answers = (await heard()).map(text => JSON.parse(text) as string[]);
   for (const { stdin } of contenders) stdin.end();
   for (const round of rounds.keys()) {
     const got = answers.map(answer => answer[round]!);
