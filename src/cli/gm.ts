@@ -1,9 +1,10 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
 import { loadConfig } from "../config.ts";
-import { requireAddress, requireDatabase } from "../connection.ts";
+import { connect, requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
+import { appliedMigrations, checkHistory, committedMigrations } from "../migrate/history.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
@@ -52,7 +53,23 @@ function checkEnvironment() {
   }
 }
 
+/** graphile-migrate takes another branch's migration of the same number for its own, and says that all is up to date. */
+async function refuseOtherHistory(ownerUrl: string) {
+  const sql = connect(ownerUrl, { max: 1 });
+  try {
+    const build = await committedMigrations();
+    checkHistory(build, (await appliedMigrations(sql)).slice(0, build.length));
+  } catch (error) {
+    if (error instanceof StartupError) throw error; // of a database that cannot be asked graphile-migrate tells
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
+  const ownerUrl = databases.DATABASE_URL ?? process.env.DATABASE_URL;
+  if (ownerUrl && args.some(arg => /^(watch|migrate|status)$/.test(arg)) && !args.includes("--help"))
+    await refuseOtherHistory(ownerUrl);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,

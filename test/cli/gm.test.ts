@@ -84,6 +84,14 @@ test("watch --once applies db/current.sql, commit makes a migration of it, and u
     runs("uncommit");
     assert.deepEqual(migrations(), before);
     assert.match(readFileSync(current, "utf8"), /of a test/);
+    // Another branch's migration of the same number.
+    await database.sql`
+      update graphile_migrate.migrations set hash = 'sha1:0' where filename = (select max(filename) from graphile_migrate.migrations)`;
+    for (const line of ["watch --once", "status", "migrate"]) {
+      const { status, stderr } = gm(line, env, folder);
+      assert.equal(status, 1, line);
+      assert.match(stderr, /^db\/committed\/\d{6}-.*\.sql is not the migration that was applied/);
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
     await database.sql`drop database if exists ${database.sql(shadow)} with (force)`;
