@@ -127,7 +127,7 @@ function requireAll({ name, narrowed_by }: Known, slug: string, held: number | u
     `${name} holds ${rowsOf(held, slug)}, and tms_app, who reads them, sees ${seen}: ${
       narrowed_by.length > 0
         ? `a policy of its own hides rows (${narrowed_by.join(", ")}). Drop it while you export, and create it again`
-        : "its policies are not those that app.isolate() writes, and npm run audit says how to mend them"
+        : "its policies are not those that app.isolate() writes, and npm run audit says how to fix them"
     }`,
   );
 }

@@ -69,14 +69,11 @@ export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants:
       select unnest('{json,jsonb}'::regtype[])::oid
       union select t.oid from pg_type t join json_type on t.typbasetype = json_type.oid
     ), tenant_table as (
-      -- The scope of audit.relations(), without partitions.
       select c.oid, c.relname, c.relkind, c.relowner, c.relnamespace, c.relhassubclass, a.atttypid = 'uuid'::regtype as is_uuid
-      from pg_class c
-      join pg_namespace n on n.oid = c.relnamespace
-      join pg_attribute a on a.attrelid = c.oid and not a.attisdropped
-        and a.attname = case when c.oid = 'app.tenants'::regclass then 'id' else 'tenant_id' end
-      where c.relkind in ('r', 'p') and c.relpersistence <> 't' and not c.relispartition
-        and n.nspname not in ('pg_catalog', 'information_schema', 'control', 'audit', 'graphile_migrate')
+      from audit.relations() r
+      join pg_class c on c.oid = r.relid
+      join pg_attribute a on a.attrelid = r.relid and a.attname = r.tenant_column and not a.attisdropped
+      where not c.relispartition
     ), reference as (
       select coalesce(pg_partition_root(conrelid), conrelid) as child, coalesce(pg_partition_root(confrelid), confrelid) as parent
       from pg_constraint where contype = 'f'
