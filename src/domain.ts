@@ -1,8 +1,14 @@
-import { domainToASCII } from "node:url";
+import { domainToASCII, domainToUnicode } from "node:url";
 
 /** Characters that a URL parser gives a meaning of its own: `domainToASCII("acme.com/x")` is `acme.com`. */
 const NOT_IN_A_DOMAIN = /[\s/\\?#@:%[\]]/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Whether a label that says so is the encoding of another: since Node.js 24 the parser takes `xn--a` as it stands. */
+function isEncoded(label: string): boolean {
+  const decoded = domainToUnicode(label);
+  return decoded !== label && domainToASCII(decoded) === label;
+}
 
 /** A domain as DNS writes it (IDNA, lower case, no trailing dot), or null when it is not one of two labels or more. */
 export function asciiDomain(text: string): string | null {
@@ -10,7 +16,10 @@ export function asciiDomain(text: string): string | null {
   const domain = domainToASCII(text).replace(/\.$/, "");
   const labels = domain.split(".");
   const isIp = /^\d+$/.test(labels.at(-1)!);
-  return domain.length <= 253 && labels.length > 1 && !isIp && labels.every(label => LABEL.test(label))
+  return domain.length <= 253 &&
+    labels.length > 1 &&
+    !isIp &&
+    labels.every(label => LABEL.test(label) && (!label.startsWith("xn--") || isEncoded(label)))
     ? domain
     : null;
 }

@@ -58,7 +58,7 @@ async function whileBoardsAreLocked(work: () => Promise<void>) {
 test("requests of many tenants, good and refused, share a connection, and each gets its own answer", () =>
   withService({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     await Promise.all(
-      others(240, async i => {
+      others(120, async i => {
         const slug = TENANTS[i % TENANTS.length]!;
         if (i % 5 === 0) {
           const { status } = await get(service, "/api/boards", slug, "of-nobody");
@@ -68,13 +68,15 @@ test("requests of many tenants, good and refused, share a connection, and each g
           assert.equal(status, 422);
         } else if (i % 3 === 0) {
           const { status, body } = await get(service, "/api/tenants/current", slug);
-          assert.deepEqual(
-            [status, body.tenant.slug, body.membership.auth_subject],
-            [200, slug, `of-${slug}`],
-          );
+          assert.equal(status, 200);
+          assert.deepEqual([body.tenant.slug, body.membership.auth_subject], [slug, `of-${slug}`]);
         } else {
           const { status, body } = await get(service, "/api/boards", slug);
-          assert.deepEqual([status, body.boards.map(({ title }: { title: string }) => title)], [200, [slug]]);
+          assert.equal(status, 200);
+          assert.deepEqual(
+            body.boards.map(({ title }: { title: string }) => title),
+            [slug],
+          );
         }
       }),
     );

@@ -265,6 +265,8 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
     "a@a_b.com",
     "a@例え.jp",
     "a@xn--a.com",
+    "a@mail.xn--acme.com",
+    "a@xn--zzz-.com",
     `a@${"x".repeat(64)}.com`,
     `a@${"x.".repeat(200)}com`,
   ];
