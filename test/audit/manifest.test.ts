@@ -33,3 +33,15 @@ test("audit.manifest() lists every function and trigger that the migrations make
   }
   assert.equal(page, generated, "write it again: UPDATE_DOCS=1 npm test -- test/audit/manifest.test.ts");
 });
+
+test("every function, table and view of the service's schemas says what it is", async () => {
+  const silent = await database.sql`
+    select oid::regprocedure::text as name from pg_proc
+    where pronamespace::regnamespace::text in ('app', 'api', 'control', 'audit') and obj_description(oid, 'pg_proc') is null
+      and oid not in (select audit.of_extensions('pg_proc'))
+    union all
+    select oid::regclass::text from pg_class
+    where relnamespace::regnamespace::text in ('app', 'api', 'control', 'audit') and relkind in ('r', 'p', 'v')
+      and obj_description(oid, 'pg_class') is null`;
+  assert.deepEqual([...silent], []);
+});
