@@ -21,6 +21,10 @@ export class Problem extends Error {
   }
 }
 
+/** One word for logs and metrics: docs/errors.md lists them. */
+export const reasonOf = ({ reason, error }: Problem): string =>
+  reason ?? error.toLowerCase().replace(/[^a-z0-9]+/g, "_");
+
 type Titled = readonly [status: number, error: string, detail: string];
 
 /** Real constraint violations, by the constraint's name: what races past a check still answers like it. */
@@ -134,7 +138,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   // Our own checks come first, so something is missing there.
   else if (found.cause instanceof pg.DatabaseError)
     log.warn({ err: found.cause }, "the database refused what no check of ours did");
-  else log.debug({ reason: found.reason, status: found.status, detail: found.message }, "request refused");
+  else log.debug({ reason: reasonOf(found), status: found.status, detail: found.message }, "request refused");
   request.refusal = found ?? INTERNAL;
   const { status, error: title, message, extra, headers } = request.refusal;
   const body = { error: title, detail: message, ...extra, ...(status >= 500 && { request_id: request.id }) };

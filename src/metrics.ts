@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Config } from "./config.ts";
-import type { Problem } from "./errors.ts";
+import { type Problem, reasonOf } from "./errors.ts";
 import { getMetrics } from "./operations.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -65,7 +65,7 @@ export default fp(
         resolutions.inc({ source: tenant?.source ?? "none", outcome: refusal.reason! });
       }
       if (refusal) {
-        refusals.inc({ status, reason: refusal.reason ?? word(refusal.error) });
+        refusals.inc({ status, reason: reasonOf(refusal) });
         if (refusal.status === 429) limited.inc({ bucket: routeOptions.config.limit ?? "none" });
       }
       done();
@@ -136,8 +136,6 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     it.set({ severity: "not_run" }, not_run);
   });
 }
-
-const word = (title: string) => title.toLowerCase().replace(/[^a-z0-9]+/g, "_");
 
 declare module "fastify" {
   interface FastifyRequest {

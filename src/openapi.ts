@@ -77,7 +77,7 @@ const SHARED: Record<number, string> = {
 
 /** Every problem an operation may answer with: what it names itself, and what its method, body and place imply. */
 function problemsOf({ method, config, schema }: Route): Problem[] {
-  const always: Problem[] = ["internal", "unavailable", "overloaded", "stopping"];
+  const always: Problem[] = ["internal_error", "service_unavailable", "overloaded", "stopping"];
   if (schema.security) return always;
   const names: Problem[] = [
     "tenant_missing",
@@ -86,10 +86,10 @@ function problemsOf({ method, config, schema }: Route): Problem[] {
     "expired",
     "not_a_member",
   ];
-  if (method !== "GET") names.push("malformed", "too_large", "media_type", "number_lost");
+  if (method !== "GET") names.push("malformed", "payload_too_large", "unsupported_media_type", "number_lost");
   if (schema.querystring) names.push("malformed_query");
   if (schema.body) names.push("field_missing", "field_unknown");
-  if (config?.limit) names.push("rate_limited");
+  if (config?.limit) names.push("too_many_requests");
   return [...names, ...(schema.problems ?? []), ...always];
 }
 
