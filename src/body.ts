@@ -56,7 +56,7 @@ function findFault(value: unknown, path: string, depth = 0): FieldError | undefi
   if (typeof value === "number")
     return Number.isFinite(value) ? undefined : { field, message: "is a number out of range" };
   if (typeof value !== "object" || value === null) return undefined;
-  if (depth === MAX_DEPTH)
+  if (depth > MAX_DEPTH)
     return { field: path.split(".")[0] || "body", message: `is nested deeper than ${MAX_DEPTH} levels` };
   for (const [key, inner] of Object.entries(value)) {
     const found = textFault(key, field) ?? findFault(inner, path ? `${path}.${key}` : key, depth + 1);

@@ -260,11 +260,16 @@ function logResolved(request: FastifyRequest): void {
 export const CACHING = "private, no-cache";
 
 /** Sends what the database made, unparsed. */
-export function sendRow(reply: FastifyReply, row: Row, status = 200): FastifyReply {
+export function sendRow(
+  reply: FastifyReply,
+  row: Row,
+  status = 200,
+  type = "application/json; charset=utf-8",
+): FastifyReply {
   if (row.etag) reply.header("etag", row.etag);
   return reply
     .code(status)
-    .header("content-type", "application/json; charset=utf-8")
+    .header("content-type", type)
     .header("cache-control", CACHING)
     .header("x-content-type-options", "nosniff")
     .send(row.body);

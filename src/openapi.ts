@@ -19,7 +19,10 @@ export interface Document extends Json {
 const VERSION = "1";
 const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`. In multi-tenant mode it also names a tenant: by a claim
 of the token or, when the token has none, by \`X-Tenant\`. Under **Authorize** both are filled in once for all requests of
-this page. Every error is \`{error, detail}\` and what the error's own example shows; \`X-Request-Id\` finds it in the log.`;
+this page. Every error is \`{error, detail}\` and what the error's own example shows; \`X-Request-Id\` finds it in the log.
+
+Values that could not be stored exactly are refused with 422: NUL, half of a surrogate pair, numbers that JSON's reader would round, fields
+nested deeper than 32 levels.`;
 
 const TAGS = [
   { name: "Registration", description: "For everybody with a token: a tenant of one's own" },
@@ -34,8 +37,12 @@ const text = (description: string, schema: Json = { type: "string" }) => ({ desc
 const number = (description: string) => text(description, { type: "integer" });
 
 const RESPONSE_HEADERS = {
-  "X-Request-Id": text("Finds the request in the log; one that the request carried is kept"),
-  "X-RateLimit-Limit": number("Requests allowed in the window; where the operation has a limit"),
+  "X-Request-Id": text(
+    "Finds the request in the log; one of 1 to 64 letters, digits, _ and - that the request carried is kept",
+  ),
+  "X-RateLimit-Limit": number(
+    "Requests allowed in the window; absent where the operation has no limit, or did not count the request",
+  ),
   "X-RateLimit-Remaining": number("Requests left in the window"),
   "X-RateLimit-Reset": number("When the window ends: Unix time in seconds"),
   "Retry-After": number("Seconds to wait before the next try"),
@@ -77,7 +84,7 @@ const SHARED: Record<number, string> = {
 
 /** Every problem an operation may answer with: what it names itself, and what its method, body and place imply. */
 function problemsOf({ method, config, schema }: Route): Problem[] {
-  const always: Problem[] = ["internal_error", "service_unavailable", "overloaded", "stopping"];
+  const always: Problem[] = ["malformed_query", "internal_error", "stopping"];
   if (schema.security) return always;
   const names: Problem[] = [
     "tenant_missing",
@@ -87,10 +94,12 @@ function problemsOf({ method, config, schema }: Route): Problem[] {
     "not_a_member",
   ];
   if (method !== "GET") names.push("malformed", "payload_too_large", "unsupported_media_type", "number_lost");
-  if (schema.querystring) names.push("malformed_query");
-  if (schema.body) names.push("field_missing", "field_unknown");
+  // GraphQL answers faults of form in a way of its own.
+  const own = 400 in (schema.response as object);
+  if (schema.body && !own) names.push("field_missing", "field_unknown");
+  if (schema.querystring && !own) names.push("field_unknown");
   if (config?.limit) names.push("too_many_requests");
-  return [...names, ...(schema.problems ?? []), ...always];
+  return [...names, ...(schema.problems ?? []), ...always, "service_unavailable", "overloaded"];
 }
 
 function problemResponse(status: number, names: Problem[], limited: boolean): Json {
@@ -119,7 +128,7 @@ function problemResponses(route: Route, own: Record<string, Json>, components: J
     byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
   }
   const answer = ([status, names]: [number, Problem[]]) => {
-    const [shared, mine] = [SHARED[status], own[status]];
+    const [shared, mine] = [route.schema.security ? undefined : SHARED[status], own[status]];
     const response = problemResponse(status, names, Boolean(route.config?.limit ?? shared) && !mine);
     if (mine) return [status, either(mine, response)];
     if (!shared) return [status, response];
@@ -133,7 +142,7 @@ function problemResponses(route: Route, own: Record<string, Json>, components: J
 function either(mine: Json, problem: Json): Json {
   const [a, b] = [problem, mine].map(({ content }) => (content as Content)["application/json"]!);
   const schema = { anyOf: [a!.schema, b!.schema] };
-  return { ...problem, content: { "application/json": { ...a, schema } } };
+  return { ...problem, content: { ...(mine.content as Content), "application/json": { ...a, schema } } };
 }
 type Content = Record<string, { schema: Json; examples?: Json }>;
 
@@ -147,11 +156,7 @@ function complete(operation: Operation, route: Route, shared: Json): void {
   if (parameters.length + accepts.length > 0)
     operation.parameters = [...parameters, ...(accepts.map(name => referTo("parameters", name)) as never[])];
   for (const [status, response] of Object.entries(operation.responses)) {
-    const headers = [
-      ...(status === "200" ? sends.filter(name => name !== "Location") : []),
-      ...(status === "201" || status === "202" ? sends.filter(name => name === "Location") : []),
-      ...(route.config?.limit ? LIMITED : []),
-    ];
+    const headers = [...sends, ...(route.config?.limit ? LIMITED : [])];
     response.description =
       { 200: "Done", 201: "Created", 202: "Accepted, waits for approval" }[status] ?? status;
     if (headers.length > 0) response.headers = refsTo("headers", headers);
@@ -200,7 +205,13 @@ export default fp(
       convertConstToEnum: false,
       openapi: {
         openapi: "3.1.0",
-        info: { title: "Tenant management", version: VERSION, description: DESCRIPTION },
+        info: {
+          title: "Tenant management",
+          version: VERSION,
+          description: DESCRIPTION,
+          license: { name: "MIT", identifier: "MIT" } as { name: string },
+        },
+        servers: [{ url: "/" }],
         tags: TAGS,
         security: [{ token: [], tenant: [] }, { token: [] }],
         components: {

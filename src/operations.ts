@@ -1,7 +1,13 @@
 import type { FastifySchema } from "fastify";
 import type { TSchema } from "typebox";
 import type { Problem } from "./problems.ts";
-import { GraphqlAnswer, GraphqlQuery, GraphqlQueryString, GraphqlRefusal } from "./schemas/graphql.ts";
+import {
+  GraphqlAnswer,
+  GraphqlQuery,
+  GraphqlQueryString,
+  GraphqlRefusal,
+  RESPONSE_TYPE,
+} from "./schemas/graphql.ts";
 import { NotReady, Readiness } from "./schemas/service.ts";
 import {
   CreatedTenant,
@@ -144,7 +150,7 @@ export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of it
 
 const move = (operationId: string, summary: string, ...problems: Problem[]) =>
   setup(operationId, summary, {
-    response: { 200: Tenant },
+    ...sendsTenant,
     accepts: changesTenant.accepts,
     problems: [...changesTenant.problems, "wrong_status", ...problems],
   });
@@ -221,11 +227,15 @@ export const listBoards = work("listBoards", "List the boards of the tenant", {
 
 // GraphQL.
 
+const underBothTypes = (schema: TSchema) => ({
+  content: { "application/json": { schema }, [RESPONSE_TYPE]: { schema } },
+});
 const graphql = (operationId: string, summary: string, takes: Pick<Validated, "body" | "querystring">) =>
   tagged("GraphQL")(operationId, summary, {
-    description: "Queries only: `tenant`, `membership` and `boards` of the tenant of the request.",
+    description:
+      "Queries only: `tenant`, `membership` and `boards` of the tenant of the request. Introspection tells the rest.",
     ...takes,
-    response: { 200: GraphqlAnswer, 400: GraphqlRefusal },
+    response: { 200: underBothTypes(GraphqlAnswer), 400: underBothTypes(GraphqlRefusal) },
   });
 
 export const queryGraphql = graphql("queryGraphql", "Query the tenant of the request", {
@@ -251,7 +261,7 @@ export const getReady = service("getReady", "Can the service do its work", {
 });
 
 export const getMetrics = service("getMetrics", "Figures for Prometheus", {
-  description: "docs/operations.md lists them.",
+  description: "Each has its own words, as `# HELP`.",
   response: { 200: { content: { "text/plain": { schema: { type: "string" } } } } },
   security: [],
 });

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Row, sendRow } from "./database.ts";
 
@@ -11,6 +12,10 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row)
   }
   return sendRow(reply, row);
 }
+
+/** As `app.etag()` makes it, of the same text: where the function that made the tenant's representation returns it alone. */
+export const etagOf = (body: string): string =>
+  `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;
 
 /** An id as it was sent, but for what the wire to Postgres cannot carry: that names nothing either way. */
 export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");

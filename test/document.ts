@@ -87,7 +87,7 @@ export function assertDocumented(app: FastifyInstance, { method, url, status, bo
       `${say} does not list the header ${name} of that status`,
     );
   }
-  const media = response.content?.["application/json"];
+  const media = response.content?.[String(headers["content-type"]).split(";", 1)[0]!];
   if (!media || method === "HEAD") return;
   const validate = validator(media.schema);
   assert.ok(

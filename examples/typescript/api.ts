@@ -1,5 +1,13 @@
 // Generated from /openapi.json by generate.ts; not edited by hand.
 
+export type LastAudit = {
+  finished_at: string;
+  age_seconds: number;
+  errors: number;
+  warnings: number;
+  /** Checks that could not run: with one of them the audit proves nothing */ not_run: number;
+};
+
 export type Readiness = {
   status: "ready";
   checks: {
@@ -7,13 +15,7 @@ export type Readiness = {
     /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ migrations: string;
     /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ isolation: string;
   };
-  last_audit: {
-    finished_at: string;
-    age_seconds: number;
-    errors: number;
-    warnings: number;
-    /** Checks that could not run: with one of them the audit proves nothing */ not_run: number;
-  } | null;
+  last_audit: LastAudit | null;
 };
 
 export type NotReady = {
@@ -26,13 +28,7 @@ export type NotReady = {
     /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ migrations: string;
     /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ isolation: string;
   };
-  last_audit: {
-    finished_at: string;
-    age_seconds: number;
-    errors: number;
-    warnings: number;
-    /** Checks that could not run: with one of them the audit proves nothing */ not_run: number;
-  } | null;
+  last_audit: LastAudit | null;
 };
 
 export type SetupStatus = {
@@ -44,6 +40,8 @@ export type SetupStatus = {
   auth_provider: string;
   recommendations: Array<string>;
 };
+
+export type TenantStatus = "pending" | "active" | "suspended";
 
 export type Explanation = {
   /** Would the request get into the tenant */ allowed: boolean;
@@ -61,7 +59,7 @@ export type Explanation = {
     exists: boolean;
     tenant_id: string | null;
     name: string | null;
-    status: "pending" | "active" | "suspended" | null;
+    status: TenantStatus | null;
     is_default: boolean | null;
   };
   identity?: { provider: string | null; subject: string | null; };
@@ -93,7 +91,7 @@ export type Explanation = {
 export type ExplainByClaims = { claims: Record<string, unknown>; /** The X-Tenant that came along */ header?: string; };
 
 export type CreateTenant = {
-  name: string;
+  /** Stored NFC; its length counts code points of that */ name: string;
   slug: string;
   settings?: Record<string, unknown>;
   include_sample_data?: boolean;
@@ -101,7 +99,7 @@ export type CreateTenant = {
 
 export type CreatedTenant = {
   tenant_id: string;
-  name: string;
+  /** Stored NFC; its length counts code points of that */ name: string;
   slug: string;
   message: string;
   existing: boolean;
@@ -109,9 +107,9 @@ export type CreatedTenant = {
 
 export type Tenant = {
   tenant_id: string;
-  name: string;
+  /** Stored NFC; its length counts code points of that */ name: string;
   slug: string;
-  status: "pending" | "active" | "suspended";
+  status: TenantStatus;
   settings: Record<string, unknown>;
   created_at: string;
   updated_at: string;
@@ -120,7 +118,7 @@ export type Tenant = {
 export type TenantList = { tenants: Array<Tenant>; total_count: number; };
 
 export type UpdateTenant = {
-  name?: string;
+  /** Stored NFC; its length counts code points of that */ name?: string;
   slug?: string;
   settings?: Record<string, unknown>;
 };
@@ -139,10 +137,10 @@ export type RegistrationStatus = {
 };
 
 export type Register = {
-  organization_name: string;
+  /** Stored NFC; its length counts code points of that */ organization_name: string;
   organization_slug?: string;
   admin_email: string;
-  admin_name?: string;
+  /** Stored NFC; its length counts code points of that */ admin_name?: string;
   use_case?: string;
   organization_size?: "small" | "medium" | "large" | "enterprise";
   metadata?: Record<string, unknown>;
@@ -151,7 +149,7 @@ export type Register = {
 
 export type RegisteredTenant = {
   tenant_id: string;
-  organization_name: string;
+  /** Stored NFC; its length counts code points of that */ organization_name: string;
   tenant_slug: string;
   status: "pending" | "active";
   admin_instructions: string;
@@ -164,9 +162,11 @@ export type RegisteredTenant = {
   };
 };
 
+export type MemberRole = "owner" | "admin" | "member";
+
 export type Member = {
   user_id: string;
-  role: "owner" | "admin" | "member";
+  role: MemberRole;
   auth_provider: string;
   auth_subject: string;
   email: string | null;
@@ -176,14 +176,16 @@ export type Member = {
 
 export type CurrentTenant = { tenant: Tenant; membership: Member; };
 
-export type MyTenants = { tenants: Array<{
+export type MyTenant = {
   tenant_id: string;
-  name: string;
+  /** Stored NFC; its length counts code points of that */ name: string;
   slug: string;
-  status: "pending" | "active" | "suspended";
-  role: "owner" | "admin" | "member";
+  status: TenantStatus;
+  role: MemberRole;
   joined_at: string;
-}>; total_count: number; };
+};
+
+export type MyTenants = { tenants: Array<MyTenant>; total_count: number; };
 
 export type MemberList = { members: Array<Member>; };
 
@@ -191,26 +193,28 @@ export type AddMember = {
   /** The `sub` of the new member's token */ auth_subject: string;
   /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
   email?: string;
-  display_name?: string;
+  /** Stored NFC; its length counts code points of that */ display_name?: string;
   role?: "owner" | "admin" | "member";
 };
 
 export type RemovedMember = { message: string; user_id: string; };
 
-export type BoardList = { boards: Array<{
+export type Board = {
   board_id: string;
   title: string;
   description: string | null;
   owner_id: string;
   created_at: string;
   updated_at: string;
-}>; };
+};
+
+export type BoardList = { boards: Array<Board>; };
 
 export type GraphqlQuery = {
   query: string;
   operationName?: string | null;
   variables?: Record<string, unknown> | null;
-  extensions?: Record<string, unknown>;
+  extensions?: Record<string, unknown> | null;
 };
 
 export type GraphqlAnswer = { data: Record<string, unknown> | null; errors?: Array<{
@@ -220,18 +224,20 @@ export type GraphqlAnswer = { data: Record<string, unknown> | null; errors?: Arr
   extensions?: Record<string, unknown>;
 }>; };
 
-export type GraphqlRefusal = { data: null; errors: Array<{
+export type GraphqlRefusal = { errors: Array<{
   message: string;
   locations?: Array<{ line: number; column: number; }>;
   path?: Array<string | number>;
   extensions?: Record<string, unknown>;
 }>; };
 
+export type FieldError = { field: string; message: string; };
+
 export type ErrorBody = {
   error: string;
   detail: string;
   request_id?: string;
-  errors?: Array<{ field: string; message: string; }>;
+  errors?: Array<FieldError>;
   multi_tenant_mode?: boolean;
   provided_tenant?: string;
 };
@@ -240,17 +246,17 @@ export interface Operations {
   /** Figures for Prometheus */
   getMetrics: {
     takes: {  };
-    answers: Record<200, string> & Record<500 | 503, ErrorBody>;
+    answers: Record<200, string> & Record<400 | 500 | 503, ErrorBody>;
   };
   /** Is the process up */
   getHealth: {
     takes: {  };
-    answers: Record<200, { status: "ok"; }> & Record<500 | 503, ErrorBody>;
+    answers: Record<200, { status: "ok"; }> & Record<400 | 500 | 503, ErrorBody>;
   };
   /** Can the service do its work */
   getReady: {
     takes: {  };
-    answers: Record<200, Readiness> & Record<500, ErrorBody> & Record<503, ErrorBody | NotReady>;
+    answers: Record<200, Readiness> & Record<400 | 500, ErrorBody> & Record<503, ErrorBody | NotReady>;
   };
   /** Is the deployment set up, and what should be better */
   getSetupStatus: {
@@ -264,7 +270,7 @@ export interface Operations {
   provider?: string;
   subject?: string;
 }; };
-    answers: Record<200, Explanation> & Record<400 | 401 | 403 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, Explanation> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** The same for a token's claims */
   explainClaims: {
@@ -281,7 +287,7 @@ export interface Operations {
     takes: { query?: {
   limit?: number;
   cursor?: string;
-  status?: "pending" | "active" | "suspended";
+  status?: TenantStatus;
   search?: string;
 }; };
     answers: Record<200, TenantList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;

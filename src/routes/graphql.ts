@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { GraphQLError, parse, type ValidationRule } from "graphql";
+import { GraphQLError, Kind, parse, type SelectionSetNode, type ValidationRule } from "graphql";
 import mercurius, { type MercuriusContext } from "mercurius";
 import { callAsCaller, sendRow } from "../database.ts";
 import { sendError, toProblem } from "../errors.ts";
 import { queryGraphql, queryGraphqlByGet } from "../operations.ts";
-import type { GraphqlQuery, GraphqlQueryString } from "../schemas/graphql.ts";
+import { type GraphqlQuery, type GraphqlQueryString, RESPONSE_TYPE } from "../schemas/graphql.ts";
 
 const schema = `
   "The tenant of the request."
@@ -30,6 +30,21 @@ declare module "mercurius" {
 const MOST_BOARDS = 1_000;
 /** All that are asked of a board in a document, fragments and aliases counted: each is written once for every board. */
 const MOST_BOARD_FIELDS = 24;
+
+/** Of a document, by `costly`. The query that tools introspect with costs 29,000. */
+const MOST_COST = 40_000;
+/** Fields of the introspection that are lists, and about how long these are here. */
+const LISTS = new Set([
+  "types",
+  "fields",
+  "args",
+  "inputFields",
+  "interfaces",
+  "possibleTypes",
+  "enumValues",
+  "directives",
+]);
+const LIST_LENGTH = 8;
 
 interface Current {
   tenant: object;
@@ -91,12 +106,50 @@ const fewBoardFields: ValidationRule = context => {
   };
 };
 
+/** Introspection goes in circles: under aliases and in fragments, a small document asks for millions of fields. */
+const costly: ValidationRule = context => {
+  const ofFragments = new Map<string, number>();
+  const ofFragment = (name: string): number => {
+    const known = ofFragments.get(name);
+    if (known !== undefined) return known;
+    ofFragments.set(name, 0); // where it contains itself, another rule refuses it
+    const selections = context.getFragment(name)?.selectionSet;
+    const cost = selections ? costOf(selections) : 0;
+    ofFragments.set(name, cost);
+    return cost;
+  };
+  const costOf = ({ selections }: SelectionSetNode): number => {
+    let cost = 0;
+    for (const node of selections) {
+      if (node.kind === Kind.FRAGMENT_SPREAD) cost += ofFragment(node.name.value);
+      else if (node.kind === Kind.INLINE_FRAGMENT) cost += costOf(node.selectionSet);
+      else {
+        const each = LISTS.has(node.name.value) ? LIST_LENGTH : 1;
+        cost += 1 + (node.selectionSet ? each * costOf(node.selectionSet) : 0);
+      }
+    }
+    return cost;
+  };
+  return {
+    OperationDefinition(node) {
+      if (costOf(node.selectionSet) > MOST_COST)
+        context.reportError(new GraphQLError("The document asks for too many fields", { nodes: node }));
+    },
+  };
+};
+
 type Fault = Error & {
   code?: string | undefined;
   /** Set by the framework: what a schema refused. */
   validationContext?: string;
   errors?: readonly GraphQLError[];
 };
+
+/** Clients that accept GraphQL's own media type trust the body of a 400 only under it. */
+function send({ headers }: FastifyRequest, reply: FastifyReply, answer: object, status?: number) {
+  const type = headers.accept?.includes(RESPONSE_TYPE) ? `${RESPONSE_TYPE}; charset=utf-8` : undefined;
+  return sendRow(reply.header("vary", "Accept"), { body: JSON.stringify(answer) }, status, type);
+}
 
 /** A fault of the query is GraphQL's to tell; everything else is answered like everywhere. */
 function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply): void {
@@ -106,7 +159,7 @@ function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply)
     message,
     locations,
   }));
-  sendRow(reply.header("x-request-id", request.id), { body: JSON.stringify({ data: null, errors }) }, 400);
+  send(request, reply.header("x-request-id", request.id), { errors }, 400);
 }
 
 /** What a resolver threw is told only when a client is meant to read it; a database that fails is answered like everywhere. */
@@ -131,9 +184,8 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     routes: false,
     graphiql: false,
     errorFormatter: raiseFaults,
-    queryDepth: 8,
     graphql: { parseOptions },
-    validationRules: [queriesOnly, fewBoardFields],
+    validationRules: [queriesOnly, fewBoardFields, costly],
     // It keeps whole documents: few, and none of them large.
     cache: 200,
   });
@@ -144,7 +196,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     const { query, variables, operationName } = asked;
     // Without variables the library would not look for those that are missing before it begins.
     const found = await app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
-    return sendRow(reply, { body: JSON.stringify(found) });
+    return send(request, reply, found);
   };
   app.post<{ Body: GraphqlQuery }>(
     "/graphql",

@@ -7,7 +7,7 @@ import { CACHING, callAsCaller, callAsCallerPatiently, sendRow } from "../databa
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { SCHEMA_VERSION } from "../migrate/history.ts";
 import * as operations from "../operations.ts";
-import { normalizeNames, sendable, sendPage } from "../representation.ts";
+import { etagOf, normalizeNames, sendable, sendPage } from "../representation.ts";
 import type {
   CreateTenant,
   ExplainByClaims,
@@ -82,8 +82,8 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
         mayBeDefault,
         key,
       );
-      if (!row.created) return sendRow(reply, row);
-      return sendRow(reply.header("location", locationOf(row.body)), row, 201);
+      reply.header("location", locationOf(row.body));
+      return sendRow(reply, row, row.created ? 201 : 200);
     },
   );
 
@@ -144,19 +144,19 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   for (const move of ["approve", "suspend", "resume"] as const) {
     const options = { preValidation: refuseBody, schema: operations.moves[move] };
-    app.post<One>(`/tenant/:tenant_id/${move}`, options, (request, reply) =>
-      moveTenant(request, reply, `${move}_tenant`),
-    );
+    app.post<One>(`/tenant/:tenant_id/${move}`, options, async (request, reply) => {
+      const row = await moveTenant(request, `${move}_tenant`);
+      return sendRow(reply, { ...row, etag: etagOf(row.body) });
+    });
   }
   const rejecting = { preValidation: refuseBody, schema: operations.rejectTenant };
-  app.post<One>("/tenant/:tenant_id/reject", rejecting, (request, reply) =>
-    moveTenant(request, reply, "reject_tenant"),
+  app.post<One>("/tenant/:tenant_id/reject", rejecting, async (request, reply) =>
+    sendRow(reply, await moveTenant(request, "reject_tenant")),
   );
 }
 
-async function moveTenant(request: FastifyRequest<One>, reply: FastifyReply, name: string) {
-  return sendRow(reply, await callAsCaller(request, name, tenantId(request), ifMatch(request)));
-}
+const moveTenant = (request: FastifyRequest<One>, name: string) =>
+  callAsCaller(request, name, tenantId(request), ifMatch(request));
 
 const tenantId = ({ params }: FastifyRequest<One>) => sendable(params.tenant_id);
 

@@ -1,6 +1,9 @@
 import { type Static, Type } from "typebox";
 import { JsonObject, Nullable } from "./common.ts";
 
+/** GraphQL over HTTP; for clients that accept it. */
+export const RESPONSE_TYPE = "application/graphql-response+json";
+
 const query = Type.String({ examples: ["{ tenant { name slug } membership { role } }"] });
 const operationName = Type.Optional(Nullable(Type.String()));
 
@@ -9,7 +12,7 @@ export const GraphqlQuery = Type.Object(
     query,
     operationName,
     variables: Type.Optional(Nullable(JsonObject)),
-    extensions: Type.Optional(JsonObject),
+    extensions: Type.Optional(Nullable(JsonObject)),
   },
   {
     title: "GraphqlQuery",
@@ -42,4 +45,4 @@ export const GraphqlAnswer = Type.Object(
 );
 
 /** A query that cannot be run at all. */
-export const GraphqlRefusal = Type.Object({ data: Type.Null(), errors }, { title: "GraphqlRefusal" });
+export const GraphqlRefusal = Type.Object({ errors }, { title: "GraphqlRefusal" });

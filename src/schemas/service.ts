@@ -9,15 +9,18 @@ const Check = Type.String({
 const found = {
   checks: Type.Object({ database: Check, migrations: Check, isolation: Check }),
   last_audit: Nullable(
-    Type.Object({
-      finished_at: Timestamp,
-      age_seconds: Type.Number(),
-      errors: Type.Integer(),
-      warnings: Type.Integer(),
-      not_run: Type.Integer({
-        description: "Checks that could not run: with one of them the audit proves nothing",
-      }),
-    }),
+    Type.Object(
+      {
+        finished_at: Timestamp,
+        age_seconds: Type.Number(),
+        errors: Type.Integer(),
+        warnings: Type.Integer(),
+        not_run: Type.Integer({
+          description: "Checks that could not run: with one of them the audit proves nothing",
+        }),
+      },
+      { title: "LastAudit" },
+    ),
   ),
 };
 

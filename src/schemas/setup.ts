@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
 
-export const TenantStatus = Type.Enum(["pending", "active", "suspended"]);
+export const TenantStatus = Type.Enum(["pending", "active", "suspended"], { title: "TenantStatus" });
 
 export const Tenant = Type.Object(
   {

@@ -71,7 +71,7 @@ export const RegisteredTenant = Type.Object(
   { title: "RegisteredTenant" },
 );
 
-const MemberRole = Type.Enum(["owner", "admin", "member"]);
+const MemberRole = Type.Enum(["owner", "admin", "member"], { title: "MemberRole" });
 
 export const Member = Type.Object(
   {
@@ -91,14 +91,17 @@ export const CurrentTenant = Type.Object({ tenant: Tenant, membership: Member },
 export const MyTenants = Type.Object(
   {
     tenants: Type.Array(
-      Type.Object({
-        tenant_id: Uuid,
-        name: Name,
-        slug: Slug,
-        status: TenantStatus,
-        role: MemberRole,
-        joined_at: Timestamp,
-      }),
+      Type.Object(
+        {
+          tenant_id: Uuid,
+          name: Name,
+          slug: Slug,
+          status: TenantStatus,
+          role: MemberRole,
+          joined_at: Timestamp,
+        },
+        { title: "MyTenant" },
+      ),
     ),
     total_count: Type.Integer(),
   },
@@ -146,14 +149,17 @@ export const RemovedMember = Type.Object(
 export const BoardList = Type.Object(
   {
     boards: Type.Array(
-      Type.Object({
-        board_id: Uuid,
-        title: Text("Getting started"),
-        description: Nullable(Text("A board with three generations")),
-        owner_id: Uuid,
-        created_at: Timestamp,
-        updated_at: Timestamp,
-      }),
+      Type.Object(
+        {
+          board_id: Uuid,
+          title: Text("Getting started"),
+          description: Nullable(Text("A board with three generations")),
+          owner_id: Uuid,
+          created_at: Timestamp,
+          updated_at: Timestamp,
+        },
+        { title: "Board" },
+      ),
     ),
   },
   { title: "BoardList" },

@@ -44,6 +44,11 @@ const byClaims = async (claims: object, header?: string) =>
     })
   ).body;
 
+test("a query that no tenant or identity can have is 422", async () => {
+  for (const query of ["tenant=UPPER", "provider=", "colour=red"])
+    assert.equal((await bySlug(query)).error, "Validation failed", query);
+});
+
 test("a member: allowed, with the membership and what each table shows", async () => {
   const found = await bySlug("tenant=acme&subject=alice");
   assert.equal(found.allowed, true);

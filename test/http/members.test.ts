@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { buildClientSchema, type GraphQLObjectType, getIntrospectionQuery } from "graphql";
 import { createService, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
@@ -272,13 +273,59 @@ test("a document with a fault is 400 with what is wrong, and one that is too lar
   }
   for (const document of ["mutation { a }", "subscription { a }"]) {
     const { status, body } = await query("member", document);
-    assert.deepEqual([status, body.data], [400, null]);
+    assert.deepEqual([status, Object.keys(body)], [400, ["errors"]]);
     assert.match(body.errors[0].message, /Only queries/);
   }
   assert.equal((await ask("member", "POST", "/graphql", [{ query: "{ tenant { slug } }" }])).status, 400);
   assert.equal((await query("member", `{ tenant { slug } } #${"x".repeat(33_000)}`)).status, 413);
-  const introspection = await query("member", "{ __schema { types { name fields { name } } } }");
-  assert.equal(introspection.status, 200);
+});
+
+test("GraphQL's tools read the schema, and nobody reads it a thousand times in one request", async () => {
+  const options = {
+    specifiedByUrl: true,
+    directiveIsRepeatable: true,
+    inputValueDeprecation: true,
+    oneOf: true,
+  };
+  const { status, body } = await query("member", getIntrospectionQuery(options));
+  assert.equal(status, 200, JSON.stringify(body));
+  const { Board } = buildClientSchema(body.data).getTypeMap();
+  assert.ok(Object.keys((Board as GraphQLObjectType).getFields()).includes("title"));
+  const aliases = (count: number, field: string) =>
+    Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(" ");
+  for (const document of [
+    `{ __schema { types { ...A } } } fragment A on __Type { ${aliases(30, "fields { type { ...B } }")} } fragment B on __Type { ${aliases(30, "fields { name }")} }`,
+    `{ __schema { types { fields { type { ...A } } } } } fragment A on __Type { ${aliases(30, "ofType { ...B }")} } fragment B on __Type { ${aliases(30, "ofType { name }")} }`,
+    `{ __schema { types { ...A } } } fragment A on __Type { interfaces { ...B } ...B } fragment B on __Type { possibleTypes { ...A } ...A }`,
+  ]) {
+    const answer = await query("member", document);
+    assert.equal(answer.status, 400, document);
+    assert.match(JSON.stringify(answer.body.errors), /asks for too many fields|Cannot spread fragment/);
+  }
+});
+
+test("GraphQL answers in its own media type to who accepts it", async () => {
+  for (const [accept, type] of [
+    ["application/graphql-response+json,application/json;q=0.9", "application/graphql-response+json"],
+    ["*/*", "application/json"],
+  ] as const) {
+    for (const [document, expected] of [
+      ["{ tenant { slug } }", 200],
+      ["{ nope }", 400],
+    ] as const) {
+      const { status, headers } = await world.service.request({
+        method: "POST",
+        url: "/graphql",
+        token: await person("member", "acme"),
+        headers: { accept },
+        body: { query: document, extensions: null },
+      });
+      assert.deepEqual(
+        [status, headers["content-type"], headers.vary],
+        [expected, `${type}; charset=utf-8`, "Accept"],
+      );
+    }
+  }
 });
 
 test("a GraphQL request that names no operation, or gives it other variables, is 400 by body and by address", async () => {
@@ -304,7 +351,7 @@ test("a GraphQL request that names no operation, or gives it other variables, is
       await ask("member", "POST", "/graphql", body),
       await ask("member", "GET", `/graphql?${search.toString()}`),
     ]) {
-      assert.deepEqual([answer.status, answer.body.data], [400, null], JSON.stringify(body));
+      assert.deepEqual([answer.status, Object.keys(answer.body)], [400, ["errors"]], JSON.stringify(body));
       assert.match(answer.body.errors[0].message, message);
       assert.ok(answer.headers["x-request-id"]);
     }
