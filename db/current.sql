@@ -11,6 +11,12 @@ drop function if exists
 reset role;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include columns.sql
+--! include control/tenant_counts.sql
+--! include context/find_tenant.sql
+--! include context/lock_tenant.sql
+--! include context/move_tenant.sql
+--! include api/members/remove_member.sql
+--! include api/service/ensure_default_tenant.sql
 --! include api/setup/delete_tenant.sql
 --! include api/setup/approve_tenant.sql
 --! include api/setup/reject_tenant.sql

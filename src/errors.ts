@@ -87,6 +87,14 @@ function because(problem: Problem, reason?: string): Problem {
   return problem;
 }
 
+/** Of a constraint with an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
+const constraintOf = ({ code, constraint, message }: DatabaseError): string | undefined =>
+  code.startsWith("23")
+    ? Object.keys(BY_CONSTRAINT).find(
+        name => constraint === name || (!constraint && new RegExp(`\\b${name}_\\d+\\b`).test(message)),
+      )
+    : undefined;
+
 function fromDatabase(error: DatabaseError): Problem | undefined {
   const own = /^TM(\d{3})$/.exec(error.code);
   if (own) {
@@ -96,8 +104,8 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
       error.constraint,
     );
   }
-  const named = error.constraint && BY_CONSTRAINT[error.constraint];
-  if (named) return because(problem(named), error.constraint);
+  const name = constraintOf(error);
+  if (name) return because(problem(BY_CONSTRAINT[name]!), name);
   const known = [error.code, error.code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
   return known && Object.assign(problem(known), { cause: error });
 }

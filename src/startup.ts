@@ -15,7 +15,13 @@ export default fp(
         throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
       });
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
-      await callFunction(app, "ensure_default_tenant", config.defaultTenant.slug, config.defaultTenant.name);
+      const { slug, name } = config.defaultTenant;
+      await callFunction(app, "ensure_default_tenant", slug, name).catch(error => {
+        if ((error as { code?: string }).code !== "TM409") throw error;
+        throw new StartupError(
+          `The default tenant cannot be made: another tenant has the slug ${slug}. Set SERVICE_DEFAULT_TENANT_SLUG to one that is free`,
+        );
+      });
     });
   },
   { name: "startup", dependencies: ["database"] },

@@ -28,9 +28,16 @@ interface Event {
 
 /** Transactions end in another order than their numbers: so far behind the newest one we still look for latecomers. */
 const LATECOMERS = 1_000;
+const MOST_AT_ONCE = 2 * LATECOMERS;
 
-/** In the order of id. `slug` finds the tenant's events under its other slugs too. */
-const read = (sql: postgres.Sql, slug: string | undefined, after: number, limit: number) =>
+/** The first or the last ones after an id, in the order of id. `slug` finds the tenant's events under its other slugs too. */
+const read = (
+  sql: postgres.Sql,
+  slug: string | undefined,
+  after: number,
+  which: "first" | "last",
+  limit: number,
+) =>
   sql<Event[]>`
     select * from (
       select id, app.iso_time(at) as at, event, tenant_id, slug, name, to_json(changed) as changed,
@@ -39,7 +46,7 @@ const read = (sql: postgres.Sql, slug: string | undefined, after: number, limit:
       where id > ${after}
         and (${slug ?? null}::text is null
           or tenant_id in (select tenant_id from control.tenant_events where slug = ${slug ?? null}))
-      order by id desc limit ${limit}) newest
+      order by id ${which === "first" ? sql`` : sql`desc`} limit ${limit}) found
     order by id`;
 
 const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
@@ -91,22 +98,22 @@ export const events: CommandModule<object, Arguments> = {
         return true;
       };
       if (!follow) {
-        await show(await read(sql, tenant, 0, count));
+        await show(await read(sql, tenant, 0, "last", count));
         return;
       }
       // What is older than what is shown must not appear as news.
       const [top] = await sql<{ id: string }[]>`select coalesce(max(id), 0) as id from control.tenant_events`;
-      for (const { id } of await read(sql, undefined, Number(top!.id) - LATECOMERS, LATECOMERS))
+      for (const { id } of await read(sql, undefined, Number(top!.id) - LATECOMERS, "last", LATECOMERS))
         seen.add(Number(id));
       newest = Number(top!.id);
-      for (const event of await read(sql, tenant, 0, count)) {
+      for (const event of await read(sql, tenant, 0, "last", count)) {
         seen.delete(Number(event.id));
         if (!(await show([event]))) return;
       }
       let away = false;
       const news = async () => {
         try {
-          const found = await read(sql, tenant, newest - LATECOMERS, 2 * LATECOMERS);
+          const found = await read(sql, tenant, newest - LATECOMERS, "first", MOST_AT_ONCE);
           away = false;
           return found;
         } catch (error) {
@@ -116,8 +123,11 @@ export const events: CommandModule<object, Arguments> = {
           return [];
         }
       };
-      do await sleep(1_000);
-      while (await show(await news()));
+      for (;;) {
+        const found = await news();
+        if (!(await show(found))) return;
+        if (found.length < MOST_AT_ONCE) await sleep(1_000);
+      }
     });
   },
 };

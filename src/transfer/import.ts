@@ -136,11 +136,13 @@ export async function importTenant(
  */
 function refusal(error: unknown, place: string | undefined, triggers: string): unknown {
   if (!(error instanceof Error) || !("code" in error)) return error;
-  const { code, message, detail, schema_name, table_name } = error as postgres.PostgresError;
+  const { code, message, detail, schema_name, table_name, routine } = error as postgres.PostgresError;
   // What a deferred constraint refuses, it refuses at the end.
   const where =
     place ?? (code.startsWith("23") && table_name && `${schema_name}.${table_name} refuses a row`);
-  if (!where || !/^(2[1-3]|42|44|P0|TM)...$/.test(code)) return error;
+  // On Citus a batch is a COPY into the shards: what one of them refuses comes without its SQLSTATE.
+  const told = /^(2[1-3]|42|44|P0|TM)...$/.test(code) || (routine === "ReportCopyError" && code === "XX000");
+  if (!where || !told) return error;
   const key = detail && /^23(503|505|P01)$/.test(code) ? ` (${detail})` : "";
   return new StartupError(`${where}: ${message}${key}${/^2[12]/.test(code) ? "" : triggers}`);
 }
@@ -213,9 +215,9 @@ async function insertTenant(
     );
     return inserted!;
   } catch (error) {
-    const { code, constraint_name = "" } = error as postgres.PostgresError;
-    // Imports of one file at once may meet at the id first. Citus adds a number to the name.
-    if (code === "23505" && /^tenants_(slug_key|pkey)/.test(constraint_name))
+    const { code, constraint_name, message } = error as postgres.PostgresError;
+    // Imports of one file at once may meet at the id first. Citus says the name in the message alone, with a number.
+    if (code === "23505" && /\btenants_(slug_key|pkey)(_\d+)?\b/.test(constraint_name ?? message))
       throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
     throw error;
   }

@@ -243,6 +243,11 @@ test("events prints what happened, of one tenant on request, and follows", async
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_owner' and datname = current_database()`;
   await seedTenant(sql, { slug: "globex", name: "Back" });
   await following.prints(/created {5}globex \(Back\)/);
+  // More at once than one look takes.
+  await sql`
+    insert into app.tenants (slug, name) select 'bulk-' || n, 'Bulk' from generate_series(1, 5000) n`;
+  await sql`update app.tenants set name = 'Again' where slug = 'globex'`;
+  await following.prints(/updated {5}globex/);
   await sql`revoke select on control.tenant_events from tms_owner`;
   const code = await following.ended;
   await sql`grant select on control.tenant_events to tms_owner`;

@@ -372,6 +372,15 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     assert.doesNotMatch(await advice(), /audit is|last audit/);
   }));
 
+test("ensure_default_tenant makes none where another tenant has its slug, and says so", () =>
+  rolledBack(database.sql, async tx => {
+    await seedTenant(tx, { slug: "default" });
+    const detail = "A tenant with slug 'default' already exists";
+    await refused(call(tx, "ensure_default_tenant", null, "default", "Default"), 409, "Conflict", detail);
+    await call(tx, "ensure_default_tenant", null, "other", "Default");
+    assert.equal((await tx`select from app.tenants where is_default`).count, 1);
+  }));
+
 test("ensure_default_tenant makes it once in the life of a database", () =>
   rolledBack(database.sql, async tx => {
     await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");

@@ -124,6 +124,17 @@ test("a constraint that is broken in a race answers like the check before it", (
   );
 });
 
+test("a constraint that Citus names in the message alone answers alike, and no other text is taken for one", () => {
+  const message = (name: string) =>
+    `insert or update on table "users_102027" violates foreign key constraint "${name}"`;
+  assert.equal(toProblem(raised("23503", { message: message("users_tenant_id_fkey_102027") }))?.status, 403);
+  assert.equal(
+    toProblem(raised("23503", { message: message("my_users_tenant_id_fkey_102027") }))?.status,
+    422,
+  );
+  assert.equal(toProblem(raised("XX000", { message: message("users_tenant_id_fkey_102027") })), undefined);
+});
+
 test("a connection that is lost without an SQLSTATE is 503", () => {
   for (const code of ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT", "EHOSTUNREACH"])
     assert.equal(toProblem(Object.assign(new Error("x"), { code }))?.status, 503, code);

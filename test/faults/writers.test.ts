@@ -1,0 +1,155 @@
+/** Others work in a tenant while it, or who belongs to it, is changed: with real parallel connections. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type postgres from "postgres";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+import { lockWaiters, until } from "../until.ts";
+
+let database: Database;
+let service: Service;
+before(async () => {
+  database = await createDatabase();
+  service = await createService(database);
+});
+after(async () => {
+  await service.close();
+  await database.drop();
+});
+
+const operator = (method: "POST" | "PUT" | "DELETE" | "GET", url: string, body?: object, headers = {}) =>
+  token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] }).then(token =>
+    service.request({ method: method as "POST", url: `/api/setup/${url}`, token, body, headers }),
+  );
+
+/** A tenant with an owner, and a connection whose transaction has written a board there. */
+async function busyTenant(slug: string) {
+  const { sql } = database;
+  const id = await seedTenant(sql, { slug });
+  const owner = await seedUser(sql, id, { subject: "owner", role: "owner" });
+  const writer = await sql.reserve();
+  const write = () =>
+    writer`insert into app.boards (tenant_id, owner_id, title) values (${id}, ${owner}, 'x')`;
+  await writer`begin`;
+  await write();
+  return { id, owner, writer, write };
+}
+const end = async (writer: postgres.ReservedSql, how: "commit" | "rollback") => {
+  await writer.unsafe(how);
+  writer.release();
+};
+
+test("a tenant that somebody writes to is suspended, resumed and renamed, and its members removed, meanwhile", async () => {
+  const { id, owner, writer } = await busyTenant("busy");
+  const other = await seedUser(database.sql, id, { subject: "other" });
+  for (const move of ["suspend", "resume"])
+    assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200, move);
+  assert.equal((await operator("PUT", `tenant/${id}`, { name: "Renamed" })).status, 200);
+  await seedUser(database.sql, id, { subject: "second", role: "owner" });
+  for (const user of [other, owner]) {
+    const removed = await service.request({
+      method: "DELETE",
+      url: `/api/tenants/members/${user}`,
+      token: await token({ sub: "second", tenant: "busy" }),
+    });
+    assert.equal(removed.status, 200);
+  }
+  await end(writer, "commit");
+});
+
+test("a deletion waits for who writes, not for ever, and the tenant can be suspended meanwhile", async () => {
+  const { id, writer, write } = await busyTenant("written");
+  const slow = operator("DELETE", `tenant/${id}`);
+  await until("the deletion waits", async () => {
+    const [row] = await database.sql`
+      select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep' and query like '%delete_tenant%'`;
+    return row !== undefined;
+  });
+  assert.equal((await operator("POST", `tenant/${id}/suspend`)).status, 200);
+  await write();
+  await end(writer, "commit");
+  assert.equal((await slow).status, 200);
+  assert.equal((await database.sql`select from app.boards where tenant_id = ${id}`).count, 0);
+});
+
+test("a deletion whose tenant is never left alone is 503, not an endless wait", async () => {
+  const { id, writer } = await busyTenant("never");
+  await database.sql
+    .begin(async sql => {
+      await sql`set local role tms_registrar`;
+      await sql`set local lock_timeout = '200ms'`;
+      await assert.rejects(Promise.resolve(sql`select app.lock_tenant(${id})`), { code: "55P03" });
+    })
+    .catch(error => assert.equal((error as { code: string }).code, "55P03"));
+  await end(writer, "rollback");
+  assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
+});
+
+test("of two members who remove each other one succeeds", async () => {
+  const id = await seedTenant(database.sql, { slug: "duel" });
+  await seedUser(database.sql, id, { subject: "owner", role: "owner" });
+  for (const role of ["owner", "admin"]) {
+    const one = await seedUser(database.sql, id, { subject: `${role}-1`, role });
+    const two = await seedUser(database.sql, id, { subject: `${role}-2`, role });
+    const remove = async (subject: string, user: string) =>
+      service.request({
+        method: "DELETE",
+        url: `/api/tenants/members/${user}`,
+        token: await token({ sub: subject, tenant: "duel" }),
+      });
+    // Both are let in, and wait for the same rows.
+    const gate = await database.sql.reserve();
+    await gate`begin`;
+    await gate`select from app.users where tenant_id = ${id} for update`;
+    const both = [remove(`${role}-1`, two), remove(`${role}-2`, one)];
+    await lockWaiters(database.sql, 2);
+    await end(gate, "commit");
+    const statuses = (await Promise.all(both)).map(({ status }) => status).sort((a, b) => a - b);
+    assert.deepEqual(statuses, [200, 403], role);
+  }
+});
+
+test("who changes tenants in a long transaction keeps nobody from creating others", async () => {
+  const { sql } = database;
+  await operator("POST", "tenant", { name: "First", slug: "first" });
+  const { pid } = (
+    await sql<{ pid: number }[]>`
+    select pid from pg_stat_activity where datname = current_database() and usename = 'tms_service' limit 1`
+  )[0]!;
+  const holder = await sql.reserve();
+  await holder`begin`;
+  await holder`insert into control.tenant_counts (shard) select n from generate_series(0, 63) n on conflict do nothing`;
+  await holder`commit`;
+  await holder`begin`;
+  await holder`update control.tenant_counts set active = active where shard = ${pid % 64}`;
+  const created = await Promise.all(
+    Array.from({ length: 12 }, (_, i) =>
+      operator("POST", "tenant", { name: "x", slug: `beside-${i}` }, { "idempotency-key": `beside-${i}` }),
+    ),
+  );
+  await end(holder, "commit");
+  assert.deepEqual(
+    [...new Set(created.map(({ status }) => status))].filter(status => status !== 429),
+    [201],
+  );
+  const [counts] = await sql`
+    select sum(pending + active + suspended)::int as said, (select count(*)::int from app.tenants) as held from control.tenant_counts`;
+  assert.equal(counts!.said, counts!.held);
+});
+
+test("an ETag never comes back, also where the clock was set back", async () => {
+  const id = await seedTenant(database.sql, { slug: "clock" });
+  await database.sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
+  const before = (await operator("GET", `tenant/${id}`)).headers.etag;
+  for (const move of ["suspend", "resume"])
+    assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200);
+  const stale = await operator("PUT", `tenant/${id}`, { name: "y" }, { "if-match": String(before) });
+  assert.equal(stale.status, 412);
+});
