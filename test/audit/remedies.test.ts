@@ -204,7 +204,9 @@ void describe("the remedies", () => {
 
   it("blame the role, and not its functions, where a role of ours passes every policy", () =>
     undone(async sql => {
-      await sql.unsafe("alter role tms_app bypassrls; create schema extra");
+      await sql.unsafe(
+        "alter role tms_app bypassrls; create schema extra; grant usage on schema extra to tms_app",
+      );
       await sql.unsafe(
         "create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1",
       );
@@ -212,8 +214,37 @@ void describe("the remedies", () => {
       const remedies = [...new Set(found.map(one => one.remedy.replace(/\n/g, " ")))].sort();
       assert.deepEqual(remedies, [
         "-- as an administrator: \\i db/roles.sql",
-        "alter routine extra.help() security invoker;",
+        "alter routine extra.help() security invoker; -- or: revoke execute on routine extra.help() from public;",
       ]);
+    }));
+
+  it("vouch for what a provider keeps to itself, as the owner, and for its event triggers", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema pgbouncer;
+        create function pgbouncer.get_auth(text) returns text language sql security definer set search_path = '' return $1;
+        create function pgbouncer.fast() returns int language sql leakproof set row_security = off return 1;
+        create function pgbouncer.become(who text) returns void language plpgsql as $$ begin perform set_config('role', who, true); end $$;
+        create function pgbouncer.seen() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$;
+        create event trigger "Seen" on ddl_command_end execute function pgbouncer.seen()`);
+      const checks = ["bypass", "search_path", "leakproof", "settings", "body", "changed"].map(
+        name => `function_${name}`,
+      );
+      const remedies: string[] = [];
+      for (const check of checks) {
+        const found = await sql<Found[]>`select * from audit.run_check(${check})`;
+        assert.ok(found.length > 0, check);
+        assert.deepEqual([...new Set(found.map(one => one.severity))], ["warning"], check);
+        remedies.push(...found.map(one => one.remedy));
+      }
+      await sql.unsafe("set local role tms_owner");
+      for (const remedy of remedies) {
+        assert.match(remedy, /select audit\.accept\(/);
+        // What is to be read first is a statement of its own, with the other behind it.
+        await sql.unsafe(remedy.replace(/^select pg_get_functiondef.*then: /, ""));
+      }
+      await sql.unsafe("reset role");
+      for (const check of checks)
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
     }));
 
   it("take a procedure of the audit's from the service's login", () =>

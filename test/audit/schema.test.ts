@@ -189,6 +189,12 @@ void describe("the schema checks", () => {
     }
   });
 
+  it("function_changed and the function checks find nothing in what a provider keeps to itself", async () => {
+    const sql = `create schema auth; create function auth.uid() returns text language sql return 'x'; create function auth.load() returns int language sql set jit = off return 1`;
+    for (const check of ["function_changed", "function_search_path", "function_body", "function_settings"])
+      assert.deepEqual(await planted(database.sql, sql, check), [], check);
+  });
+
   it("app_reach leaves alone what requests cannot get at, and views with their reader's rights", async () => {
     const sql = `create schema crm; create table crm.notes (body text); grant select on crm.notes to tms_app;
       create schema open; grant usage on schema open to tms_app;
