@@ -247,6 +247,54 @@ void describe("the remedies", () => {
         assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
     }));
 
+  it("give what is missing, or too much, in memberships, and leave those alone that are as they should be", () =>
+    undone(async sql => {
+      await sql.unsafe(`create role guests; create role head login; create role cleo login in role head; create role chef login createrole;
+        grant tms_app to guests; grant tms_auditor to head; grant tms_owner to chef with admin option; grant tms_registrar to cleo`);
+      const named = async () => {
+        const found = await sql<Found[]>`select * from audit.run_check('role_membership')`;
+        return found.filter(({ row }) =>
+          ["guests", "head", "cleo", "chef"].includes((row.member ?? row.administrator) as string),
+        );
+      };
+      const found = await named();
+      assert.deepEqual(
+        found
+          .map(({ severity, row }) => [severity, ...Object.values(row as Record<string, string>)].join(" "))
+          .sort(),
+        [
+          "info chef",
+          "info tms_auditor cleo",
+          "warning tms_app guests",
+          "warning tms_auditor head",
+          "warning tms_owner chef",
+          "warning tms_registrar cleo",
+        ],
+      );
+      for (const { severity, remedy } of found) if (severity === "warning") await sql.unsafe(remedy);
+      assert.deepEqual(
+        (await named()).filter(({ row }) => row.administrator !== "chef"),
+        [],
+      );
+    }));
+
+  it("take no role from who made it, before Postgres 16 and since", () =>
+    undone(async sql => {
+      await sql.unsafe("create role chef login createrole");
+      const [server] = await sql`select current_setting('server_version_num')::int as version`;
+      if (server!.version >= 160000)
+        await sql.unsafe("grant tms_app, tms_owner to chef with admin option, inherit false, set false");
+      const found = (await sql<Found[]>`select * from audit.run_check('role_membership')`).filter(
+        ({ row }) => row.member === "chef" || row.administrator === "chef",
+      );
+      assert.deepEqual(
+        found.map(({ severity, row }) => [severity, row]),
+        [["info", { administrator: "chef" }]],
+      );
+      assert.match(found[0]!.remedy, /^-- nothing[^\n]*$/);
+      if (server!.version >= 160000) assert.match(found[0]!.detail, /^chef administers tms_app, tms_owner: /);
+    }));
+
   it("take a procedure of the audit's from the service's login", () =>
     undone(async sql => {
       await sql.unsafe("grant execute on procedure audit.run to tms_service");
