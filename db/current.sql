@@ -27,6 +27,7 @@ drop function if exists audit.functions();
 --! include audit/functions.sql
 --! include audit/checks/functions.sql
 --! include audit/checks/changes.sql
+--! include audit/checks/grants.sql
 --! include audit/checks/roles.sql
 --! include audit/checks/rls.sql
 --! include audit/checks/server.sql

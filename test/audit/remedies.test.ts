@@ -295,6 +295,49 @@ void describe("the remedies", () => {
       if (server!.version >= 160000) assert.match(found[0]!.detail, /^chef administers tms_app, tms_owner: /);
     }));
 
+  it("take the owner's default rights from strangers, where a migration is written", () =>
+    undone(async sql => {
+      await sql.unsafe(`create role guests; alter default privileges for role tms_owner grant all on tables to guests;
+        alter default privileges for role tms_owner in schema app grant all on sequences to guests;
+        alter default privileges for role tms_app grant execute on functions to guests`);
+      assert.ok((await asOwner(sql, "default_privileges")).length > 8);
+      assert.deepEqual([...(await sql`select * from audit.run_check('default_privileges')`)], []);
+    }));
+
+  it("drop a large object as the login that made it", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        "select lo_create(4711); alter large object 4711 owner to tms_service; grant execute on function lo_unlink(oid) to tms_service",
+      );
+      const [found] = await sql<Found[]>`select * from audit.run_check('role_owns')`;
+      await sql.unsafe(`set local role tms_service; ${found!.remedy}\n; reset role`);
+      assert.deepEqual([...(await sql`select * from audit.run_check('role_owns')`)], []);
+    }));
+
+  it("say where a setting is changed on a managed server, whose superuser is the provider", () =>
+    undone(async sql => {
+      const remedies = await sql<{ remedy: string }[]>`
+        select distinct remedy from audit.check_server_settings()`;
+      assert.ok(remedies.length > 4);
+      for (const { remedy } of remedies) assert.match(remedy, /provider's parameter group/);
+      await sql.unsafe("create role backup bypassrls in role pg_read_all_data");
+      const [found] = await sql<Found[]>`select * from audit.run_check('bypass_role')`;
+      assert.match(found!.detail, /every tenant once it may connect/);
+      await sql.unsafe(found!.remedy);
+      assert.deepEqual([...(await sql`select * from audit.run_check('bypass_role')`)], []);
+    }));
+
+  it("move an extension out of reach where its view is the provider's", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        "grant usage on schema public to public; create view public.seen as select 1 as one; grant select on public.seen to public; alter extension pg_trgm add view public.seen",
+      );
+      for (const check of ["service_reach", "app_reach"]) {
+        const [found] = await sql<Found[]>`select * from audit.run_check(${check})`;
+        assert.match(found!.remedy, /-- or, where that is refused: alter extension pg_trgm set schema/);
+      }
+    }));
+
   it("take a procedure of the audit's from the service's login", () =>
     undone(async sql => {
       await sql.unsafe("grant execute on procedure audit.run to tms_service");

@@ -191,9 +191,11 @@ void describe("the schema checks", () => {
     }
   });
 
-  it("function_changed and the function checks find nothing in what a provider keeps to itself", async () => {
-    const sql = `create schema auth; create function auth.uid() returns text language sql return 'x'; create function auth.load() returns int language sql set jit = off return 1`;
-    for (const check of ["function_changed", "function_search_path", "function_body", "function_settings"])
+  it("service_reach and function_public leave alone what a provider keeps in a schema that is closed to the service's roles", async () => {
+    const sql = `create schema extensions; create view extensions.seen as select 1 as one; grant select on extensions.seen to public; alter extension pg_trgm add view extensions.seen;
+      create table extensions.notes (body text); grant select on extensions.notes to public;
+      create function extensions.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; alter function extensions.help() owner to pg_monitor`;
+    for (const check of ["service_reach", "app_reach", "function_public", "function_bypass"])
       assert.deepEqual(await planted(database.sql, sql, check), [], check);
   });
 
@@ -205,6 +207,12 @@ void describe("the schema checks", () => {
       found.filter(({ row }) => ["chief", "bea"].includes((row.member ?? row.administrator) as string)),
       [],
     );
+  });
+
+  it("function_changed and the function checks find nothing in what a provider keeps to itself", async () => {
+    const sql = `create schema auth; create function auth.uid() returns text language sql return 'x'; create function auth.load() returns int language sql set jit = off return 1`;
+    for (const check of ["function_changed", "function_search_path", "function_body", "function_settings"])
+      assert.deepEqual(await planted(database.sql, sql, check), [], check);
   });
 
   it("app_reach leaves alone what requests cannot get at, and views with their reader's rights", async () => {
