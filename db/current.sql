@@ -25,10 +25,16 @@ grant create on schema app, api to tms_app, tms_registrar;
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/relations.sql
+--! include audit/catalog.sql
 --! include audit/proved.sql
 --! include audit/manifest.sql
+-- With more columns. An audit that goes on meanwhile ends with an error.
+drop function if exists audit.functions();
 --! include audit/functions.sql
 --! include audit/checks/functions.sql
+--! include audit/checks/changes.sql
+--! include audit/checks/grants.sql
+--! include audit/checks/roles.sql
 --! include audit/checks/rls.sql
 --! include audit/checks/server.sql
 --! include audit/count_suspects.sql

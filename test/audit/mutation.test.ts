@@ -144,7 +144,7 @@ void describe("the audit under mutation", () => {
     await sql.unsafe(`comment on table app.boards is 'x'; create index extra_index on app.boards (tenant_id, title);
       create view app.own_boards with (security_invoker = true) as select * from app.boards; alter view app.own_boards owner to tms_owner`);
     try {
-      const found = await sql`select * from audit.run_family('schema', true)`;
+      const found = await sql`select * from audit.run_family('schema', true) where severity <> 'info'`;
       assert.deepEqual([...found], []);
     } finally {
       await sql.unsafe("drop view app.own_boards; drop index app.extra_index");

@@ -204,7 +204,9 @@ void describe("the remedies", () => {
 
   it("blame the role, and not its functions, where a role of ours passes every policy", () =>
     undone(async sql => {
-      await sql.unsafe("alter role tms_app bypassrls; create schema extra");
+      await sql.unsafe(
+        "alter role tms_app bypassrls; create schema extra; grant usage on schema extra to tms_app",
+      );
       await sql.unsafe(
         "create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1",
       );
@@ -212,8 +214,128 @@ void describe("the remedies", () => {
       const remedies = [...new Set(found.map(one => one.remedy.replace(/\n/g, " ")))].sort();
       assert.deepEqual(remedies, [
         "-- as an administrator: \\i db/roles.sql",
-        "alter routine extra.help() security invoker;",
+        "alter routine extra.help() security invoker; -- or: revoke execute on routine extra.help() from public;",
       ]);
+    }));
+
+  it("vouch for what a provider keeps to itself, as the owner, and for its event triggers", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema pgbouncer;
+        create function pgbouncer.get_auth(text) returns text language sql security definer set search_path = '' return $1;
+        create function pgbouncer.fast() returns int language sql leakproof set row_security = off return 1;
+        create function pgbouncer.become(who text) returns void language plpgsql as $$ begin perform set_config('role', who, true); end $$;
+        create function pgbouncer.seen() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$;
+        create event trigger "Seen" on ddl_command_end execute function pgbouncer.seen()`);
+      const checks = ["bypass", "search_path", "leakproof", "settings", "body", "changed"].map(
+        name => `function_${name}`,
+      );
+      const remedies: string[] = [];
+      for (const check of checks) {
+        const found = await sql<Found[]>`select * from audit.run_check(${check})`;
+        assert.ok(found.length > 0, check);
+        assert.deepEqual([...new Set(found.map(one => one.severity))], ["warning"], check);
+        remedies.push(...found.map(one => one.remedy));
+      }
+      await sql.unsafe("set local role tms_owner");
+      for (const remedy of remedies) {
+        assert.match(remedy, /select audit\.accept\(/);
+        // What is to be read first is a statement of its own, with the other behind it.
+        await sql.unsafe(remedy.replace(/^select pg_get_functiondef.*then: /, ""));
+      }
+      await sql.unsafe("reset role");
+      for (const check of checks)
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
+    }));
+
+  it("give what is missing, or too much, in memberships, and leave those alone that are as they should be", () =>
+    undone(async sql => {
+      await sql.unsafe(`create role guests; create role head login; create role cleo login in role head; create role chef login createrole;
+        grant tms_app to guests; grant tms_auditor to head; grant tms_owner to chef with admin option; grant tms_registrar to cleo`);
+      const named = async () => {
+        const found = await sql<Found[]>`select * from audit.run_check('role_membership')`;
+        return found.filter(({ row }) =>
+          ["guests", "head", "cleo", "chef"].includes((row.member ?? row.administrator) as string),
+        );
+      };
+      const found = await named();
+      assert.deepEqual(
+        found
+          .map(({ severity, row }) => [severity, ...Object.values(row as Record<string, string>)].join(" "))
+          .sort(),
+        [
+          "info chef",
+          "info tms_auditor cleo",
+          "warning tms_app guests",
+          "warning tms_auditor head",
+          "warning tms_owner chef",
+          "warning tms_registrar cleo",
+        ],
+      );
+      for (const { severity, remedy } of found) if (severity === "warning") await sql.unsafe(remedy);
+      assert.deepEqual(
+        (await named()).filter(({ row }) => row.administrator !== "chef"),
+        [],
+      );
+    }));
+
+  it("take no role from who made it, before Postgres 16 and since", () =>
+    undone(async sql => {
+      await sql.unsafe("create role chef login createrole");
+      const [server] = await sql`select current_setting('server_version_num')::int as version`;
+      if (server!.version >= 160000)
+        await sql.unsafe("grant tms_app, tms_owner to chef with admin option, inherit false, set false");
+      const found = (await sql<Found[]>`select * from audit.run_check('role_membership')`).filter(
+        ({ row }) => row.member === "chef" || row.administrator === "chef",
+      );
+      assert.deepEqual(
+        found.map(({ severity, row }) => [severity, row]),
+        [["info", { administrator: "chef" }]],
+      );
+      assert.match(found[0]!.remedy, /^-- nothing[^\n]*$/);
+      if (server!.version >= 160000) assert.match(found[0]!.detail, /^chef administers tms_app, tms_owner: /);
+    }));
+
+  it("take the owner's default rights from strangers, where a migration is written", () =>
+    undone(async sql => {
+      await sql.unsafe(`create role guests; alter default privileges for role tms_owner grant all on tables to guests;
+        alter default privileges for role tms_owner in schema app grant all on sequences to guests;
+        alter default privileges for role tms_app grant execute on functions to guests`);
+      assert.ok((await asOwner(sql, "default_privileges")).length > 8);
+      assert.deepEqual([...(await sql`select * from audit.run_check('default_privileges')`)], []);
+    }));
+
+  it("drop a large object as the login that made it", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        "select lo_create(4711); alter large object 4711 owner to tms_service; grant execute on function lo_unlink(oid) to tms_service",
+      );
+      const [found] = await sql<Found[]>`select * from audit.run_check('role_owns')`;
+      await sql.unsafe(`set local role tms_service; ${found!.remedy}\n; reset role`);
+      assert.deepEqual([...(await sql`select * from audit.run_check('role_owns')`)], []);
+    }));
+
+  it("say where a setting is changed on a managed server, whose superuser is the provider", () =>
+    undone(async sql => {
+      const remedies = await sql<{ remedy: string }[]>`
+        select distinct remedy from audit.check_server_settings()`;
+      assert.ok(remedies.length > 4);
+      for (const { remedy } of remedies) assert.match(remedy, /provider's parameter group/);
+      await sql.unsafe("create role backup bypassrls in role pg_read_all_data");
+      const [found] = await sql<Found[]>`select * from audit.run_check('bypass_role')`;
+      assert.match(found!.detail, /every tenant once it may connect/);
+      await sql.unsafe(found!.remedy);
+      assert.deepEqual([...(await sql`select * from audit.run_check('bypass_role')`)], []);
+    }));
+
+  it("move an extension out of reach where its view is the provider's", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        "grant usage on schema public to public; create view public.seen as select 1 as one; grant select on public.seen to public; alter extension pg_trgm add view public.seen",
+      );
+      for (const check of ["service_reach", "app_reach"]) {
+        const [found] = await sql<Found[]>`select * from audit.run_check(${check})`;
+        assert.match(found!.remedy, /-- or, where that is refused: alter extension pg_trgm set schema/);
+      }
     }));
 
   it("take a procedure of the audit's from the service's login", () =>

@@ -206,6 +206,42 @@ test("what is vouched for is no finding until it changes, and only the owner can
     assert.deepEqual(await changed(), own.slice(0, 1));
   }));
 
+test("a function elsewhere that is vouched for is found again once it does, or is open to, something else", () =>
+  rolledBack(database.sql, async tx => {
+    const define = (body: string) =>
+      tx.unsafe(
+        `create or replace function pgbouncer.get_auth(text) returns text language sql security definer set search_path = pg_catalog, pg_temp as '${body}'`,
+      );
+    await tx.unsafe("create schema pgbouncer");
+    await define("select $1");
+    const bypass = async () =>
+      (await tx<{ severity: string }[]>`select severity from audit.run_check('function_bypass')`).map(
+        ({ severity }) => severity,
+      );
+    const accept = () =>
+      as(tx, "tms_owner", sp => sp.unsafe("select audit.accept('pgbouncer.get_auth(text)')"));
+    assert.deepEqual(await bypass(), ["warning"]);
+    await tx`select audit.require_isolation()`;
+    await accept();
+    assert.deepEqual(await bypass(), []);
+    for (const change of [
+      () => define("select $1 || $1"),
+      () => tx.unsafe("grant execute on function pgbouncer.get_auth(text) to pg_monitor"),
+      () => tx.unsafe("alter function pgbouncer.get_auth(text) set jit = off"),
+    ]) {
+      await change();
+      assert.deepEqual(await bypass(), ["warning"]);
+      await accept();
+      assert.deepEqual(await bypass(), []);
+    }
+    await tx.unsafe("grant usage on schema pgbouncer to tms_service");
+    assert.deepEqual(await bypass(), ["error"], "for the roles of the service nobody vouches");
+    await accept();
+    assert.deepEqual(await bypass(), ["error"]);
+    await tx.unsafe("drop function pgbouncer.get_auth(text)");
+    assert.deepEqual([...(await tx`select * from audit.run_check('function_changed')`)], []);
+  }));
+
 test("a trigger that only sets a column is no warning, whatever it asks of itself", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
