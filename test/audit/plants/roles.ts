@@ -47,7 +47,7 @@ export const roles: Plant[] = [
   },
   {
     check: "role_membership",
-    severity: "warning",
+    severity: "info",
     how: "a login that acts as the application, with a name like the service's",
     sql: "create role tms_jobs login; grant tms_app to tms_jobs",
     relation: null,
