@@ -71,6 +71,11 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
         "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS",
     );
   }
+  if (message.startsWith("unsupported startup parameter")) {
+    return new StartupError(
+      `The database at ${host} (${variable}) is behind a pooler (${message}): name the server's own address, which migrations and commands need`,
+    );
+  }
   if (isUnreachable(error)) {
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${message || code}`);
   }

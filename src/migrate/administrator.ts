@@ -5,6 +5,7 @@ import { connect, databaseOf, explainDatabase, notPlain, userOf } from "../conne
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";
+import { takeLock } from "./lock.ts";
 
 const LOGIN_ROLES = ["tms_owner", "tms_service"];
 
@@ -16,7 +17,7 @@ const runRoles = async (sql: postgres.Sql) => {
 };
 
 async function asAdministrator(rootUrl: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = connect(rootUrl);
+  const sql = connect(rootUrl, { connection: { application_name: "tms migrate (roles)" } });
   try {
     await work(sql);
   } catch (error) {
@@ -46,27 +47,49 @@ export async function closeLargeObjects(rootUrl: string, database: string): Prom
   }
 }
 
-export async function prepareDatabase(rootUrl: string, ownerUrl: string, serviceUrl: string | undefined) {
+interface Preparation {
+  ownerUrl: string;
+  serviceUrl: string | undefined;
+  log: (line: string) => void;
+  signal: AbortSignal | undefined;
+}
+
+export async function prepareDatabase(rootUrl: string, preparation: Preparation): Promise<void> {
+  const { ownerUrl, serviceUrl, log, signal } = preparation;
   await asAdministrator(rootUrl, async sql => {
     const database = databaseOf(ownerUrl);
     const [name] = await sql<{ plain: boolean }[]>`
       select pg_catalog.quote_ident(${database}) operator(pg_catalog.=) ${database} as plain`;
     if (!name!.plain) throw notPlain("DATABASE_URL");
-    // Over all that follows, until the connection ends. roles.sql waits for the same lock, so it must run on this connection.
     await sql`set statement_timeout = 0`;
     await sql`set lock_timeout = 0`;
-    await sql`select pg_catalog.pg_advisory_lock(8624367001)`;
-    await runRoles(sql);
-    const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
-    if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
-    for (const url of [ownerUrl, serviceUrl]) {
-      const role = url && userOf(url);
-      if (!role || !LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) continue;
-      await sql.unsafe(
-        `alter role ${role} password '${scramVerifier(decodeURIComponent(new URL(url).password))}'`,
-      );
+    // Over all that follows. roles.sql waits for the same lock, so it must run on this connection.
+    const holder = "Another process makes the roles and the database";
+    const unlock = await takeLock(sql, { key: 8624367001, holder, log, signal });
+    try {
+      await runRoles(sql);
+      const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
+      if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
+      for (const url of [ownerUrl, serviceUrl]) {
+        const role = url && userOf(url);
+        if (!role || !LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) continue;
+        await sql.unsafe(
+          `alter role ${role} password '${scramVerifier(decodeURIComponent(new URL(url).password))}'`,
+        );
+      }
+    } finally {
+      await undo(sql, unlock);
     }
   });
+}
+
+/** Behind a pooler the session goes on, as somebody else's. */
+async function undo(sql: postgres.Sql, unlock: () => Promise<void>): Promise<void> {
+  try {
+    await unlock();
+    await sql`reset statement_timeout`;
+    await sql`reset lock_timeout`;
+  } catch {} // what went wrong before is what counts
 }
 
 /** Whether the login is a superuser, who may do more in it. */

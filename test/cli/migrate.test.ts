@@ -39,7 +39,11 @@ test("several migrate at once: one applies, the others wait for it and find noth
   await holder`select pg_advisory_lock(8624367002)`;
   const several = [1, 2, 3].map(() => tenancy(["migrate"], { DATABASE_URL: urls.owner }));
   await Promise.all(
-    several.map(command => command.prints(/Another process is migrating this database; waiting/)),
+    several.map(command =>
+      command.prints(
+        /Another process is migrating this database; waiting for it to end: process \d+ \(tms_owner, postgres\.js\)/,
+      ),
+    ),
   );
   await holder.end();
   const ends = await Promise.all(several.map(outcome));

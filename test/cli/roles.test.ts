@@ -4,6 +4,7 @@ import postgres from "postgres";
 import { type Embedded, startEmbedded } from "../../src/embedded.ts";
 import { applyRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate.ts";
+import { until } from "../until.ts";
 import { makeFolder } from "./command.ts";
 
 // Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.
@@ -120,6 +121,24 @@ test("several migrate at once on a server without the database or the passwords:
   );
   const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
   assert.equal(owned!.owner, "tms_owner");
+});
+
+test("who waits for another's roles and database is told whose", async () => {
+  const { root: rootUrl, owner: ownerUrl } = server.urls;
+  const holder = postgres(rootUrl, { max: 1, connection: { application_name: "somebody" } });
+  await holder`select pg_advisory_lock(8624367001)`;
+  const lines: string[] = [];
+  const done = migrate({ rootUrl, ownerUrl, log: line => lines.push(line) });
+  try {
+    await until("it is told", () => lines.length > 0);
+  } finally {
+    await holder.end();
+  }
+  await done;
+  assert.match(
+    lines[0]!,
+    /^Another process makes the roles and the database; waiting for it to end: process \d+ \(postgres, somebody\)$/,
+  );
 });
 
 test("an administrator without the rights is told which ones", async () => {
