@@ -144,7 +144,8 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
   }
   if (misplaced) {
     throw new StartupError(
-      `The extension pg_trgm is in the schema ${misplaced}: drop extension pg_trgm; the first migration makes it in the schema control`,
+      `The extension pg_trgm is in the schema ${misplaced}, and the first migration makes it in the schema control: use a ` +
+        "database of its own (with ROOT_DATABASE_URL migrate makes one), or drop it where nothing needs it: drop extension pg_trgm;",
     );
   }
   return version;
