@@ -5,6 +5,7 @@ import { prepareDatabase } from "./migrate/administrator.ts";
 import { graphileMigrate, INTERRUPTED, RolledBack } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
 import { takeLock } from "./migrate/lock.ts";
+import { refuseNeighbours } from "./migrate/neighbours.ts";
 import { StartupError } from "./startup-error.ts";
 
 export interface MigrateOptions {
@@ -65,6 +66,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const build = await committedMigrations();
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
+    if (before.length === 0) await refuseNeighbours(sql);
     if (options.current || build.length > before.length) {
       const command = options.current ? "current" : "migrate";
       await graphileMigrate(sql, { command, ownerUrl, log, signal }).catch(async fault => {

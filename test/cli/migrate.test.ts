@@ -216,6 +216,34 @@ test("a database that tms_owner does not own: the words say how to give it away"
   assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
 });
 
+test("a database that others use is refused before anything changes, until they are let in by name", async () => {
+  const name = `${database.name}_new`;
+  const web = `web_${name.slice(-12)}`;
+  await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+  await database.sql`create database ${database.sql(name)} owner tms_owner`;
+  await database.sql.unsafe(`create role ${web} login`);
+  await database.sql.unsafe(`create role ${web}_idle login`);
+  const inside = postgres(Object.assign(new URL(urls.root), { pathname: `/${name}` }).href, { max: 1 });
+  try {
+    await inside.unsafe(`create schema auth authorization ${web}`);
+    const grant = `grant connect on database ${name} to ${web};`;
+    const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      `The first migration closes the database ${name}, in which others have objects or rights: use a database of its own ` +
+        `(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: ${grant}`,
+    );
+    assert.deepEqual([...(await inside`select from pg_namespace where nspname = 'app'`)], []);
+    await inside.unsafe(grant);
+    assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
+  } finally {
+    await inside.end();
+    await database.sql`drop database ${database.sql(name)} with (force)`;
+    for (const role of [web, `${web}_idle`]) await database.sql.unsafe(`drop role ${role}`);
+  }
+});
+
 /** A new database with these words after `alter database`, and what migrate says to it. */
 async function onSettings(...settings: string[]) {
   const name = `${database.name}_new`;
