@@ -71,6 +71,11 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
         "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS",
     );
   }
+  if (message.startsWith("unsupported startup parameter")) {
+    return new StartupError(
+      `The database at ${host} (${variable}) is behind a pooler (${message}): name the server's own address, which migrations and commands need`,
+    );
+  }
   if (isUnreachable(error)) {
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${message || code}`);
   }
@@ -92,7 +97,8 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
     );
   }
   if (/^[0-9A-Z]{5}$/.test(code)) {
-    const hint = userOf(url) === "tms_owner" ? ownerHint({ code, message }, url) : "";
+    const hint =
+      userOf(url) === "tms_owner" ? ownerHint({ code, message }, url) : connectHint(message, url, variable);
     return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
   }
   return error;
@@ -116,13 +122,24 @@ export function requireDatabase(url: string, variable: string): void {
   if (!PLAIN_NAME.test(databaseOf(url))) throw notPlain(variable);
 }
 
+const connectHint = (message: string, url: string, variable: string) =>
+  message.startsWith("permission denied for database")
+    ? `: ${variable === "ROOT_DATABASE_URL" ? "name another database there, such as postgres, or " : ""}` +
+      `grant connect on database ${databaseOf(url)} to ${userOf(url)};`
+    : "";
+
 /** What helps tms_owner where it may not do its work; "" where the words do not tell. */
 export function ownerHint({ code, message }: { code?: string; message: string }, url: string): string {
-  if (message.startsWith("permission denied for database")) {
-    return `: the database must be tms_owner's: alter database ${databaseOf(url)} owner to tms_owner;`;
+  if (/^permission denied (for database|to set role "pg_database_owner")/.test(message)) {
+    return (
+      ": the database must be tms_owner's; its owner, or a superuser, gives it away: grant tms_owner to current_user; " +
+      `alter database ${databaseOf(url)} owner to tms_owner; revoke tms_owner from current_user;`
+    );
   }
+  if (/^extension \S+ is not allow-listed/.test(message))
+    return ": add PG_TRGM to the server's parameter azure.extensions, in the portal";
   if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))
-    return ": run db/roles.sql as a superuser, which gives tms_owner its roles";
+    return ": run db/roles.sql as an administrator, which gives tms_owner its roles";
   const reset = (setting: string) =>
     `${setting} may be set on the database (alter database ${databaseOf(url)} reset ${setting};), on tms_owner or in postgresql.conf`;
   if (code === "25006")

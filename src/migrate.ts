@@ -1,10 +1,11 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
-import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import { connect, explainDatabase, notPlain, requireAddress, requireDatabase, userOf } from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
 import { graphileMigrate, INTERRUPTED, RolledBack } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
+import { takeLock } from "./migrate/lock.ts";
+import { refuseNeighbours } from "./migrate/neighbours.ts";
 import { StartupError } from "./startup-error.ts";
 
 export interface MigrateOptions {
@@ -23,7 +24,13 @@ export interface MigrateOptions {
 
 /** What a database may set for its logins is for requests. */
 const UNHURRIED = {
-  connection: { statement_timeout: 0, lock_timeout: 0, idle_session_timeout: 0, row_security: true },
+  connection: {
+    application_name: "tms migrate (turn)",
+    statement_timeout: 0,
+    lock_timeout: 0,
+    idle_session_timeout: 0,
+    row_security: true,
+  },
 };
 
 export interface Migrated {
@@ -36,10 +43,11 @@ export interface Migrated {
 
 /** Safe to call from several processes at once: one works, the others wait. Throws StartupError. */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { rootUrl, serviceUrl, log = () => {}, signal } = options;
+  const { log = () => {}, signal } = options;
   const ownerUrl = requireAddress(options.ownerUrl, "DATABASE_URL");
-  if (rootUrl) requireAddress(rootUrl, "ROOT_DATABASE_URL");
-  if (rootUrl && serviceUrl) requireAddress(serviceUrl, "SERVICE_DATABASE_URL");
+  const rootUrl = options.rootUrl && requireAddress(options.rootUrl, "ROOT_DATABASE_URL");
+  const serviceUrl =
+    rootUrl && options.serviceUrl && requireAddress(options.serviceUrl, "SERVICE_DATABASE_URL");
   if (userOf(ownerUrl) !== "tms_owner") {
     throw new StartupError(
       `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,
@@ -47,14 +55,18 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   }
   requireDatabase(ownerUrl, "DATABASE_URL");
   const unlessInterrupted = untilAborted(signal);
-  if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, ownerUrl, serviceUrl));
+  if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log, signal }));
   const sql = connect(ownerUrl, UNHURRIED);
+  let unlock = async () => {};
   try {
     const serverVersion = await checkServer(sql);
-    await unlessInterrupted(waitForTurn(sql, log));
+    // graphile-migrate's own lock does not wait, so it is taken behind this one.
+    const turn = { key: 8624367002, holder: "Another process is migrating this database", log, signal };
+    unlock = await unlessInterrupted(takeLock(sql, turn));
     const build = await committedMigrations();
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
+    if (before.length === 0) await refuseNeighbours(sql);
     if (options.current || build.length > before.length) {
       const command = options.current ? "current" : "migrate";
       await graphileMigrate(sql, { command, ownerUrl, log, signal }).catch(async fault => {
@@ -68,6 +80,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   } catch (error) {
     throw explainDatabase(error, ownerUrl, "DATABASE_URL");
   } finally {
+    await unlock().catch(() => {}); // what went wrong before is what counts
     await sql.end({ timeout: signal?.aborted ? 0 : 5 });
   }
 }
@@ -133,22 +146,11 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
   }
   if (misplaced) {
     throw new StartupError(
-      `The extension pg_trgm is in the schema ${misplaced}: drop extension pg_trgm; the first migration makes it in the schema control`,
+      `The extension pg_trgm is in the schema ${misplaced}, and the first migration makes it in the schema control: use a ` +
+        "database of its own (with ROOT_DATABASE_URL migrate makes one), or drop it where nothing needs it: drop extension pg_trgm;",
     );
   }
   return version;
-}
-
-/** Held until the connection ends. graphile-migrate's own lock does not wait, so it is taken behind this one. */
-async function waitForTurn(sql: postgres.Sql, log: (line: string) => void) {
-  const take = async () => {
-    const [turn] = await sql<{ mine: boolean }[]>`select pg_catalog.pg_try_advisory_lock(8624367002) as mine`;
-    return turn!.mine;
-  };
-  if (await take()) return;
-  log("Another process is migrating this database; waiting for it to end");
-  // A statement that waits would hold a snapshot, which CREATE INDEX CONCURRENTLY waits for in its turn.
-  while (!(await take())) await sleep(500);
 }
 
 /**

@@ -42,9 +42,15 @@ function isDecodable({ username, password, hostname, pathname }: URL): boolean {
 const hasKnownTls = ({ searchParams }: URL) =>
   [...searchParams].every(
     ([name, value]) =>
-      !/^(ssl|uselibpqcompat)/.test(name) ||
-      (name === "sslmode" && /^(verify-full|require|no-verify|disable)$/.test(value)),
+      !/^(ssl|uselibpqcompat|channel_binding$)/.test(name) ||
+      (name === "sslmode" && /^(verify-full|require|no-verify|disable)$/.test(value)) ||
+      (name === "channel_binding" && isVerified(searchParams)),
   ) && searchParams.getAll("sslmode").length < 2;
+
+/** Neither driver binds channels. What that protects from, a server in between, verify-full keeps out. */
+const isVerified = (query: URLSearchParams) => /^(verify-full|require)$/.test(query.get("sslmode") ?? "");
+const withoutBinding = (text: string) =>
+  text.replace(/([?&])channel_binding=[^&#]*(&?)/, (_all, before, after) => (after ? before : ""));
 
 function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined {
   const parsed = url(text, protocols);
@@ -98,11 +104,11 @@ export const KINDS = {
   database: {
     expects:
       "an address like postgres://user:password@host:5432/database, " +
-      "with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require), no-verify or disable",
+      "with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require, also with channel_binding), no-verify or disable",
     parse: (text: string) => {
       const parsed = url(text, ["postgres:", "postgresql:"]);
       return parsed && isDecodable(parsed) && hasKnownTls(parsed)
-        ? text.replace(/([?&]sslmode=)require(?=&|$)/, "$1verify-full")
+        ? withoutBinding(text).replace(/([?&]sslmode=)require(?=&|$)/, "$1verify-full")
         : undefined;
     },
   },

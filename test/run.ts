@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
 import { startEmbedded } from "../src/embedded.ts";
+import { applyRoles } from "../src/migrate/administrator.ts";
 import { migrate } from "../src/migrate.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -46,7 +47,10 @@ async function startServer() {
   if (external) {
     const login = (user: string) =>
       Object.assign(new URL(external), { username: user, password: randomBytes(16).toString("hex") }).href;
-    return { root: external, owner: login("tms_owner"), service: login("tms_service"), stop: async () => {} };
+    const [owner, service] = [login("tms_owner"), login("tms_service")];
+    await applyRoles(external);
+    await setPasswords(external, [owner, service]);
+    return { root: external, owner, service, stop: async () => {} };
   }
   const dataDir = mkdtempSync(path.join(tmpdir(), "tms-test-"));
   chmodSync(dataDir, 0o711); // root's Postgres runs as another user
@@ -58,6 +62,14 @@ async function startServer() {
   };
   const embedded = await startEmbedded({ dataDir, settings });
   return { ...embedded.urls, stop: embedded.remove };
+}
+
+/** Whatever else relies on them there: migrate would refuse. */
+async function setPasswords(rootUrl: string, urls: string[]) {
+  const sql = postgres(rootUrl, { max: 1, onnotice: () => {} });
+  for (const { username, password } of urls.map(url => new URL(url)))
+    await sql.unsafe(`alter role ${username} password '${password}'`);
+  await sql.end();
 }
 
 const testFiles = (folder: string): string[] =>

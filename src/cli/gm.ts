@@ -17,8 +17,7 @@ async function main(signal: AbortSignal) {
   const empty = NAMES.find(name => process.env[name] === "");
   if (empty) throw new StartupError(`${empty} is empty: set it, or unset it`);
   if (NAMES.some(name => process.env[name])) {
-    checkEnvironment();
-    return run({}, signal);
+    return run(checkEnvironment(), signal);
   }
   const { urls, stop } = await openEmbedded({
     dataDir: loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir,
@@ -34,9 +33,9 @@ async function main(signal: AbortSignal) {
   }
 }
 
-/** What graphile-migrate would say in objects and stacks. */
-function checkEnvironment() {
-  if (args.length === 0 || args.includes("--help")) return;
+/** The addresses, and what graphile-migrate would say of them in objects and stacks. */
+function checkEnvironment(): Record<string, string> {
+  if (args.length === 0 || args.includes("--help")) return {};
   const need = (name: (typeof NAMES)[number], what: string) => {
     if (!process.env[name]) throw new StartupError(`${name} is missing: ${what}`);
   };
@@ -46,11 +45,14 @@ function checkEnvironment() {
     need("SHADOW_DATABASE_URL", "tms_owner's login on an empty database that may be wiped");
   if (args.some(arg => /^(commit|uncommit|reset)$/.test(arg)))
     need("ROOT_DATABASE_URL", "the login of an administrator, who drops and makes databases");
+  const urls: Record<string, string> = {};
   for (const name of NAMES) {
     const url = process.env[name];
-    if (url) requireAddress(url, name);
-    if (url && name !== "ROOT_DATABASE_URL") requireDatabase(url, name);
+    if (!url) continue;
+    urls[name] = requireAddress(url, name);
+    if (name !== "ROOT_DATABASE_URL") requireDatabase(url, name);
   }
+  return urls;
 }
 
 /** graphile-migrate takes another branch's migration of the same number for its own, and says that all is up to date. */

@@ -22,7 +22,8 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
         "DATABASE_URL is tms_owner's login; without it the embedded Postgres is migrated.\n" +
           "With ROOT_DATABASE_URL, an administrator's login, the roles and the database are made\n" +
           "first, and tms_owner and tms_service (SERVICE_DATABASE_URL) get the passwords of their\n" +
-          "URLs where the server refuses them. Several may run at once: one works, the others wait.",
+          "URLs where the server refuses them, unless another database there relies on theirs. Several\n" +
+          "may run at once: one works, the others wait.",
       ),
   handler: async args => {
     if (args["only-roles"]) {

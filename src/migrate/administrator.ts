@@ -5,6 +5,7 @@ import { connect, databaseOf, explainDatabase, notPlain, userOf } from "../conne
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";
+import { takeLock } from "./lock.ts";
 
 const LOGIN_ROLES = ["tms_owner", "tms_service"];
 
@@ -16,7 +17,7 @@ const runRoles = async (sql: postgres.Sql) => {
 };
 
 async function asAdministrator(rootUrl: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = connect(rootUrl);
+  const sql = connect(rootUrl, { connection: { application_name: "tms migrate (roles)" } });
   try {
     await work(sql);
   } catch (error) {
@@ -32,7 +33,8 @@ function explainAdministrator(error: unknown, rootUrl: string): unknown {
   if (code !== "42501" || message.startsWith("permission denied for database")) return explained;
   return new StartupError(
     `${(explained as Error).message}${detail ? ` (${detail.replace(/\.$/, "")})` : ""}: the administrator must be a superuser, or ` +
-      "have CREATEROLE and CREATEDB, and since Postgres 16 have made the tms_ roles or hold ADMIN on them",
+      "have CREATEROLE and CREATEDB, and since Postgres 16 have made the tms_ roles or hold ADMIN on them " +
+      "(those that a provider's console made: drop them there, migrate makes them)",
   );
 }
 
@@ -46,27 +48,95 @@ export async function closeLargeObjects(rootUrl: string, database: string): Prom
   }
 }
 
-export async function prepareDatabase(rootUrl: string, ownerUrl: string, serviceUrl: string | undefined) {
+interface Preparation {
+  ownerUrl: string;
+  serviceUrl: string | undefined;
+  log: (line: string) => void;
+  signal: AbortSignal | undefined;
+}
+
+export async function prepareDatabase(rootUrl: string, preparation: Preparation): Promise<void> {
+  const { ownerUrl, serviceUrl, log, signal } = preparation;
   await asAdministrator(rootUrl, async sql => {
     const database = databaseOf(ownerUrl);
     const [name] = await sql<{ plain: boolean }[]>`
       select pg_catalog.quote_ident(${database}) operator(pg_catalog.=) ${database} as plain`;
     if (!name!.plain) throw notPlain("DATABASE_URL");
-    // Over all that follows, until the connection ends. roles.sql waits for the same lock, so it must run on this connection.
     await sql`set statement_timeout = 0`;
     await sql`set lock_timeout = 0`;
-    await sql`select pg_catalog.pg_advisory_lock(8624367001)`;
-    await runRoles(sql);
-    const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
-    if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
-    for (const url of [ownerUrl, serviceUrl]) {
-      const role = url && userOf(url);
-      if (!role || !LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) continue;
-      await sql.unsafe(
-        `alter role ${role} password '${scramVerifier(decodeURIComponent(new URL(url).password))}'`,
-      );
+    // Over all that follows. roles.sql waits for the same lock, so it must run on this connection.
+    const holder = "Another process makes the roles and the database";
+    const unlock = await takeLock(sql, { key: 8624367001, holder, log, signal });
+    try {
+      const blank = await withoutPassword(sql);
+      await runRoles(sql);
+      await setPassword(sql, ownerUrl, "DATABASE_URL", blank, database);
+      if (serviceUrl) await setPassword(sql, serviceUrl, "SERVICE_DATABASE_URL", blank, database);
+      const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
+      if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
+    } finally {
+      await undo(sql, unlock);
     }
   });
+}
+
+/** Behind a pooler the session goes on, as somebody else's. */
+async function undo(sql: postgres.Sql, unlock: () => Promise<void>): Promise<void> {
+  try {
+    await unlock();
+    await sql`reset statement_timeout`;
+    await sql`reset lock_timeout`;
+  } catch {} // what went wrong before is what counts
+}
+
+/** The logins that are not there yet and, where one may look, those that have no password. */
+async function withoutPassword(sql: postgres.Sql): Promise<string[]> {
+  const [admin] = await sql<{ looks: boolean }[]>`
+    select pg_catalog.has_column_privilege('pg_catalog.pg_authid', 'rolpassword', 'select') as looks`;
+  const having = admin!.looks
+    ? await sql<{ rolname: string }[]>`select rolname from pg_catalog.pg_authid where rolpassword is not null`
+    : await sql<{ rolname: string }[]>`select rolname from pg_catalog.pg_roles`;
+  return LOGIN_ROLES.filter(role => !having.some(({ rolname }) => rolname === role));
+}
+
+/** What an address says becomes the password of a login that has none, or that no other database relies on. */
+async function setPassword(
+  sql: postgres.Sql,
+  url: string,
+  variable: string,
+  blank: string[],
+  database: string,
+): Promise<void> {
+  const role = userOf(url);
+  if (!LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) return;
+  const others = blank.includes(role) ? [] : await otherDatabases(sql, database);
+  if (others.length > 0) {
+    throw new StartupError(
+      `The password in ${variable} is refused for ${role}, and is not set, because ${others.join(", ")} in the same ` +
+        `cluster may rely on the old one: change the address, or the password: alter role ${role} password '…';`,
+    );
+  }
+  const verifier = scramVerifier(decodeURIComponent(new URL(url).password));
+  try {
+    await sql.unsafe(`alter role ${role} password '${verifier}'`);
+  } catch (error) {
+    if (!(error as Error).message.includes("plaintext password")) throw error;
+    throw new StartupError(
+      `The server takes only a password itself, and migrate sends what is derived from it: set that of ${variable} ` +
+        `yourself, once, and run this again: alter role ${role} password '…';`,
+    );
+  }
+}
+
+/** Roles are the cluster's: these belong to another service's logins of the same names, or serve them. */
+async function otherDatabases(sql: postgres.Sql, database: string): Promise<string[]> {
+  const rows = await sql<{ datname: string }[]>`
+    select datname from pg_catalog.pg_database
+    where datname <> ${database}
+      and (datdba = 'tms_owner'::regrole
+        or exists (select from pg_catalog.aclexplode(datacl) where grantee = 'tms_service'::regrole))
+    order by datname`;
+  return rows.map(({ datname }) => datname);
 }
 
 /** Whether the login is a superuser, who may do more in it. */

@@ -95,7 +95,9 @@ function faultOf(code: number | null, output: string, url: string): StartupError
   }
   const place = running ? `${running}${at ? ` (line ${at[1]} as compiled)` : ""}` : "The migrations";
   const were = running ? "was" : "were";
-  const cause = `${message}${ownerHint(fault, url)}`;
+  const [, told, , inspected] = /^ *(?:Hint: *\t(.+)|hint: (['"`])(.+)\2,)$/m.exec(output) ?? [];
+  const hint = (told ?? inspected?.replaceAll(/\\(.)/g, "$1"))?.replace(/\.$/, "");
+  const cause = `${message}${ownerHint(fault, url) || (hint ? `: ${hint}` : "")}`;
   // The gate looks when all is committed.
   return message.startsWith("Tenants are not isolated")
     ? new StartupError(`${place} ${were} applied, and then: ${cause}`)

@@ -84,9 +84,20 @@ test("an address may say of TLS what both drivers understand alike, and nothing 
     "?sslmode=verify-full&sslmode=disable",
     "?ssl=true",
     "?sslrootcert=ca.pem",
+    "?channel_binding=require",
+    "?sslmode=no-verify&channel_binding=require",
     "?uselibpqcompat=true&sslmode=verify-full",
   ])
     assert.ok(!parse(query), query);
+});
+
+test("channel_binding, which neither driver has, is left out of an address whose server is verified", () => {
+  for (const [query, left] of [
+    ["?sslmode=require&channel_binding=require", "?sslmode=verify-full"],
+    ["?channel_binding=require&sslmode=verify-full", "?sslmode=verify-full"],
+    ["?sslmode=require&channel_binding=prefer&options=-c%20a=b", "?sslmode=verify-full&options=-c%20a=b"],
+  ])
+    assert.equal(KINDS.database.parse(`postgres://a:b@c/d${query}`), `postgres://a:b@c/d${left}`);
 });
 
 test("a certificate that is not trusted, and a server without TLS, are one sentence with a remedy", {

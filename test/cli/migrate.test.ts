@@ -39,7 +39,11 @@ test("several migrate at once: one applies, the others wait for it and find noth
   await holder`select pg_advisory_lock(8624367002)`;
   const several = [1, 2, 3].map(() => tenancy(["migrate"], { DATABASE_URL: urls.owner }));
   await Promise.all(
-    several.map(command => command.prints(/Another process is migrating this database; waiting/)),
+    several.map(command =>
+      command.prints(
+        /Another process is migrating this database; waiting for it to end: process \d+ \(tms_owner, postgres\.js\)/,
+      ),
+    ),
   );
   await holder.end();
   const ends = await Promise.all(several.map(outcome));
@@ -81,7 +85,7 @@ test("a migration that fails changes nothing, and one sentence names it", async 
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^999990-test\.sql.* failed and was rolled back: function no_such_function\(\) does not exist$/,
+    /^999990-test\.sql.* failed and was rolled back: function no_such_function\(\) does not exist: No function matches /,
   );
   const owner = postgres(urls.owner, { max: 1 });
   const [row] =
@@ -170,17 +174,74 @@ test("migrate names the variable at fault when it cannot log in", async () => {
   }
 });
 
+test("what the server advises is passed on, and of Azure's allow-list what it means here", async () => {
+  const refusal = (message: string) => `
+    do $$ begin
+      raise exception '${message}' using errcode = '0A000', hint = 'This is the server''s advice.';
+    end $$;`;
+  const azure = 'extension "pg_trgm" is not allow-listed for users in Azure Database for PostgreSQL';
+  for (const [message, advice] of [
+    ["not here", "This is the server's advice"],
+    [azure, "add PG_TRGM to the server's parameter azure.extensions, in the portal"],
+  ] as const) {
+    const folder = copyProject(refusal(message));
+    const { stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+    rmSync(folder, { recursive: true, force: true });
+    assert.ok(stderr.startsWith(`999990-test.sql failed and was rolled back: ${message}: ${advice}`), stderr);
+  }
+});
+
 test("a database that tms_owner does not own: the words say how to give it away", async () => {
-  await database.sql`drop database if exists ${database.sql(`${database.name}_new`)} with (force)`;
-  await database.sql`create database ${database.sql(`${database.name}_new`)}`;
-  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
-  assert.equal(code, 1);
   const name = `${database.name}_new`;
-  assert.equal(
-    stderr,
-    `The migrations failed and were rolled back: permission denied for database ${name}: ` +
-      `the database must be tms_owner's: alter database ${name} owner to tms_owner;`,
-  );
+  const advice =
+    "the database must be tms_owner's; its owner, or a superuser, gives it away: grant tms_owner to current_user; " +
+    `alter database ${name} owner to tms_owner; revoke tms_owner from current_user;`;
+  const made = `create database ${name}`;
+  const grant = `grant all on database ${name} to tms_owner with grant option`;
+  const faults = [
+    `permission denied for database ${name}`,
+    'permission denied to set role "pg_database_owner"',
+  ];
+  for (const [i, statements] of [[made], [made, grant]].entries()) {
+    await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+    for (const statement of statements) await database.sql.unsafe(statement);
+    const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+    assert.equal(code, 1);
+    assert.ok(stderr.endsWith(` rolled back: ${faults[i]}: ${advice}`), stderr);
+  }
+  await database.sql.unsafe(advice.slice(advice.indexOf("grant")));
+  const left = await database.sql`
+    select from pg_auth_members where roleid = 'tms_owner'::regrole and member = current_user::regrole`;
+  assert.equal(left.length, 0);
+  assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
+});
+
+test("a database that others use is refused before anything changes, until they are let in by name", async () => {
+  const name = `${database.name}_new`;
+  const web = `web_${name.slice(-12)}`;
+  await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+  await database.sql`create database ${database.sql(name)} owner tms_owner`;
+  await database.sql.unsafe(`create role ${web} login`);
+  await database.sql.unsafe(`create role ${web}_idle login`);
+  const inside = postgres(Object.assign(new URL(urls.root), { pathname: `/${name}` }).href, { max: 1 });
+  try {
+    await inside.unsafe(`create schema auth authorization ${web}`);
+    const grant = `grant connect on database ${name} to ${web};`;
+    const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      `The first migration closes the database ${name}, in which others have objects or rights: use a database of its own ` +
+        `(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: ${grant}`,
+    );
+    assert.deepEqual([...(await inside`select from pg_namespace where nspname = 'app'`)], []);
+    await inside.unsafe(grant);
+    assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
+  } finally {
+    await inside.end();
+    await database.sql`drop database ${database.sql(name)} with (force)`;
+    for (const role of [web, `${web}_idle`]) await database.sql.unsafe(`drop role ${role}`);
+  }
 });
 
 /** A new database with these words after `alter database`, and what migrate says to it. */
@@ -246,7 +307,8 @@ test("pg_trgm in another schema than the first migration's is refused, and the w
   assert.equal(code, 1);
   assert.equal(
     stderr,
-    "The extension pg_trgm is in the schema public: drop extension pg_trgm; the first migration makes it in the schema control",
+    "The extension pg_trgm is in the schema public, and the first migration makes it in the schema control: use a " +
+      "database of its own (with ROOT_DATABASE_URL migrate makes one), or drop it where nothing needs it: drop extension pg_trgm;",
   );
 });
 

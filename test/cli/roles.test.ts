@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { runAudit } from "../../src/audit/run.ts";
 import { type Embedded, startEmbedded } from "../../src/embedded.ts";
 import { applyRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate.ts";
+import { until } from "../until.ts";
 import { makeFolder } from "./command.ts";
 
 // Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.
@@ -83,7 +85,7 @@ test("an owner that roles.sql has not given its roles is told to run it", async 
   await sql`revoke tms_app, tms_registrar from tms_owner cascade`;
   await assert.rejects(
     migrate({ ownerUrl: server.urls.owner }),
-    /failed and was rolled back: .*SET ROLE.*: run db\/roles\.sql as a superuser, which gives tms_owner its roles$/i,
+    /failed and was rolled back: .*SET ROLE.*: run db\/roles\.sql as an administrator, which gives tms_owner its roles$/i,
   );
 });
 
@@ -122,6 +124,59 @@ test("several migrate at once on a server without the database or the passwords:
   assert.equal(owned!.owner, "tms_owner");
 });
 
+test("a password that another database relies on is not set anew; where there is none, it is", async () => {
+  const { root: rootUrl } = server.urls;
+  await sql`create database other owner tms_owner`;
+  const anew = (url: string) =>
+    Object.assign(new URL(url), { password: "another", pathname: "/staging" }).href;
+  const [ownerUrl, serviceUrl] = [anew(server.urls.owner), anew(server.urls.service)];
+  await assert.rejects(migrate({ rootUrl, ownerUrl, serviceUrl }), {
+    message:
+      "The password in DATABASE_URL is refused for tms_owner, and is not set, because other, tms in the same cluster may " +
+      "rely on the old one: change the address, or the password: alter role tms_owner password '…';",
+  });
+  assert.equal((await sql`select from pg_database where datname = 'staging'`).length, 0);
+  assert.deepEqual((await migrate({ ownerUrl: server.urls.owner })).applied, []);
+
+  // Of a single service, migrate goes on to make the addresses' passwords those of the logins.
+  await sql`drop database other`;
+  const changed = Object.assign(new URL(server.urls.owner), { password: "another" }).href;
+  for (const url of [changed, server.urls.owner])
+    assert.deepEqual((await migrate({ rootUrl, ownerUrl: url })).applied, []);
+});
+
+test("an administrator whom the service's own database keeps out is told to name another", async () => {
+  await sql`create role admin_outside login createrole createdb password 'weak'`;
+  const as = (url: string) =>
+    Object.assign(new URL(url), { username: "admin_outside", password: "weak" }).href;
+  const outside = as(server.urls.owner);
+  await assert.rejects(migrate({ ownerUrl: server.urls.owner, rootUrl: outside }), {
+    message:
+      /: name another database there, such as postgres, or grant connect on database tms to admin_outside;$/,
+  });
+  await assert.rejects(runAudit(outside, { sample: 1 }), {
+    message: /\(DATABASE_URL\) refused: .*: grant connect on database tms to admin_outside;$/,
+  });
+});
+
+test("who waits for another's roles and database is told whose", async () => {
+  const { root: rootUrl, owner: ownerUrl } = server.urls;
+  const holder = postgres(rootUrl, { max: 1, connection: { application_name: "somebody" } });
+  await holder`select pg_advisory_lock(8624367001)`;
+  const lines: string[] = [];
+  const done = migrate({ rootUrl, ownerUrl, log: line => lines.push(line) });
+  try {
+    await until("it is told", () => lines.length > 0);
+  } finally {
+    await holder.end();
+  }
+  await done;
+  assert.match(
+    lines[0]!,
+    /^Another process makes the roles and the database; waiting for it to end: process \d+ \(postgres, somebody\)$/,
+  );
+});
+
 test("an administrator without the rights is told which ones", async () => {
   await sql`create role nobody_much login password 'weak'`;
   await sql`grant connect on database postgres to nobody_much`;
@@ -131,6 +186,6 @@ test("an administrator without the rights is told which ones", async () => {
   }).href;
   await assert.rejects(
     migrate({ ownerUrl: server.urls.owner, rootUrl }),
-    /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB, and since Postgres 16 .* ADMIN on them$/,
+    /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB, and since Postgres 16 .* ADMIN on them \(those that a provider's console made: drop them there, migrate makes them\)$/,
   );
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { migrate } from "../../src/migrate.ts";
 import {
   createDatabase,
   createService,
@@ -139,6 +140,37 @@ test("session mode with prepared statements: they are used", { skip }, () =>
     assert.equal(service.app.database.prepared, true);
   }),
 );
+
+test("migrate leaves no lock and no setting on the sessions of a pooler", { skip }, async () => {
+  const { owner, root } = database.urls;
+  const ignored = "statement_timeout,lock_timeout,idle_session_timeout,row_security";
+  const lenient = { ignore_startup_parameters: ignored, default_pool_size: 1 };
+  const [asOwner, asRoot] = await Promise.all([owner, root].map(url => startPgbouncer(url, lenient)));
+  try {
+    for (const urls of [{ ownerUrl: asOwner!.url }, { ownerUrl: owner, rootUrl: asRoot!.url }])
+      assert.deepEqual((await migrate(urls)).applied, []);
+    const locks = await database.sql`select pid from pg_locks where locktype = 'advisory'`;
+    assert.deepEqual([...locks], []);
+    const next = postgres(asRoot!.url, { max: 1, prepare: false });
+    const [found] = await next`select setting, reset_val from pg_settings where name = 'statement_timeout'`;
+    await next.end();
+    assert.equal(found!.setting, found!.reset_val);
+  } finally {
+    await Promise.all([asOwner, asRoot].map(pooler => pooler!.stop()));
+  }
+});
+
+test("a pooler that refuses what migrations ask for is named as what it is", { skip }, async () => {
+  const pooler = await startPgbouncer(database.urls.owner);
+  try {
+    await assert.rejects(migrate({ ownerUrl: pooler.url }), {
+      message:
+        /^The database at \S+ \(DATABASE_URL\) is behind a pooler \(unsupported startup parameter: \w+\): name the server's own address, which migrations and commands need$/,
+    });
+  } finally {
+    await pooler.stop();
+  }
+});
 
 test("a pooler that goes away is 503, and its return needs no restart", { skip }, async () => {
   const first = await startPgbouncer(database.urls.service);

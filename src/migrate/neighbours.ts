@@ -1,0 +1,32 @@
+import type postgres from "postgres";
+import { StartupError } from "../startup-error.ts";
+
+/**
+ * The first migration closes the database to everybody who is not named. Logins that have something in it, beyond what an
+ * initial database has (object ids below 16384), come in only as everybody does: it is somebody else's, or an application's
+ * that adopts the service and says so by a grant.
+ */
+export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
+  const [found] = await sql<{ database: string; logins: string | null }[]>`
+    select d.datname as database, string_agg(quote_ident(r.rolname), ', ' order by r.rolname) as logins
+    from pg_catalog.pg_database d
+    left join pg_catalog.pg_roles r
+      on r.rolcanlogin and not r.rolsuper and r.rolname !~ '^tms_' and r.oid <> d.datdba
+      and has_database_privilege(r.oid, d.oid, 'connect')
+      and not exists (
+        select from aclexplode(d.datacl)
+        where privilege_type = 'CONNECT' and grantee <> 0 and pg_has_role(r.oid, grantee, 'usage'))
+      and exists (
+        select from pg_catalog.pg_shdepend s
+        where s.dbid = d.oid and s.refclassid = 'pg_authid'::regclass and s.objid >= 16384
+          and s.classid not in ('pg_extension'::regclass, 'pg_default_acl'::regclass)
+          and pg_has_role(r.oid, s.refobjid, 'usage'))
+    where d.datname = current_database()
+    group by d.datname`;
+  const { database, logins } = found!;
+  if (!logins) return;
+  throw new StartupError(
+    `The first migration closes the database ${database}, in which others have objects or rights: use a database of its own ` +
+      `(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: grant connect on database ${database} to ${logins};`,
+  );
+}
