@@ -1,5 +1,5 @@
 --! Previous: sha1:cef1ba832768c6da0b3df3261c0291ed712097a2
---! Hash: sha1:c54968d870a4cb98032333c6cc616f86797d5472
+--! Hash: sha1:730fdaa066e0bf0792bfbba20a0239b75594e6d1
 --! Message: who writes keeps nobody waiting; of two who remove each other one succeeds; what a provider keeps to itself stops no migration
 
 -- Those with p_if_match take their place, also for builds from before the eighth migration, which do not name it.
@@ -173,6 +173,8 @@ declare
   v_until constant timestamptz := clock_timestamp() + v_limit;
 begin
   if v_limit = interval '0' or app.is_distributed() then
+    -- The login's own setting does not reach the workers, where a deletion that waits keeps everybody out.
+    execute format('set local lock_timeout = %L', current_setting('lock_timeout'));
     perform from app.tenants where id = v_id for update;
     return;
   end if;
@@ -984,7 +986,7 @@ as $$
     ('function', 'app.join_default(uuid,text,text,text,text)', 'tms_app', 'tms_registrar', 'c9e07b153cfc2f4142a9adcc0979d9c4'),
     ('function', 'app.last_audit()', 'tms_owner', 'tms_registrar', 'c88a4e3575ea09c274ca35f2186f32c3'),
     ('function', 'app.leaking_tables()', 'tms_app', 'tms_auditor tms_registrar', 'da40bfed1c55f43ccbe19e35462c037e'),
-    ('function', 'app.lock_tenant(text)', 'tms_registrar', '', 'bb1fae8c1a7b75ad711d2f1c0896b895'),
+    ('function', 'app.lock_tenant(text)', 'tms_registrar', '', '19f3892ed20dd63aafa1570402710730'),
     ('function', 'app.member_json(app.users)', 'tms_owner', 'tms_app', 'a26aaca041cce263b087e34bf13bfab2'),
     ('function', 'app.move_tenant(text,text[],text,text)', 'tms_registrar', '', '2d935209e8619c7a87bbd30b44231ca8'),
     ('function', 'app.parse_uuid(text)', 'tms_owner', 'tms_app tms_registrar', '16cbb9025fe9d8da60ca41bdd12a10b6'),
