@@ -1,5 +1,5 @@
 --! Previous: sha1:cef1ba832768c6da0b3df3261c0291ed712097a2
---! Hash: sha1:730fdaa066e0bf0792bfbba20a0239b75594e6d1
+--! Hash: sha1:3780dd777cc4dc74887ccf8c8651fe3d268e1a00
 --! Message: who writes keeps nobody waiting; of two who remove each other one succeeds; what a provider keeps to itself stops no migration
 
 -- Those with p_if_match take their place, also for builds from before the eighth migration, which do not name it.
@@ -158,7 +158,7 @@ reset role;
 --! EndIncluded context/find_tenant.sql
 --! Included context/lock_tenant.sql
 -- FOR UPDATE waits for everybody who writes to the tenant, and those who come later pass by: lock_timeout, which is for each of
--- these waits, would never end it. Nothing is held meanwhile, so that the tenant can be suspended.
+-- these waits, would never end it. Nothing is held meanwhile, so that the tenant can be suspended. (Distributed, the waits are the workers'.)
 set local role tms_registrar;
 create or replace function app.lock_tenant(p_tenant_id text)
 returns void
@@ -1101,7 +1101,7 @@ as $$
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '4ab6885a92e5986c7051f0032ce4ffc5'),
     ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '596a6fe8029526ac6b998bae15a0a2a8'),
     ('function', 'audit.run(text,text,integer,bigint)', 'tms_owner', 'tms_auditor', '4c1d0cd8fc879cec004039519bde6973'),
-    ('function', 'audit.run_check(text,text,integer)', 'tms_owner', 'tms_auditor', '5b5d77637226c4a122fccadf30523800'),
+    ('function', 'audit.run_check(text,text,integer)', 'tms_owner', 'tms_auditor', 'd4f5e06dee60c858690543f7df24581c'),
     ('function', 'audit.run_family(text,boolean,integer)', 'tms_owner', 'tms_auditor', '59fd73d7055b067d05eccf8f0f502408'),
     ('function', 'audit.sample_tenants(uuid,integer)', 'tms_owner', 'tms_auditor', '0ad9c042a63b35d83bd30743bc3698e3'),
     ('function', 'audit.say_scanned(bigint)', 'tms_owner', 'tms_auditor', '6b02023e2942fc31f4fa347a9a1eee61'),
@@ -2625,6 +2625,83 @@ end
 $$;
 comment on function audit.say_scanned(bigint) is 'A notice for each check that was answered by the passes over the tables.';
 --! EndIncluded audit/run.sql
+--! Included audit/findings.sql
+create or replace function audit.run_check(p_check text, p_tenant text default null, p_sample int default 20)
+returns table ("check" text, category text, severity text, tenant_id uuid, relation text, "row" jsonb, detail text, remedy text)
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_tenant_id constant uuid := audit.find_tenant(p_tenant);
+  v_family constant text := (select c.family from audit.checks() c where c."check" = p_check);
+  v_pass text;
+begin
+  if v_family is null then
+    raise exception using errcode = 'invalid_parameter_value', message = format('there is no check %L: select "check" from audit.checks()', p_check);
+  end if;
+  for v_pass in
+    select p from audit.passes(v_family) p
+    where case v_family when 'schema' then p = p_check else p_check in (select audit.pass_checks(p)) end
+  loop
+    return query
+      select c."check", c.category, k.severity, k.tenant_id, k.relation, k."row", k.detail, k.remedy
+      from audit.attempt(v_pass, v_tenant_id, p_sample) a
+      cross join lateral unnest(a.outcomes) o
+      cross join lateral unnest(o.kept) k
+      join audit.checks() c on c."check" = o."check"
+      where o."check" = p_check;
+  end loop;
+end
+$$;
+comment on function audit.run_check(text, text, int) is
+  'The findings of one check, now, without storing anything; works inside a transaction. A check that cannot run is a finding.';
+
+create or replace function audit.run_family(p_only text default null, p_gate boolean default false, p_sample int default 3)
+returns table ("check" text, category text, severity text, tenant_id uuid, relation text, "row" jsonb, detail text, remedy text)
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select c."check", c.category, k.severity, k.tenant_id, k.relation, k."row", k.detail, k.remedy
+    from audit.passes(p_only, p_gate) with ordinality as p (pass, n)
+    cross join lateral (select a.outcomes from audit.attempt(p.pass, null, p_sample) a) a
+    cross join lateral unnest(a.outcomes) o
+    cross join lateral unnest(o.kept) k
+    join audit.checks() c on c."check" = o."check"
+    order by array_position(array['error', 'warning', 'info'], k.severity), p.n, k.relation, k."row"::text;
+end
+$$;
+comment on function audit.run_family(text, boolean, int) is
+  'The findings of all checks, or of a family, or of the gate''s, now, without storing anything: what audit.run() would find. Works inside a transaction.';
+
+-- What stops a pipeline. The first line alone must say which object and what to do: that is what a log shows.
+create or replace function audit.require_isolation()
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faults text[];
+begin
+  select array_agg(format('%s: %s. Fix it with: %s', coalesce(f.relation, f."check"), f.detail, regexp_replace(f.remedy, '\s*\n\s*', ' ', 'g')))
+  into v_faults from audit.run_family('schema', true) f where f.severity = 'error';
+  if v_faults is not null then
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+      message = 'Tenants are not isolated: ' || v_faults[1] || case when cardinality(v_faults) > 1 then format(' (and %s more)', cardinality(v_faults) - 1) else '' end,
+      detail = array_to_string(v_faults, E'\n');
+  end if;
+end
+$$;
+comment on function audit.require_isolation() is
+  'The migration gate: raises 55000 with the object, the fault and the remedy when a schema check finds an error.';
+--! EndIncluded audit/findings.sql
 --! Included audit/end.sql
 -- Everything in the schema is for tms_auditor, but for what only the procedure's own steps may call.
 do $$
