@@ -75,8 +75,8 @@ function refusal(reason: Reason, cause?: unknown): Problem {
     reason === "no_credentials"
       ? CHALLENGE
       : `${CHALLENGE}, error="${code}", error_description="${REASONS[reason]}"`;
-  const problem = new Problem(401, "Unauthorized", REASONS[reason], {}, { "www-authenticate": challenge });
-  return Object.assign(problem, { reason, cause });
+  const headers = { "www-authenticate": challenge };
+  return new Problem(401, "Unauthorized", REASONS[reason], { headers, reason, cause });
 }
 
 /** @throws Problem 401 */

@@ -15,7 +15,7 @@ export const invalid = (errors: FieldError[]) =>
     422,
     "Validation failed",
     errors.map(({ field, message }) => `${field} ${message}`).join("; "),
-    { errors },
+    { extra: { errors } },
   );
 
 /** For operations that take no body: a field that would be dropped is refused, an empty object is nothing. */

@@ -5,19 +5,32 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
 import { tenantLog } from "./log.ts";
 
+interface Beside {
+  /** More fields of the body. */
+  extra?: Record<string, unknown>;
+  headers?: Record<string, string>;
+  /** Why, in one word for logs and metrics; never sent. */
+  reason?: string | undefined;
+  /** For the log alone. */
+  cause?: unknown;
+}
+
 /** A refusal the client is meant to read: the HTTP status, the spec's `error` title, and a `detail` sentence. */
 export class Problem extends Error {
-  /** Why, in one word for logs and metrics; never sent. */
-  reason?: string;
+  readonly extra: Record<string, unknown>;
+  readonly headers: Record<string, string>;
+  readonly reason: string | undefined;
 
   constructor(
     readonly status: number,
     readonly error: string,
     detail: string,
-    readonly extra: Record<string, unknown> = {},
-    readonly headers: Record<string, string> = {},
+    { extra = {}, headers = {}, reason, cause }: Beside = {},
   ) {
-    super(detail);
+    super(detail, { cause });
+    this.extra = extra;
+    this.headers = headers;
+    this.reason = reason;
   }
 }
 
@@ -71,20 +84,12 @@ export const BY_STATUS: Record<number, Titled> = {
   503: [503, "Service unavailable", "The service is overloaded or stopping; send the request again"],
 };
 
-const problem = ([status, error, detail]: Titled, extra?: Record<string, unknown>) =>
-  new Problem(status, error, detail, extra);
-
 interface DatabaseError {
   code: string;
   message: string;
   detail?: string;
   hint?: string;
   constraint?: string;
-}
-
-function because(problem: Problem, reason?: string): Problem {
-  if (reason) problem.reason = reason;
-  return problem;
 }
 
 /** Of a constraint with an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
@@ -99,15 +104,15 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
   const own = /^TM(\d{3})$/.exec(error.code);
   if (own) {
     const extra = error.detail ? (JSON.parse(error.detail) as Record<string, unknown>) : {};
-    return because(
-      new Problem(Number(own[1]), error.hint ?? "Error", error.message, extra),
-      error.constraint,
-    );
+    return new Problem(Number(own[1]), error.hint ?? "Error", error.message, {
+      extra,
+      reason: error.constraint,
+    });
   }
-  const name = constraintOf(error);
-  if (name) return because(problem(BY_CONSTRAINT[name]!), name);
+  const reason = constraintOf(error);
+  if (reason) return new Problem(...BY_CONSTRAINT[reason]!, { reason });
   const known = [error.code, error.code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
-  return known && Object.assign(problem(known), { cause: error });
+  return known && new Problem(...known, { cause: error });
 }
 
 /** Every fault becomes a Problem; `undefined` means it is ours, not the client's: 500. */
@@ -122,13 +127,13 @@ export function toProblem(error: unknown): Problem | undefined {
     statusCode,
   } = error as { code?: unknown; message?: string; statusCode?: number };
   if (UNREACHABLE.test(typeof code === "string" ? code : "") || UNREACHABLE.test(message)) {
-    return problem(BY_SQLSTATE["08"]!);
+    return new Problem(...BY_SQLSTATE["08"]!);
   }
   if (statusCode !== undefined && statusCode !== 500) {
     const known = BY_STATUS[statusCode];
-    if (known) return problem(known);
-    if (statusCode >= 400 && statusCode < 500)
-      return new Problem(statusCode, "Bad Request", "The request could not be understood");
+    if (known) return new Problem(...known);
+    const [, ...words] = BY_STATUS[400]!;
+    if (statusCode >= 400 && statusCode < 500) return new Problem(statusCode, ...words);
   }
   return undefined;
 }
@@ -163,7 +168,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
 /** 503 that the service answers on purpose, and many of them at once. */
 const EXPECTED = ["stopping", "overloaded", "not_ready"];
 
-const INTERNAL = new Problem(
+export const INTERNAL = new Problem(
   500,
   "Internal error",
   "Something went wrong on our side; the request id finds it in the log",

@@ -4,15 +4,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
-import { Problem } from "./errors.ts";
+import { refusal } from "./problems.ts";
 
 /** So long a stopping service still answers, so that a client on a kept connection reads 503 instead of losing it. */
 const NOTICE_MS = 250;
 
-const refusal = (reason: string, detail: string) =>
-  Object.assign(new Problem(503, "Service unavailable", detail), { reason });
-const STOPPING = refusal("stopping", "The service is stopping; send the request again");
-const OVERLOADED = refusal("overloaded", "The service is at its limit; send the request again");
+const STOPPING = refusal("stopping");
+const OVERLOADED = refusal("overloaded");
 
 /** Of one connection, unanswered: clients that send the next request before the last is answered send a few. */
 const MOST_PIPELINED = 32;

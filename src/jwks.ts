@@ -48,16 +48,11 @@ export function createKeySet(url: string, algorithms: readonly string[]): (token
 
   const unreachable = () => {
     const seconds = Math.max(1, Math.ceil((retryAt - performance.now()) / 1000));
-    const problem = new Problem(
-      503,
-      "Service unavailable",
-      "The key set of the tokens cannot be reached",
-      {},
-      {
-        "retry-after": String(seconds),
-      },
-    );
-    return Object.assign(problem, { reason: "key_set_unreachable", cause: outage });
+    return new Problem(503, "Service unavailable", "The key set of the tokens cannot be reached", {
+      headers: { "retry-after": String(seconds) },
+      reason: "key_set_unreachable",
+      cause: outage,
+    });
   };
 
   async function find(token: Signed): Promise<CryptoKey> {

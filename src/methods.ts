@@ -1,6 +1,6 @@
 import type { FastifyInstance, HTTPMethods } from "fastify";
 import fp from "fastify-plugin";
-import { Problem, sendError } from "./errors.ts";
+import { BY_STATUS, Problem, sendError } from "./errors.ts";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
 
@@ -12,9 +12,7 @@ export default fp(async (app: FastifyInstance) => {
     for (const one of [method].flat()) methods.add(one);
     byUrl.set(url, methods);
   });
-  app.setNotFoundHandler((request, reply) =>
-    sendError(new Problem(404, "Not found", "There is nothing at this address"), request, reply),
-  );
+  app.setNotFoundHandler((request, reply) => sendError(new Problem(...BY_STATUS[404]!), request, reply));
   app.decorate("refuseOtherMethods", () => {
     for (const [url, methods] of byUrl) {
       const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
@@ -26,7 +24,7 @@ export default fp(async (app: FastifyInstance) => {
         method: missing,
         schema: { hide: true } as object,
         handler: () => {
-          throw new Problem(405, "Method not allowed", `This address takes ${allow}`, {}, { allow });
+          throw new Problem(405, "Method not allowed", `This address takes ${allow}`, { headers: { allow } });
         },
       });
     }

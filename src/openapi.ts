@@ -2,7 +2,7 @@ import swagger from "@fastify/swagger";
 import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import type { RequestHeader, ResponseHeader } from "./operations.ts";
-import { type Example, PROBLEMS, type Problem } from "./problems.ts";
+import { type Example, PROBLEMS, type ProblemName } from "./problems.ts";
 import { ErrorBody, Uuid } from "./schemas/common.ts";
 
 type Json = Record<string, unknown>;
@@ -83,10 +83,10 @@ const SHARED: Record<number, string> = {
 };
 
 /** Every problem an operation may answer with: what it names itself, and what its method, body and place imply. */
-function problemsOf({ method, config, schema }: Route): Problem[] {
-  const always: Problem[] = ["malformed_query", "internal_error", "stopping"];
+function problemsOf({ method, config, schema }: Route): ProblemName[] {
+  const always: ProblemName[] = ["malformed_query", "internal_error", "stopping"];
   if (schema.security) return always;
-  const names: Problem[] = [
+  const names: ProblemName[] = [
     "tenant_missing",
     "tenant_header_malformed",
     "no_credentials",
@@ -102,7 +102,7 @@ function problemsOf({ method, config, schema }: Route): Problem[] {
   return [...names, ...(schema.problems ?? []), ...always, "service_unavailable", "overloaded"];
 }
 
-function problemResponse(status: number, names: Problem[], limited: boolean): Json {
+function problemResponse(status: number, names: ProblemName[], limited: boolean): Json {
   const examples = names.map(name => {
     const [, error, detail, extra] = PROBLEMS[name] as Example;
     return [name, { summary: detail, value: { error, detail, ...extra } }] as const;
@@ -122,12 +122,12 @@ function problemResponse(status: number, names: Problem[], limited: boolean): Js
 }
 
 function problemResponses(route: Route, own: Record<string, Json>, components: Json): Record<string, Json> {
-  const byStatus = new Map<number, Problem[]>();
+  const byStatus = new Map<number, ProblemName[]>();
   for (const name of problemsOf(route)) {
     const [status] = PROBLEMS[name];
     byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
   }
-  const answer = ([status, names]: [number, Problem[]]) => {
+  const answer = ([status, names]: [number, ProblemName[]]) => {
     const [shared, mine] = [route.schema.security ? undefined : SHARED[status], own[status]];
     const response = problemResponse(status, names, Boolean(route.config?.limit ?? shared) && !mine);
     if (mine) return [status, either(mine, response)];

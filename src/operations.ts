@@ -1,6 +1,6 @@
 import type { FastifySchema } from "fastify";
 import type { TSchema } from "typebox";
-import type { Problem } from "./problems.ts";
+import type { ProblemName } from "./problems.ts";
 import {
   GraphqlAnswer,
   GraphqlQuery,
@@ -48,7 +48,7 @@ interface Told {
   accepts?: RequestHeader[];
   sends?: ResponseHeader[];
   /** Beyond those that the method, the body and the place of the route imply. */
-  problems?: Problem[];
+  problems?: ProblemName[];
   produces?: string[];
   security?: [];
 }
@@ -60,7 +60,7 @@ declare module "fastify" {
 type Validated = { body?: TSchema; querystring?: TSchema; response: Record<number, TSchema | object> };
 
 const tagged =
-  (tag: string, ...problems: Problem[]) =>
+  (tag: string, ...problems: ProblemName[]) =>
   (
     operationId: string,
     summary: string,
@@ -82,10 +82,10 @@ const work = tagged("Boards");
 const service = tagged("Service");
 
 const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHeader[] };
-const unknownTenant: Problem[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
+const unknownTenant: ProblemName[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
 const changesTenant = {
   accepts: ["If-Match"] as RequestHeader[],
-  problems: [...unknownTenant, "stale_etag"] as Problem[],
+  problems: [...unknownTenant, "stale_etag"] as ProblemName[],
 };
 
 // Setup: for operators.
@@ -148,7 +148,7 @@ export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of it
   problems: [...changesTenant.problems, "default_tenant_delete"],
 });
 
-const move = (operationId: string, summary: string, ...problems: Problem[]) =>
+const move = (operationId: string, summary: string, ...problems: ProblemName[]) =>
   setup(operationId, summary, {
     ...sendsTenant,
     accepts: changesTenant.accepts,

@@ -1,3 +1,5 @@
+import { BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
+
 /** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. Named as logs name the reason. */
 export type Example = readonly [
   status: number,
@@ -16,7 +18,7 @@ const rejected = (field: string, message: string): Example => [
 
 export const PROBLEMS = {
   malformed: [400, "Bad Request", "The body is not valid JSON"],
-  malformed_address: [400, "Bad Request", "The request could not be understood"],
+  malformed_address: BY_STATUS[400]!,
   malformed_query: [400, "Bad Request", "The query is not valid UTF-8"],
   tenant_missing: [
     400,
@@ -55,9 +57,9 @@ export const PROBLEMS = {
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],
   stale_etag: [412, "Precondition failed", "The tenant has changed since it was read"],
-  payload_too_large: [413, "Payload too large", "The body is larger than this service takes"],
-  uri_too_long: [414, "URI too long", "A part of the address is longer than this service takes"],
-  unsupported_media_type: [415, "Unsupported media type", "Send the body as application/json"],
+  payload_too_large: BY_STATUS[413]!,
+  uri_too_long: BY_STATUS[414]!,
+  unsupported_media_type: BY_STATUS[415]!,
   field_missing: rejected("name", "is required"),
   field_unknown: rejected("colour", "is not a known field"),
   number_lost: rejected("body", "contains the number 12345678901234567890, which cannot be kept exactly"),
@@ -75,13 +77,8 @@ export const PROBLEMS = {
     { errors: [{ field: "Idempotency-Key", message: "was already used with another request" }] },
   ],
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
-  internal_error: [
-    500,
-    "Internal error",
-    "Something went wrong on our side; the request id finds it in the log",
-    { request_id: ID },
-  ],
-  service_unavailable: [503, "Service unavailable", "The database cannot be reached", { request_id: ID }],
+  internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
+  service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
   overloaded: [
     503,
     "Service unavailable",
@@ -96,4 +93,10 @@ export const PROBLEMS = {
   ],
 } as const satisfies Record<string, Example>;
 
-export type Problem = keyof typeof PROBLEMS;
+export type ProblemName = keyof typeof PROBLEMS;
+
+/** A refusal in the words that are documented. */
+export function refusal(reason: ProblemName, extra: Record<string, unknown> = {}): Problem {
+  const [status, error, detail] = PROBLEMS[reason];
+  return new Problem(status, error, detail, { extra, reason });
+}

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
-import { answerSocket, Problem } from "./errors.ts";
+import { answerSocket, BY_STATUS, Problem } from "./errors.ts";
 
 /**
  * Requests that Node itself would refuse with an empty body (http.ts switches its own check of Host off), and those that
@@ -26,7 +26,7 @@ function faultOf(
   const query = url.indexOf("?");
   // To the router an empty part is an id.
   if (url.startsWith("/api/") && /\/(?:\/|$)/.test(query < 0 ? url : url.slice(0, query)))
-    return new Problem(404, "Not found", "There is nothing at this address");
+    return new Problem(...BY_STATUS[404]!);
   if (query >= 0 && url.includes("%", query)) {
     for (const [escapes] of url.slice(query).matchAll(/(?:%[0-9a-f]{2})+/gi)) {
       if (!isUtf8(Buffer.from(escapes.replaceAll("%", ""), "hex")))

@@ -65,10 +65,7 @@ export default fp(
           429,
           "Too many requests",
           `The limit of ${found.max} requests is used up; try again in ${wait} s`,
-          {},
-          {
-            "retry-after": String(wait),
-          },
+          { headers: { "retry-after": String(wait) } },
         );
       }
     });

@@ -8,6 +8,7 @@ import { type Claims, claimValue } from "./auth.ts";
 import type { Config } from "./config.ts";
 import { asciiDomain } from "./domain.ts";
 import { Problem } from "./errors.ts";
+import { refusal } from "./problems.ts";
 import { isSlug, LONGEST_SLUG } from "./slug.ts";
 
 export type TenantSource =
@@ -64,9 +65,6 @@ export function slugify(text: string): string {
   return hyphened.slice(0, LONGEST_SLUG).replace(/-$/, "");
 }
 
-const refusal = (reason: string, ...words: ConstructorParameters<typeof Problem>) =>
-  Object.assign(new Problem(...words), { reason });
-
 const filled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** The text of a claim that counts: a non-empty string, or an object's `slug`, else `id`, else `name`. */
@@ -106,7 +104,9 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
   if (tenant !== undefined) {
     // A slug that no tenant can have has no members: the same answer as for one that has others.
     if (!isSlug(tenant))
-      throw refusal("tenant_claim_malformed", 403, "Access denied", "User does not belong to tenant");
+      throw new Problem(403, "Access denied", "User does not belong to tenant", {
+        reason: "tenant_claim_malformed",
+      });
     return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
   }
   for (const [name, source] of CLAIMS) {
@@ -127,17 +127,11 @@ export function resolveTenant(
   tenantClaim: string | null,
 ): Resolved {
   const named = Array.isArray(header) ? header.join(", ") : header;
-  if (named !== undefined && (Array.isArray(header) || !isSlug(named))) {
-    const detail =
-      "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them";
-    throw refusal("tenant_header_malformed", 400, "Invalid X-Tenant header format", detail, {
-      provided_tenant: asSent(named),
-    });
-  }
+  if (named !== undefined && (Array.isArray(header) || !isSlug(named)))
+    throw refusal("tenant_header_malformed", { provided_tenant: asSent(named) });
   const found = fromClaims(claims, tenantClaim) ?? (named && { slug: named, source: "header" as const });
   if (found) return found;
-  const detail = "The X-Tenant header is required in multi-tenant mode for this endpoint";
-  throw refusal("tenant_missing", 400, "Missing X-Tenant header", detail, { multi_tenant_mode: true });
+  throw refusal("tenant_missing", { multi_tenant_mode: true });
 }
 
 /** Node reads headers byte by byte; what is UTF-8 is told as that. */

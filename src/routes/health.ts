@@ -16,11 +16,9 @@ export default async function health(app: FastifyInstance): Promise<void> {
     const broken = found.flatMap(([name, faults]) => (faults?.length ? `${name}: ${checks[name]}` : []));
     if (broken.length === 0)
       return reply.header("cache-control", "no-store").send({ status: "ready", checks, last_audit });
-    const problem = new Problem(503, "Service unavailable", broken.join(". "), {
-      status: "not ready",
-      checks,
-      last_audit,
+    throw new Problem(503, "Service unavailable", broken.join(". "), {
+      extra: { status: "not ready", checks, last_audit },
+      reason: "not_ready",
     });
-    throw Object.assign(problem, { reason: "not_ready" });
   });
 }
