@@ -4,6 +4,7 @@ import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
 import { StartupError, tell } from "../startup-error.ts";
+import { textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { ownerDatabase } from "./owner.ts";
 
@@ -66,18 +67,12 @@ export const audit: CommandModule<object, Arguments> = {
   describe: "Prove that tenants are isolated, or show where they are not",
   builder: yargs =>
     yargs
-      .option("tenant", {
-        type: "string",
-        requiresArg: true,
-        describe: "Only this tenant's rows, by its slug",
-      })
+      .option("tenant", textOption("Only this tenant's rows, by its slug"))
       .option("format", { choices: ["text", "json", "html"] as const, default: "text" as const })
       .option("only", { choices: ["data", "schema"] as const, describe: "One family of checks" })
       .option("sample", {
-        type: "string",
-        requiresArg: true,
+        ...textOption("In how many tenants the proof acts; all: in every one"),
         default: "20",
-        describe: "In how many tenants the proof acts; all: in every one",
       })
       .epilogue(
         "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the\n" +

@@ -4,6 +4,7 @@ import type { CommandModule } from "yargs";
 import { isUnreachable } from "../connection.ts";
 import { plain } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
+import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -65,19 +66,10 @@ export const events: CommandModule<object, Arguments> = {
   describe: "Show what happened to tenants, when and by whom",
   builder: yargs =>
     yargs
-      .option("tenant", {
-        type: "string",
-        requiresArg: true,
-        describe: "Slug of one tenant, also a former one",
-      })
-      .option("last", {
-        type: "string",
-        default: "100",
-        requiresArg: true,
-        describe: "How many of the newest",
-      })
-      .option("follow", { type: "boolean", default: false, describe: "Go on with what happens from now on" })
-      .option("json", { type: "boolean", default: false, describe: "One JSON object a line" })
+      .option("tenant", textOption("Slug of one tenant, also a former one"))
+      .option("last", { ...textOption("How many of the newest"), default: "100" })
+      .option("follow", flagOption("Go on with what happens from now on"))
+      .option("json", flagOption("One JSON object a line"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
   handler: async ({ tenant, last, follow, json }) => {
     const count = countFrom(last);

@@ -5,6 +5,7 @@ import { loadConfig } from "../config.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { plain } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
+import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -82,27 +83,14 @@ export const explain: CommandModule<object, Arguments> = {
   describe: "Tell why somebody is refused, or shown nothing",
   builder: yargs =>
     yargs
-      .option("tenant", {
-        type: "string",
-        requiresArg: true,
-        describe: "Slug of the tenant; beside claims, the X-Tenant header",
-      })
-      .option("provider", {
-        type: "string",
-        default: "jwt",
-        requiresArg: true,
-        describe: "Issuer of the identity",
-      })
-      .option("subject", { type: "string", requiresArg: true, describe: "Subject of the identity" })
-      .option("claims", { type: "string", requiresArg: true, describe: "A token's claims as JSON" })
-      .option("token", {
-        type: "string",
-        requiresArg: true,
-        describe: "A token; its signature is not looked at",
-      })
+      .option("tenant", textOption("Slug of the tenant; beside claims, the X-Tenant header"))
+      .option("provider", { ...textOption("Issuer of the identity"), default: "jwt" })
+      .option("subject", textOption("Subject of the identity"))
+      .option("claims", textOption("A token's claims as JSON"))
+      .option("token", textOption("A token; its signature is not looked at"))
       .conflicts("claims", ["token", "subject"])
       .conflicts("token", "subject")
-      .option("json", { type: "boolean", default: false, describe: "As JSON" })
+      .option("json", flagOption("As JSON"))
       .epilogue(
         "With claims or a token, the environment (SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_TENANT_CLAIM …)\n" +
           "decides as it does for requests. DATABASE_URL is tms_owner's login; without it the\n" +

@@ -4,6 +4,7 @@ import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../startup-error.ts";
 import { exportTenant } from "../transfer/export.ts";
+import { textOption } from "./options.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {
@@ -53,13 +54,8 @@ export const exportCommand: CommandModule<object, Arguments> = {
   describe: "Write one tenant, with every row of it, as JSON lines",
   builder: yargs =>
     yargs
-      .option("tenant", {
-        type: "string",
-        demandOption: true,
-        requiresArg: true,
-        describe: "Slug of the tenant",
-      })
-      .option("output", { type: "string", requiresArg: true, describe: "File; without it, standard output" })
+      .option("tenant", { ...textOption("Slug of the tenant"), demandOption: true })
+      .option("output", textOption("File; without it, standard output"))
       .epilogue(
         "One snapshot, a few rows at a time. DATABASE_URL is tms_owner's login; without it the embedded\n" +
           "Postgres is read. `tenancy import` reads the file.",

@@ -4,6 +4,7 @@ import { StartupError } from "../startup-error.ts";
 import { linesOf } from "../transfer/file.ts";
 import { importTenant } from "../transfer/import.ts";
 import { KINDS } from "../variables.ts";
+import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -31,12 +32,8 @@ export const importCommand: CommandModule<object, Arguments> = {
   builder: yargs =>
     yargs
       .positional("file", { type: "string", demandOption: true, describe: "The file; - is standard input" })
-      .option("slug", {
-        type: "string",
-        requiresArg: true,
-        describe: "Another slug than the file's; then with a new id",
-      })
-      .option("json", { type: "boolean", default: false, describe: "Say what was written as JSON" })
+      .option("slug", textOption("Another slug than the file's; then with a new id"))
+      .option("json", flagOption("Say what was written as JSON"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
   handler: ({ file, slug, json }) =>
     asOwner(async sql => {

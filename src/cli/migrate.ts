@@ -4,6 +4,7 @@ import { applyRoles } from "../migrate/administrator.ts";
 import { migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
+import { flagOption } from "./options.ts";
 import { ownerDatabase } from "./owner.ts";
 
 const say = (line: string) => console.log(line);
@@ -13,11 +14,7 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
   describe: "Apply the committed migrations, then check isolation",
   builder: yargs =>
     yargs
-      .option("only-roles", {
-        type: "boolean",
-        default: false,
-        describe: "Only apply db/roles.sql, with ROOT_DATABASE_URL",
-      })
+      .option("only-roles", flagOption("Only apply db/roles.sql, with ROOT_DATABASE_URL"))
       .epilogue(
         "DATABASE_URL is tms_owner's login; without it the embedded Postgres is migrated.\n" +
           "With ROOT_DATABASE_URL, an administrator's login, the roles and the database are made\n" +

@@ -4,6 +4,7 @@ import { text } from "../auth.ts";
 import { type Config, loadConfig } from "../config.ts";
 import { embeddedJwtSecret } from "../embedded.ts";
 import { StartupError } from "../startup-error.ts";
+import { flagOption, textOption } from "./options.ts";
 
 interface TokenOptions {
   sub: string;
@@ -71,15 +72,10 @@ export const token: CommandModule<object, Arguments> = {
   describe: "Print one signed token, and nothing else",
   builder: yargs =>
     yargs
-      .option("sub", {
-        type: "string",
-        demandOption: true,
-        requiresArg: true,
-        describe: "Who: the token's subject",
-      })
-      .option("email", { type: "string", requiresArg: true, describe: "E-mail address" })
-      .option("operator", { type: "boolean", default: false, describe: "May use the setup endpoints" })
-      .option("tenant", { type: "string", requiresArg: true, describe: "Slug of the tenant to act in" })
+      .option("sub", { ...textOption("Who: the token's subject"), demandOption: true })
+      .option("email", textOption("E-mail address"))
+      .option("operator", flagOption("May use the setup endpoints"))
+      .option("tenant", textOption("Slug of the tenant to act in"))
       .option("claim", {
         type: "string",
         array: true,
@@ -87,12 +83,7 @@ export const token: CommandModule<object, Arguments> = {
         default: [],
         describe: "Further claim, name=value; JSON where it parses",
       })
-      .option("expires", {
-        type: "string",
-        default: "1h",
-        requiresArg: true,
-        describe: "Lifetime: 90s, 15m, 1h, 7d",
-      })
+      .option("expires", { ...textOption("Lifetime: 90s, 15m, 1h, 7d"), default: "1h" })
       .epilogue(
         "Signs with SERVICE_JWT_SECRET, else with the secret in the embedded database's data folder.\n" +
           "In a script: TOKEN=$(npm run --silent token -- --sub alice --tenant acme)",
