@@ -83,9 +83,13 @@ const service = tagged("Service");
 
 const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHeader[] };
 const unknownTenant: ProblemName[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
-const changesTenant = {
+const changesTenant = (...problems: ProblemName[]) => ({
   accepts: ["If-Match"] as RequestHeader[],
-  problems: [...unknownTenant, "stale_etag"] as ProblemName[],
+  problems: [...unknownTenant, "stale_etag" as const, ...problems],
+});
+const paged = {
+  sends: ["Link"] as ResponseHeader[],
+  problems: ["bad_limit", "bad_cursor"] as ProblemName[],
 };
 
 // Setup: for operators.
@@ -123,8 +127,7 @@ export const listTenants = setup("listTenants", "List tenants, newest first", {
   description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
   querystring: ListTenants,
   response: { 200: TenantList },
-  sends: ["Link"],
-  problems: ["bad_limit", "bad_cursor"],
+  ...paged,
 });
 
 export const getTenant = setup("getTenant", "Read a tenant", {
@@ -137,22 +140,19 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
   description: "Each given field is replaced as a whole; an empty object changes nothing.",
   body: UpdateTenant,
   ...sendsTenant,
-  accepts: changesTenant.accepts,
-  problems: [...changesTenant.problems, "tenants_slug_key"],
+  ...changesTenant("tenants_slug_key"),
 });
 
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
   description: "Irreversible. Every row of the tenant goes with it, in one transaction.",
   response: { 200: DeletedTenant },
-  accepts: changesTenant.accepts,
-  problems: [...changesTenant.problems, "default_tenant_delete"],
+  ...changesTenant("default_tenant_delete"),
 });
 
 const move = (operationId: string, summary: string, ...problems: ProblemName[]) =>
   setup(operationId, summary, {
     ...sendsTenant,
-    accepts: changesTenant.accepts,
-    problems: [...changesTenant.problems, "wrong_status", ...problems],
+    ...changesTenant("wrong_status", ...problems),
   });
 
 export const moves = {
@@ -163,8 +163,7 @@ export const moves = {
 
 export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
   response: { 200: DeletedTenant },
-  accepts: changesTenant.accepts,
-  problems: [...changesTenant.problems, "wrong_status"],
+  ...changesTenant("wrong_status"),
 });
 
 // Registration: for everybody with a token.
@@ -200,8 +199,7 @@ export const listMyTenants = membership("listMyTenants", "Every tenant that I be
 export const listMembers = membership("listMembers", "List the members of the tenant", {
   querystring: ListPage,
   response: { 200: MemberList },
-  sends: ["Link"],
-  problems: ["bad_limit", "bad_cursor"],
+  ...paged,
 });
 
 export const addMember = membership("addMember", "Add a member, before the first sign-in", {
@@ -221,8 +219,7 @@ export const removeMember = membership("removeMember", "Remove a member, or leav
 export const listBoards = work("listBoards", "List the boards of the tenant", {
   querystring: ListPage,
   response: { 200: BoardList },
-  sends: ["Link"],
-  problems: ["bad_limit", "bad_cursor"],
+  ...paged,
 });
 
 // GraphQL.
