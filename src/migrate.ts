@@ -8,7 +8,7 @@ import { takeLock } from "./migrate/lock.ts";
 import { refuseNeighbours } from "./migrate/neighbours.ts";
 import { StartupError } from "./startup-error.ts";
 
-export interface MigrateOptions {
+interface MigrateOptions {
   /** tms_owner's login on the database to migrate; a direct connection, not one through a transaction pooler. */
   ownerUrl: string;
   /** An administrator's login. With it, roles.sql is applied and the database is made when it is missing. */

@@ -11,7 +11,7 @@ export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     app.decorate("defaultTenantSlug", config.defaultTenant.slug);
     app.addHook("onReady", async () => {
-      const faults = await checkDatabase(app, SCHEMA_VERSION).catch(error => {
+      const faults = await checkDatabase(app).catch(error => {
         throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
       });
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
@@ -28,7 +28,7 @@ export default fp(
 );
 
 /** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
-async function checkDatabase(app: FastifyInstance, needed: string | null): Promise<string[]> {
+async function checkDatabase(app: FastifyInstance): Promise<string[]> {
   const loginFaults = "select * from api.get_login_faults() as f (fault)";
   const { replica } = app.database.pools;
   // A replica that is away when the service starts is no reason not to start; the primary answers.
@@ -43,14 +43,17 @@ async function checkDatabase(app: FastifyInstance, needed: string | null): Promi
     throw new StartupError(
       rows.length > 0
         ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"
-        : `The database's schema is missing, and this release needs ${needed}: run npm run migrate`,
+        : `The database's schema is missing, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
     );
   });
   const { body: found } = await callFunction(app, "get_schema_version");
   // Its functions keep what the release before calls: that one works on, and may start again, until the next one is there.
-  const behind = (found ?? "") < (needed ?? "");
-  if (!behind && found !== needed)
-    app.log.warn({ schema: found, release: needed }, "the database's schema is newer than this release");
+  const behind = (found ?? "") < (SCHEMA_VERSION ?? "");
+  if (!behind && found !== SCHEMA_VERSION)
+    app.log.warn(
+      { schema: found, release: SCHEMA_VERSION },
+      "the database's schema is newer than this release",
+    );
   // A superuser may do everything else as well: one sentence says it.
   const worst = login.find(({ fault }) => fault === "it is a superuser");
   return [
@@ -60,7 +63,7 @@ async function checkDatabase(app: FastifyInstance, needed: string | null): Promi
     ...reading.map(({ fault }) => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
     ...(behind
       ? [
-          `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${needed}: run npm run migrate`,
+          `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
         ]
       : []),
   ];

@@ -1,13 +1,12 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
-import { loadConfig } from "../config.ts";
 import { connect, requireAddress, requireDatabase } from "../connection.ts";
-import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "../migrate/history.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
+import { environmentEmbedded } from "./owner.ts";
 
 const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as const;
 const args = process.argv.slice(2);
@@ -19,10 +18,7 @@ async function main(signal: AbortSignal) {
   if (NAMES.some(name => process.env[name])) {
     return run(checkEnvironment(), signal);
   }
-  const { urls, stop } = await openEmbedded({
-    dataDir: loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir,
-    log: console.error,
-  });
+  const { urls, stop } = await environmentEmbedded(console.error);
   try {
     return await run(
       { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SHADOW_DATABASE_URL: urls.shadow },
@@ -57,7 +53,7 @@ function checkEnvironment(): Record<string, string> {
 
 /** graphile-migrate takes another branch's migration of the same number for its own, and says that all is up to date. */
 async function refuseOtherHistory(ownerUrl: string) {
-  const sql = connect(ownerUrl, { max: 1 });
+  const sql = connect(ownerUrl);
   try {
     const build = await committedMigrations();
     checkHistory(build, (await appliedMigrations(sql)).slice(0, build.length));

@@ -13,6 +13,13 @@ interface OwnerDatabase {
   stop: () => Promise<void>;
 }
 
+/** The embedded Postgres of the environment's data folder; the other variables are not looked at. */
+export const environmentEmbedded = (log: (line: string) => void) =>
+  openEmbedded({
+    dataDir: loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir,
+    log,
+  });
+
 /**
  * The environment's DATABASE_URL, else the embedded Postgres; never that where another address says which database is meant.
  * What is wrong with the service's own variables is not its commands' business.
@@ -21,12 +28,11 @@ export async function ownerDatabase(
   log: (line: string) => void,
   login = "tms_owner's login",
 ): Promise<OwnerDatabase> {
-  const { DATABASE_URL, SERVICE_DATA_DIR } = process.env;
+  const { DATABASE_URL } = process.env;
   if (DATABASE_URL) return { url: requireAddress(DATABASE_URL, "DATABASE_URL"), stop: async () => {} };
   const other = ["ROOT_DATABASE_URL", "SERVICE_DATABASE_URL"].find(name => process.env[name]);
   if (other) throw new StartupError(`DATABASE_URL, ${login}, is missing, and ${other} is set`);
-  const { dataDir } = loadConfig({ SERVICE_DATA_DIR }).config;
-  const { urls, stop } = await openEmbedded({ dataDir, log });
+  const { urls, stop } = await environmentEmbedded(log);
   return { url: urls.owner, stop };
 }
 

@@ -1,7 +1,5 @@
-import { readFile } from "node:fs/promises";
 import postgres from "postgres";
-import { closeLargeObjects } from "../migrate/administrator.ts";
-import { ROLES_SQL } from "../paths.ts";
+import { closeLargeObjects, runRoles } from "../migrate/administrator.ts";
 import { scramVerifier } from "../scram.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -28,7 +26,7 @@ export function urlsOf(secrets: Secrets, port: number): DatabaseUrls {
 export async function prepare(urls: DatabaseUrls, secrets: Secrets) {
   const sql = postgres(urls.root, { max: 1, onnotice: () => {} });
   try {
-    await sql.unsafe(await readFile(ROLES_SQL, "utf8")).simple();
+    await runRoles(sql);
     await sql.unsafe(`alter role tms_owner password '${scramVerifier(secrets.owner)}'`);
     await sql.unsafe(`alter role tms_service password '${scramVerifier(secrets.service)}'`);
     const present = new Set((await sql`select datname from pg_database`).map(row => row.datname as string));

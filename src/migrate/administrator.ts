@@ -12,7 +12,7 @@ const LOGIN_ROLES = ["tms_owner", "tms_service"];
 /** Applies db/roles.sql with an administrator's login. */
 export const applyRoles = (rootUrl: string) => asAdministrator(rootUrl, runRoles);
 
-const runRoles = async (sql: postgres.Sql) => {
+export const runRoles = async (sql: postgres.Sql) => {
   await sql.unsafe(await readFile(ROLES_SQL, "utf8")).simple();
 };
 

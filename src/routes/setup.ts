@@ -21,17 +21,18 @@ type One = { Params: { tenant_id: string } };
 /** Tenant CRUD for operators. */
 export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const advice = configurationAdvice(config);
+  const status = (request: FastifyRequest) =>
+    callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice);
 
   // Who is no operator is told that, and not which fields are wrong. The refusal is the database's, as everywhere.
   app.addHook("preValidation", async request => {
-    if (!request.identity.operator) await callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice);
+    if (!request.identity.operator) await status(request);
   });
 
   app.get(
     "/status",
     { config: { limit: "setup_read" }, schema: operations.getSetupStatus },
-    async (request, reply) =>
-      sendRow(reply, await callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice)),
+    async (request, reply) => sendRow(reply, await status(request)),
   );
 
   const explain = async (request: FastifyRequest, reply: FastifyReply, asked: Asked | Refused) => {
