@@ -311,12 +311,3 @@ export type Name = keyof typeof TABLE;
 export type Value<N extends Name> = NonNullable<
   ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>
 >;
-
-/** The variables as the documents print them, in reading order. */
-export const VARIABLES = Object.entries<Variable>(TABLE).map(
-  ([name, { default: value, unset, meaning }]) => ({
-    name,
-    default: value === undefined ? (unset ?? "none") : `\`${value}\``,
-    meaning,
-  }),
-);

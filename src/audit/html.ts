@@ -1,6 +1,6 @@
 /** The report as one page that can be mailed: no script, no request, light and dark. */
 import type { Audit, Finding, Result } from "./run.ts";
-import { type Group, groupFindings, placeOf, plural, scopeOf, verdict } from "./text.ts";
+import { type Group, groupFindings, number, placeOf, plural, scopeOf, secondsOf, verdict } from "./text.ts";
 
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
@@ -12,20 +12,14 @@ const ESCAPES: Record<string, string> = {
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, found => ESCAPES[found]!);
 /** A name that a narrow column may break after an underscore. */
 const breakable = (name: string) => escapeHtml(name).replaceAll("_", "_<wbr>");
-const number = (value: number) => value.toLocaleString("en-US");
 const when = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+
+const worst = (errors: number, warnings: number, infos = 0) =>
+  errors > 0 ? "error" : warnings > 0 ? "warning" : infos > 0 ? "info" : "fine";
 
 export function toHtml(audit: Audit): string {
   const { report, server } = audit;
-  const seconds = (Date.parse(report.finished_at) - Date.parse(report.started_at)) / 1000;
-  const state =
-    audit.notRun.length > 0
-      ? "error"
-      : report.summary.errors > 0
-        ? "error"
-        : report.summary.warnings > 0
-          ? "warning"
-          : "fine";
+  const state = worst(audit.notRun.length + report.summary.errors, report.summary.warnings);
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -41,7 +35,7 @@ export function toHtml(audit: Audit): string {
 <header>
   <p class="kind">Tenant isolation audit</p>
   <h1><span class="mark ${state}" aria-hidden="true"></span>${escapeHtml(verdict(audit))}</h1>
-  <p class="about">${escapeHtml(server.database)} · ${escapeHtml(scopeOf(audit))} · ${when(report.started_at)} · ${seconds.toFixed(1)} s ·
+  <p class="about">${escapeHtml(server.database)} · ${escapeHtml(scopeOf(audit))} · ${when(report.started_at)} · ${secondsOf(audit)} s ·
   Postgres ${escapeHtml(server.version)} · schema ${escapeHtml(server.schema ?? "uncommitted")} · run ${audit.runId}</p>
 </header>
 ${cards(audit)}
@@ -129,8 +123,7 @@ ${checks.map(({ check }) => `<tr><th scope="row">${escapeHtml(check)}</th>${tabl
 function cell(check: string, table: string, result: Result | undefined): string {
   if (!result) return "<td></td>";
   const total = result.error + result.warning + result.info;
-  const kind =
-    result.error > 0 ? "error" : result.warning > 0 ? "warning" : result.info > 0 ? "info" : "fine";
+  const kind = worst(result.error, result.warning, result.info);
   const title = `${check} on ${table}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
   const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
   return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;

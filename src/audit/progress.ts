@@ -1,5 +1,5 @@
 import type { Progress } from "./run.ts";
-import { plural } from "./text.ts";
+import { number, plural } from "./text.ts";
 
 /** One line for a terminal of so many columns. What has no room is left out whole: half a number would be another number. */
 export function progressLine(progress: Progress, seconds: number, columns: number): string {
@@ -8,7 +8,7 @@ export function progressLine(progress: Progress, seconds: number, columns: numbe
   const filled = Math.round(share * width);
   const left = share > 0 ? Math.ceil((seconds / share) * (1 - share)) : 0;
   const bar = `${"█".repeat(filled)}${"░".repeat(width - filled)} ${done}/${of}`;
-  const found = `${findings.toLocaleString("en-US")} found`;
+  const found = `${number(findings)} found`;
   const time = done < of ? `about ${left} s left` : `${seconds.toFixed(1)} s`;
   const room = columns - 1; // a full line would wrap, and then it could not be written over
   const lines = [[bar, plural(rows, "row"), found, time], [bar, found, time], [bar, time], [`${done}/${of}`]];

@@ -3,7 +3,7 @@ import { plain } from "../plain.ts";
 import type { Audit, Finding } from "./run.ts";
 
 const SHOWN = 10;
-const number = (value: number) => value.toLocaleString("en-US");
+export const number = (value: number) => value.toLocaleString("en-US");
 export const plural = (count: number, word: string) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
 
 export function verdict({ report, notRun }: Audit): string {
@@ -15,6 +15,9 @@ export function verdict({ report, notRun }: Audit): string {
       ? "PASSED, with warnings"
       : "PASSED";
 }
+
+export const secondsOf = ({ report }: Audit): string =>
+  ((Date.parse(report.finished_at) - Date.parse(report.started_at)) / 1000).toFixed(1);
 
 /** `acme` or `all tenants`, and which family. */
 export function scopeOf({ report }: Audit): string {
@@ -65,10 +68,9 @@ const indent = (text: string, by: string) => text.replaceAll("\n", `\n${by}`);
 
 export function toText(audit: Audit): string {
   const { report, server, about } = audit;
-  const seconds = (Date.parse(report.finished_at) - Date.parse(report.started_at)) / 1000;
   const lines = [
     `Tenant isolation audit of ${server.database}: ${scopeOf(audit)}`,
-    `${report.started_at}, ${seconds.toFixed(1)} s, Postgres ${server.version}, schema ${server.schema ?? "uncommitted"}, run ${audit.runId}`,
+    `${report.started_at}, ${secondsOf(audit)} s, Postgres ${server.version}, schema ${server.schema ?? "uncommitted"}, run ${audit.runId}`,
     "",
   ];
   for (const { findings, total, notRun } of groupFindings(audit)) {

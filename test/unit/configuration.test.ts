@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
-import { VARIABLES } from "../../src/variables.ts";
+import { TABLE, type Variable } from "../../src/variables.ts";
 
 const page = new URL("../../docs/configuration.md", import.meta.url);
 
 test("docs/configuration.md lists every variable as the code knows it (UPDATE_DOCS=1 writes it)", () => {
-  const rows = VARIABLES.map(
-    ({ name, default: standard, meaning }) => `| \`${name}\` | ${standard} | ${meaning} |`,
+  const rows = Object.entries<Variable>(TABLE).map(
+    ([name, { default: standard, unset = "none", meaning }]) =>
+      `| \`${name}\` | ${standard === undefined ? unset : `\`${standard}\``} | ${meaning} |`,
   );
   const table = ["| variable | default | meaning |", "|---|---|---|", ...rows].join("\n");
   const text = readFileSync(page, "utf8");
