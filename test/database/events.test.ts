@@ -1,23 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, createService, type Database, type Service, token, withRole } from "../harness.ts";
+import { token, withRole } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 let operator: string;
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database, { SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
+  world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
   operator = await token({ sub: "op", tenant: "default", roles: ["tenant-operator"] });
 });
-after(async () => {
-  await service.close();
-  await database.drop();
-});
+after(() => world.end());
 
 const events = async (slug: string) =>
   (
-    await database.sql`
+    await world.database.sql`
       select event, changed, actor_provider, actor_subject, login from control.tenant_events
       where tenant_id = (select tenant_id from control.tenant_events where slug = ${slug} limit 1) order by id`
   ).map(({ event, changed, actor_subject, actor_provider, login }) =>
@@ -26,7 +22,7 @@ const events = async (slug: string) =>
       .join(" "),
   );
 const ask = (method: "POST" | "PUT" | "DELETE", url: string, body?: object, as = operator) =>
-  service.request({ method, url, token: as, ...(body && { body }) });
+  world.service.request({ method, url, token: as, ...(body && { body }) });
 
 test("the life of a tenant stands in its events, with who did what, and outlives it", async () => {
   const carol = await token({ sub: "carol", tenant: "hooli" });
@@ -43,7 +39,7 @@ test("the life of a tenant stands in its events, with who did what, and outlives
   await ask("PUT", url, { name: "Hooli Inc", settings: { a: 1 } });
   await ask("PUT", url, { name: "Hooli Inc" });
   await ask("PUT", url, { slug: "hooli-inc" });
-  await database.sql`update app.tenants set name = 'By hand' where slug = 'hooli-inc'`;
+  await world.database.sql`update app.tenants set name = 'By hand' where slug = 'hooli-inc'`;
   await ask("DELETE", url);
   assert.deepEqual(await events("hooli-inc"), [
     "registered jwt/carol tms_service",
@@ -75,16 +71,17 @@ test("a refused request leaves no event; a rejected registration does", async ()
 });
 
 test("one statement over many tenants writes one event for each", async () => {
-  await database.sql`insert into app.tenants (slug, name) select 'bulk-' || n, 'Bulk' from generate_series(1, 500) n`;
-  const [row] =
-    await database.sql`select count(*)::int as n from control.tenant_events where slug like 'bulk-%' and event = 'created'`;
+  await world.database
+    .sql`insert into app.tenants (slug, name) select 'bulk-' || n, 'Bulk' from generate_series(1, 500) n`;
+  const [row] = await world.database
+    .sql`select count(*)::int as n from control.tenant_events where slug like 'bulk-%' and event = 'created'`;
   assert.equal(row!.n, 500);
 });
 
 test("nobody in a tenant sees events, and the service's login cannot touch them", async () => {
   for (const role of ["tms_app", "tms_service", "tms_registrar"])
     await assert.rejects(
-      withRole(database.sql, role, null, sql => sql`select from control.tenant_events`),
+      withRole(world.database.sql, role, null, sql => sql`select from control.tenant_events`),
       /permission denied/,
       role,
     );

@@ -4,22 +4,18 @@ import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import { createClient } from "../../examples/typescript/client.ts";
 import { type Document, generate } from "../../examples/typescript/generate.ts";
-import { createDatabase, createService, type Database, type Service, token } from "../harness.ts";
+import { token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 let url: string;
 
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
-  await service.app.listen({ host: "127.0.0.1", port: 0 });
-  url = `http://127.0.0.1:${(service.app.server.address() as AddressInfo).port}`;
+  world = await createWorld();
+  await world.service.app.listen({ host: "127.0.0.1", port: 0 });
+  url = `http://127.0.0.1:${(world.service.app.server.address() as AddressInfo).port}`;
 });
-after(async () => {
-  await service?.close();
-  await database?.drop();
-});
+after(() => world.end());
 
 test("the generated types are the ones of this document (UPDATE=1 writes them anew)", async () => {
   const file = new URL("../../examples/typescript/api.ts", import.meta.url);

@@ -2,36 +2,24 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type postgres from "postgres";
-import {
-  createDatabase,
-  createService,
-  type Database,
-  type Service,
-  seedTenant,
-  seedUser,
-  token,
-} from "../harness.ts";
+import { seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
+  world = await createWorld();
 });
-after(async () => {
-  await service.close();
-  await database.drop();
-});
+after(() => world.end());
 
 const operator = (method: "POST" | "PUT" | "DELETE" | "GET", url: string, body?: object, headers = {}) =>
   token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] }).then(token =>
-    service.request({ method: method as "POST", url: `/api/setup/${url}`, token, body, headers }),
+    world.service.request({ method: method as "POST", url: `/api/setup/${url}`, token, body, headers }),
   );
 
 /** A tenant with an owner, and a connection whose transaction has written a board there. */
 async function busyTenant(slug: string) {
-  const { sql } = database;
+  const { sql } = world.database;
   const id = await seedTenant(sql, { slug });
   const owner = await seedUser(sql, id, { subject: "owner", role: "owner" });
   const writer = await sql.reserve();
@@ -48,13 +36,13 @@ const end = async (writer: postgres.ReservedSql, how: "commit" | "rollback") => 
 
 test("a tenant that somebody writes to is suspended, resumed and renamed, and its members removed, meanwhile", async () => {
   const { id, owner, writer } = await busyTenant("busy");
-  const other = await seedUser(database.sql, id, { subject: "other" });
+  const other = await seedUser(world.database.sql, id, { subject: "other" });
   for (const move of ["suspend", "resume"])
     assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200, move);
   assert.equal((await operator("PUT", `tenant/${id}`, { name: "Renamed" })).status, 200);
-  await seedUser(database.sql, id, { subject: "second", role: "owner" });
+  await seedUser(world.database.sql, id, { subject: "second", role: "owner" });
   for (const user of [other, owner]) {
-    const removed = await service.request({
+    const removed = await world.service.request({
       method: "DELETE",
       url: `/api/tenants/members/${user}`,
       token: await token({ sub: "second", tenant: "busy" }),
@@ -68,7 +56,7 @@ test("a deletion waits for who writes, not for ever, and the tenant can be suspe
   const { id, writer, write } = await busyTenant("written");
   const slow = operator("DELETE", `tenant/${id}`);
   await until("the deletion waits", async () => {
-    const [row] = await database.sql`
+    const [row] = await world.database.sql`
       select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep' and query like '%delete_tenant%'`;
     return row !== undefined;
   });
@@ -76,12 +64,12 @@ test("a deletion waits for who writes, not for ever, and the tenant can be suspe
   await write();
   await end(writer, "commit");
   assert.equal((await slow).status, 200);
-  assert.equal((await database.sql`select from app.boards where tenant_id = ${id}`).count, 0);
+  assert.equal((await world.database.sql`select from app.boards where tenant_id = ${id}`).count, 0);
 });
 
 test("a deletion whose tenant is never left alone is 503, not an endless wait", async () => {
   const { id, writer } = await busyTenant("never");
-  await database.sql
+  await world.database.sql
     .begin(async sql => {
       await sql`set local role tms_registrar`;
       await sql`set local lock_timeout = '200ms'`;
@@ -93,23 +81,23 @@ test("a deletion whose tenant is never left alone is 503, not an endless wait", 
 });
 
 test("of two members who remove each other one succeeds", async () => {
-  const id = await seedTenant(database.sql, { slug: "duel" });
-  await seedUser(database.sql, id, { subject: "owner", role: "owner" });
+  const id = await seedTenant(world.database.sql, { slug: "duel" });
+  await seedUser(world.database.sql, id, { subject: "owner", role: "owner" });
   for (const role of ["owner", "admin"]) {
-    const one = await seedUser(database.sql, id, { subject: `${role}-1`, role });
-    const two = await seedUser(database.sql, id, { subject: `${role}-2`, role });
+    const one = await seedUser(world.database.sql, id, { subject: `${role}-1`, role });
+    const two = await seedUser(world.database.sql, id, { subject: `${role}-2`, role });
     const remove = async (subject: string, user: string) =>
-      service.request({
+      world.service.request({
         method: "DELETE",
         url: `/api/tenants/members/${user}`,
         token: await token({ sub: subject, tenant: "duel" }),
       });
     // Both are let in, and wait for the same rows.
-    const gate = await database.sql.reserve();
+    const gate = await world.database.sql.reserve();
     await gate`begin`;
     await gate`select from app.users where tenant_id = ${id} for update`;
     const both = [remove(`${role}-1`, two), remove(`${role}-2`, one)];
-    await lockWaiters(database.sql, 2);
+    await lockWaiters(world.database.sql, 2);
     await end(gate, "commit");
     const statuses = (await Promise.all(both)).map(({ status }) => status).sort((a, b) => a - b);
     assert.deepEqual(statuses, [200, 403], role);
@@ -117,7 +105,7 @@ test("of two members who remove each other one succeeds", async () => {
 });
 
 test("who changes tenants in a long transaction keeps nobody from creating others", async () => {
-  const { sql } = database;
+  const { sql } = world.database;
   await operator("POST", "tenant", { name: "First", slug: "first" });
   const { pid } = (
     await sql<{ pid: number }[]>`
@@ -145,8 +133,8 @@ test("who changes tenants in a long transaction keeps nobody from creating other
 });
 
 test("an ETag never comes back, also where the clock was set back", async () => {
-  const id = await seedTenant(database.sql, { slug: "clock" });
-  await database.sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
+  const id = await seedTenant(world.database.sql, { slug: "clock" });
+  await world.database.sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
   const before = (await operator("GET", `tenant/${id}`)).headers.etag;
   for (const move of ["suspend", "resume"])
     assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200);

@@ -1,23 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import {
-  createDatabase,
-  createService,
-  type Database,
-  type Service,
-  seedTenant,
-  seedUser,
-  token,
-  withRole,
-} from "../harness.ts";
+import { createService, seedTenant, seedUser, token, withRole } from "../harness.ts";
+import { createWorld, type World } from "./world.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 let operator: string;
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
-  const { sql } = database;
+  world = await createWorld();
+  const { sql } = world.database;
   const acme = await seedTenant(sql, { slug: "acme" });
   const alice = await seedUser(sql, acme, { subject: "alice", role: "owner" });
   await sql`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${alice}, 'One'), (${acme}, ${alice}, 'Two')`;
@@ -26,17 +16,14 @@ before(async () => {
   await seedTenant(sql, { slug: "globex", status: "suspended" });
   operator = await token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] });
 });
-after(async () => {
-  await service.close();
-  await database.drop();
-});
+after(() => world.end());
 
 const now = () => Math.floor(Date.now() / 1000);
 const bySlug = async (query: string) =>
-  (await service.request({ url: `/api/setup/explain?${query}`, token: operator })).body;
+  (await world.service.request({ url: `/api/setup/explain?${query}`, token: operator })).body;
 const byClaims = async (claims: object, header?: string) =>
   (
-    await service.request({
+    await world.service.request({
       method: "POST",
       url: "/api/setup/explain",
       token: operator,
@@ -67,7 +54,7 @@ test("a member: allowed, with the membership and what each table shows", async (
 });
 
 test("a policy that hides the tenant's rows from it is told apart from a tenant without rows", async () => {
-  const { sql } = database;
+  const { sql } = world.database;
   await sql`create policy hides on app.boards as restrictive to tms_app using (title <> 'Two')`;
   const found = await bySlug("tenant=acme&subject=alice");
   await sql`drop policy hides on app.boards`;
@@ -139,10 +126,10 @@ test("an operator's claims say that the setup endpoints ask for no membership", 
 
 test("explaining is for operators, and counts against their limit", async () => {
   const alice = await token({ sub: "alice", tenant: "acme" });
-  const refused = await service.request({ url: "/api/setup/explain?tenant=acme", token: alice });
+  const refused = await world.service.request({ url: "/api/setup/explain?tenant=acme", token: alice });
   assert.equal(refused.status, 403);
   const alicesClaims = { claims: { sub: "x" } };
-  const post = await service.request({
+  const post = await world.service.request({
     method: "POST",
     url: "/api/setup/explain",
     token: alice,
@@ -153,7 +140,7 @@ test("explaining is for operators, and counts against their limit", async () => 
 });
 
 test("single-tenant mode: a stranger would join the default tenant, and nothing is written by saying so", async () => {
-  const single = await createService(database, { SERVICE_MULTI_TENANT_MODE: "false" });
+  const single = await createService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" });
   try {
     const admin = await token({ sub: "op", roles: "tenant-operator" });
     const { body } = await single.request({
@@ -168,7 +155,7 @@ test("single-tenant mode: a stranger would join the default tenant, and nothing 
     );
     assert.match(body.because, /joins the default tenant/);
     assert.deepEqual(
-      await database.sql`select from app.users where auth_subject = 'new'`.then(rows => rows.length),
+      await world.database.sql`select from app.users where auth_subject = 'new'`.then(rows => rows.length),
       0,
     );
   } finally {
@@ -177,20 +164,20 @@ test("single-tenant mode: a stranger would join the default tenant, and nothing 
 });
 
 test("a DBA asks in psql, and a superuser is told that nothing is hidden from one", async () => {
-  const ask = (sql: typeof database.sql) => sql<{ found: { allowed: boolean; notes: string[] } }[]>`
+  const ask = (sql: typeof world.database.sql) => sql<{ found: { allowed: boolean; notes: string[] } }[]>`
     select api.explain_access('acme', 'jwt', 'alice') as found`;
-  const [asAuditor] = await withRole(database.sql, "tms_auditor", null, sql => ask(sql as never));
+  const [asAuditor] = await withRole(world.database.sql, "tms_auditor", null, sql => ask(sql as never));
   assert.equal(asAuditor!.found.allowed, true);
   assert.match(asAuditor!.found.notes[0]!, /which sees every row whatever app\.tenant_id says/);
   await assert.rejects(
-    withRole(database.sql, "tms_service", null, sql => ask(sql as never)),
+    withRole(world.database.sql, "tms_service", null, sql => ask(sql as never)),
     /permission denied/,
   );
 });
 
 test("asking leaves the transaction in the tenant where it was", async () => {
-  const [tenant] = await database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
-  const [after] = await database.sql.begin(async sql => {
+  const [tenant] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
+  const [after] = await world.database.sql.begin(async sql => {
     await sql.unsafe(`set local app.tenant_id = '${tenant!.id}'`);
     await sql`select api.explain_access('globex', 'jwt', 'alice'), api.get_readiness(null)`;
     return sql<{ id: string }[]>`select app.tenant_id() as id`;

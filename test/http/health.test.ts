@@ -1,31 +1,27 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createDatabase, createService, type Database, rolledBack, type Service } from "../harness.ts";
+import { rolledBack } from "../harness.ts";
+import { createWorld, type World } from "./world.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
+  world = await createWorld();
 });
-after(async () => {
-  await service.close();
-  await database.drop();
-});
+after(() => world.end());
 
 /** Asks anew: answers are shared for a second. */
 async function ready() {
   await new Promise(resolve => setTimeout(resolve, 1_010));
-  return service.request({ url: "/ready" });
+  return world.service.request({ url: "/ready" });
 }
 
 test("health says that the process is up, to anybody, and asks nobody", async () => {
-  const { status, body } = await service.request({ url: "/health" });
+  const { status, body } = await world.service.request({ url: "/health" });
   assert.deepEqual([status, body], [200, { status: "ok" }]);
 });
 
 test("ready says that the database answers, is migrated and keeps tenants apart", async () => {
-  const { status, body, headers } = await service.request({ url: "/ready" });
+  const { status, body, headers } = await world.service.request({ url: "/ready" });
   assert.equal(status, 200);
   assert.equal(headers["cache-control"], "no-store");
   assert.deepEqual(body.checks, { database: "ok", migrations: "ok", isolation: "ok" });
@@ -33,20 +29,20 @@ test("ready says that the database answers, is migrated and keeps tenants apart"
 });
 
 test("ready is asked of the database once a second, however many ask", async () => {
-  const answers = await Promise.all(Array.from({ length: 50 }, () => service.app.readiness()));
+  const answers = await Promise.all(Array.from({ length: 50 }, () => world.service.app.readiness()));
   assert.equal(new Set(answers).size, 1);
 });
 
 test("ready is asked anew after a second, also by a clock that was set back", async t => {
-  const first = service.app.readiness();
+  const first = world.service.app.readiness();
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() - 3_600_000 });
   await ready();
-  assert.notEqual(service.app.readiness(), first);
+  assert.notEqual(world.service.app.readiness(), first);
 });
 
 /** What the service's login hears about isolation after a breach, which is then undone. */
 const faultsAfter = (breach: string): Promise<string[]> =>
-  rolledBack(database.sql, async sql => {
+  rolledBack(world.database.sql, async sql => {
     await sql.unsafe(breach);
     await sql`set local session authorization tms_service`;
     const [row] = await sql<{ found: { isolation: string[] } }[]>`select api.get_readiness(null) as found`;
@@ -116,9 +112,9 @@ for (const [name, breach, says] of BREACHES) {
 }
 
 test("ready is 503 while a table is unprotected, and 200 again after", async () => {
-  await database.sql`alter table app.boards disable row level security`;
+  await world.database.sql`alter table app.boards disable row level security`;
   const { status, body, headers } = await ready();
-  await database.sql`alter table app.boards enable row level security`;
+  await world.database.sql`alter table app.boards enable row level security`;
   assert.equal(status, 503);
   assert.equal(headers["retry-after"], "1");
   assert.equal(body.status, "not ready");
@@ -128,7 +124,7 @@ test("ready is 503 while a table is unprotected, and 200 again after", async () 
 });
 
 test("ready is 503 on a schema that is behind this release, and 200 on a newer one: the release before works on", async () => {
-  const { sql } = database;
+  const { sql } = world.database;
   await sql`update graphile_migrate.migrations set filename = '0' || filename`;
   const { status, body } = await ready();
   await sql`update graphile_migrate.migrations set filename = substr(filename, 2)`;
@@ -141,10 +137,10 @@ test("ready is 503 on a schema that is behind this release, and 200 on a newer o
 });
 
 test("ready is 503 without secrets while the database is away; health and metrics still answer", async () => {
-  const { sql } = database;
-  await sql`alter database ${sql(database.name)} connection limit 0`;
+  const { sql } = world.database;
+  await sql`alter database ${sql(world.database.name)} connection limit 0`;
   try {
-    await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${database.name}`;
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
     const { status, body } = await ready();
     assert.equal(status, 503);
     assert.deepEqual(body.checks, {
@@ -152,12 +148,12 @@ test("ready is 503 without secrets while the database is away; health and metric
       migrations: "unknown",
       isolation: "unknown",
     });
-    assert.equal((await service.request({ url: "/health" })).status, 200);
-    const metrics = await service.request({ url: "/metrics" });
+    assert.equal((await world.service.request({ url: "/health" })).status, 200);
+    const metrics = await world.service.request({ url: "/metrics" });
     assert.match(metrics.body, /^tms_ready\{check="database"\} 0$/m);
     assert.doesNotMatch(metrics.body, /^tms_(tenants|ready\{check="(isolation|migrations)"\})/m);
   } finally {
-    await sql`alter database ${sql(database.name)} connection limit -1`;
+    await sql`alter database ${sql(world.database.name)} connection limit -1`;
   }
   assert.equal((await ready()).status, 200);
 });

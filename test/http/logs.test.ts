@@ -1,64 +1,58 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { traceId } from "../../src/log.ts";
-import {
-  createDatabase,
-  createService,
-  type Database,
-  type Service,
-  seedTenant,
-  seedUser,
-  TEST_SECRET,
-  token,
-} from "../harness.ts";
+import { seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { until } from "../until.ts";
+import { createWorld, type World } from "./world.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 let alice: string;
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
-  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+  world = await createWorld();
+  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+    subject: "alice",
+  });
   alice = await token({ sub: "alice" });
 });
-after(async () => {
-  await service.close();
-  await database.drop();
-});
+after(() => world.end());
 beforeEach(() => {
-  service.logs.length = 0;
+  world.service.logs.length = 0;
 });
 
 test("every line of a request carries its id, and after the resolution the tenant's slug", async () => {
-  await service.request({
+  await world.service.request({
     url: "/api/tenants/current",
     token: alice,
     tenant: "acme",
     headers: { "x-request-id": "id-1" },
   });
   assert.deepEqual(
-    service.logs.map(({ msg, request_id, tenant_slug, level }) => [msg, request_id, tenant_slug, level]),
+    world.service.logs.map(({ msg, request_id, tenant_slug, level }) => [
+      msg,
+      request_id,
+      tenant_slug,
+      level,
+    ]),
     [
       ["incoming request", "id-1", undefined, 20],
       ["tenant resolved", "id-1", "acme", 30],
       ["request completed", "id-1", "acme", 30],
     ],
   );
-  const { method, url, status, ms } = service.logs[2]!;
+  const { method, url, status, ms } = world.service.logs[2]!;
   assert.deepEqual([method, url, status, typeof ms], ["GET", "/api/tenants/current", 200, "number"]);
 });
 
 test("a value that only the database refuses is told as a warning, with its cause", async () => {
-  await database.sql`alter table app.tenants add constraint odd check (name <> 'odd')`;
+  await world.database.sql`alter table app.tenants add constraint odd check (name <> 'odd')`;
   const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
   const create = (body: object) =>
-    service.request({ method: "POST", url: "/api/setup/tenant", token: operator, body });
+    world.service.request({ method: "POST", url: "/api/setup/tenant", token: operator, body });
   assert.equal((await create({ name: "odd", slug: "odd" })).status, 422);
   assert.equal((await create({ name: "", slug: "odd" })).status, 422);
   assert.equal((await create({ name: "Acme", slug: "acme" })).status, 409);
-  await database.sql`alter table app.tenants drop constraint odd`;
-  const warnings = service.logs.filter(({ level }) => level === 40);
+  await world.database.sql`alter table app.tenants drop constraint odd`;
+  const warnings = world.service.logs.filter(({ level }) => level === 40);
   assert.deepEqual(
     warnings.map(({ msg, err }) => [msg, (err as { code: string }).code]),
     [["the database refused what no check of ours did", "23514"]],
@@ -66,16 +60,16 @@ test("a value that only the database refuses is told as a warning, with its caus
 });
 
 test("a request of nobody's tenant leaves no slug in the log", async () => {
-  await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
-  assert.ok(service.logs.length >= 2);
-  for (const line of service.logs) assert.equal(line.tenant_slug, undefined);
+  await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  assert.ok(world.service.logs.length >= 2);
+  for (const line of world.service.logs) assert.equal(line.tenant_slug, undefined);
 });
 
 test("traceparent is honoured in every line; what is none is passed over", async () => {
   const trace = "0af7651916cd43dd8448eb211c80319c";
   const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
-  await service.request({ url: "/api/tenants/current", token: alice, tenant: "acme", headers });
-  assert.deepEqual([...new Set(service.logs.map(line => line.trace_id))], [trace]);
+  await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "acme", headers });
+  assert.deepEqual([...new Set(world.service.logs.map(line => line.trace_id))], [trace]);
   for (const wrong of [
     undefined,
     "",
@@ -91,7 +85,7 @@ test("traceparent is honoured in every line; what is none is passed over", async
 
 test("no token and no secret reaches the log, wherever it was put", async () => {
   const half = Buffer.from('{"alg":"HS256","kid":"of-somebody"}').toString("base64url");
-  const password = decodeURIComponent(new URL(database.urls.service).password);
+  const password = decodeURIComponent(new URL(world.database.urls.service).password);
   const places = [
     { url: `/api/boards?access_token=${alice}`, token: alice, tenant: "acme" },
     { url: "/api/boards?api_key=hunter2-hunter2&limit=1", token: alice, tenant: "acme" },
@@ -106,12 +100,14 @@ test("no token and no secret reaches the log, wherever it was put", async () => 
     { url: `/${password}` },
     { url: `/x?secret=${encodeURIComponent(TEST_SECRET)}` },
   ];
-  for (const place of places) await service.request(place);
-  service.app.log.error(
-    { err: new Error(`connecting to ${database.urls.service} with ${TEST_SECRET} and Bearer ${alice}`) },
+  for (const place of places) await world.service.request(place);
+  world.service.app.log.error(
+    {
+      err: new Error(`connecting to ${world.database.urls.service} with ${TEST_SECRET} and Bearer ${alice}`),
+    },
     "a library says too much",
   );
-  const text = JSON.stringify(service.logs);
+  const text = JSON.stringify(world.service.logs);
   const [, payload, signature] = alice.split(".");
   for (const secret of [payload!, signature!, half, password, TEST_SECRET, "hunter2"])
     assert.ok(!text.includes(secret), `${secret} stands in ${text}`);
@@ -120,10 +116,10 @@ test("no token and no secret reaches the log, wherever it was put", async () => 
 });
 
 test("a connection that is lost is one line, without what the driver knows of it", async () => {
-  const [killed] = await database.sql<{ n: number }[]>`
-    select count(pg_terminate_backend(pid))::int as n from pg_stat_activity where usename = 'tms_service' and datname = ${database.name}`;
+  const [killed] = await world.database.sql<{ n: number }[]>`
+    select count(pg_terminate_backend(pid))::int as n from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
   assert.ok(killed!.n > 0, "an idle connection");
-  const lost = () => service.logs.filter(({ msg }) => msg === "database connection lost");
+  const lost = () => world.service.logs.filter(({ msg }) => msg === "database connection lost");
   await until("every lost connection has its line", () => lost().length >= killed!.n);
   assert.equal(lost().length, killed!.n);
   assert.equal(lost()[0]!.code, "57P01");

@@ -2,31 +2,21 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { parse } from "yaml";
-import {
-  createDatabase,
-  createService,
-  type Database,
-  type Service,
-  seedTenant,
-  seedUser,
-  token,
-} from "../harness.ts";
+import { createService, seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "./world.ts";
 
-let database: Database;
-let service: Service;
+let world: World;
 let alice: string;
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
-  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+  world = await createWorld();
+  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+    subject: "alice",
+  });
   alice = await token({ sub: "alice" });
 });
-after(async () => {
-  await service.close();
-  await database.drop();
-});
+after(() => world.end());
 
-async function scrape(from = service): Promise<string> {
+async function scrape(from = world.service): Promise<string> {
   return (await from.request({ url: "/metrics" })).body as string;
 }
 
@@ -37,7 +27,7 @@ function value(text: string, series: string): number | undefined {
 }
 
 test("a request is counted once, by method, route and status, and timed", async () => {
-  await service.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
+  await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
   const text = await scrape();
   const labels = '{method="GET",route="/api/tenants/current",status="200"}';
   assert.equal(value(text, `tms_http_request_duration_seconds_count${labels}`), 1);
@@ -46,8 +36,8 @@ test("a request is counted once, by method, route and status, and timed", async 
 });
 
 test("routes are labelled by their pattern, unknown addresses by none of theirs", async () => {
-  await service.request({ url: "/api/setup/tenant/not-a-uuid", token: alice, tenant: "acme" });
-  await service.request({ url: `/${"x".repeat(30)}` });
+  await world.service.request({ url: "/api/setup/tenant/not-a-uuid", token: alice, tenant: "acme" });
+  await world.service.request({ url: `/${"x".repeat(30)}` });
   const text = await scrape();
   assert.match(text, /_count\{method="GET",route="\/api\/setup\/tenant\/:tenant_id",status="403"\} 1/);
   assert.match(text, /_count\{method="GET",route="none",status="404"\} 1/);
@@ -56,11 +46,11 @@ test("routes are labelled by their pattern, unknown addresses by none of theirs"
 
 test("resolutions are counted by source and outcome, refusals by reason", async () => {
   const claimed = await token({ sub: "alice", org: "acme" });
-  await service.request({ url: "/api/tenants/current", token: claimed });
-  await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
-  await service.request({ url: "/api/tenants/current", token: alice });
-  await service.request({ url: "/api/tenants/current", token: alice, tenant: "NO" });
-  await service.request({ url: "/api/tenants/current", token: "a.b.c" });
+  await world.service.request({ url: "/api/tenants/current", token: claimed });
+  await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  await world.service.request({ url: "/api/tenants/current", token: alice });
+  await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "NO" });
+  await world.service.request({ url: "/api/tenants/current", token: "a.b.c" });
   const text = await scrape();
   const resolved = (source: string, outcome: string) =>
     value(text, `tms_tenant_resolutions_total{source="${source}",outcome="${outcome}"}`);
@@ -81,7 +71,7 @@ test("GraphQL counts one resolution a request, though it calls several functions
   const before =
     value(await scrape(), 'tms_tenant_resolutions_total{source="header",outcome="resolved"}') ?? 0;
   const body = { query: "{ tenant { slug } boards { title } }" };
-  const { status } = await service.request({
+  const { status } = await world.service.request({
     method: "POST",
     url: "/graphql",
     token: alice,
@@ -96,7 +86,7 @@ test("GraphQL counts one resolution a request, though it calls several functions
 test("refusals over a rate limit are counted by bucket", async () => {
   const operator = await token({ sub: "op", roles: ["tenant-operator"], tenant: "acme" });
   for (let i = 0; i < 6; i++)
-    await service.request({
+    await world.service.request({
       method: "DELETE",
       url: "/api/setup/tenant/00000000-0000-4000-8000-000000000000",
       token: operator,
@@ -107,13 +97,13 @@ test("refusals over a rate limit are counted by bucket", async () => {
 test("a refusal keeps its database connection", async () => {
   const pids = async () =>
     (
-      await database.sql`
-        select pid from pg_stat_activity where usename = 'tms_service' and datname = ${database.name} order by pid`
+      await world.database.sql`
+        select pid from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name} order by pid`
     ).map(row => row.pid as number);
-  await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+  await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   const before = await pids();
   for (let i = 0; i < 5; i++)
-    await service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
+    await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   assert.deepEqual(await pids(), before);
   const text = await scrape();
   assert.equal(value(text, 'tms_database_connections{pool="primary",state="idle"}'), before.length);
@@ -122,7 +112,7 @@ test("a refusal keeps its database connection", async () => {
 });
 
 test("tenants are counted by status; no slug is a label", async () => {
-  await seedTenant(database.sql, { slug: "initech", status: "pending" });
+  await seedTenant(world.database.sql, { slug: "initech", status: "pending" });
   await new Promise(resolve => setTimeout(resolve, 1_010));
   const text = await scrape();
   assert.equal(value(text, 'tms_tenants{status="pending"}'), 1);
@@ -131,7 +121,7 @@ test("tenants are counted by status; no slug is a label", async () => {
 });
 
 test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one that was only named is not", async () => {
-  const labelled = await createService(database, { SERVICE_METRICS_TENANT_LABEL: "true" });
+  const labelled = await createService(world.database, { SERVICE_METRICS_TENANT_LABEL: "true" });
   try {
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "made-up" });
@@ -144,7 +134,7 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
 });
 
 test("every metric has a help line and the text is what Prometheus reads", async () => {
-  const { headers, body } = await service.request({ url: "/metrics" });
+  const { headers, body } = await world.service.request({ url: "/metrics" });
   assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4/);
   const told = new Set([...(body as string).matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name));
   const names = [...(body as string).matchAll(/^(tms_[a-z_]+?)(?:_bucket|_sum|_count)?[{ ]/gm)].map(
@@ -156,7 +146,7 @@ test("every metric has a help line and the text is what Prometheus reads", async
 
 test("the last audit of all tenants is told: its age, its errors; before the first one nothing is", async () => {
   assert.doesNotMatch(await scrape(), /^tms_audit_/m);
-  await database.sql`
+  await world.database.sql`
     insert into audit.runs (started_at, finished_at, errors, warnings, tenant, family)
     values (now() - interval '2 hours', now() - interval '1 hour', 3, 5, null, null), (now(), now(), 0, 0, 'acme', null),
            (now(), now(), 0, 0, null, 'schema'), (now(), null, 0, 0, null, null)`;
@@ -166,7 +156,7 @@ test("the last audit of all tenants is told: its age, its errors; before the fir
   assert.ok(age >= 3600 && age < 3660, String(age));
   assert.equal(value(text, 'tms_audit_findings{severity="error"}'), 3);
   assert.equal(value(text, 'tms_audit_findings{severity="warning"}'), 5);
-  const { status, body } = await service.request({ url: "/ready" });
+  const { status, body } = await world.service.request({ url: "/ready" });
   assert.deepEqual([status, body.last_audit.errors], [200, 3]);
 });
 
@@ -184,7 +174,7 @@ function spokenOf(text: string): Map<string, Set<string>> {
 }
 
 test("the dashboard and the alerts speak of metrics and labels that exist", async () => {
-  await service.request({ url: "/api/setup/tenants", token: alice, tenant: "acme" });
+  await world.service.request({ url: "/api/setup/tenants", token: alice, tenant: "acme" });
   const text = await scrape();
   const labelsOf = (name: string) =>
     new Set(

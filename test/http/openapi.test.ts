@@ -4,15 +4,8 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import type { Document } from "../../src/openapi.ts";
 import { PROBLEMS } from "../../src/problems.ts";
-import {
-  createDatabase,
-  createService,
-  type Database,
-  type Service,
-  seedTenant,
-  seedUser,
-  token,
-} from "../harness.ts";
+import { seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "./world.ts";
 
 type Json = Record<string, unknown>;
 interface Operation {
@@ -25,16 +18,14 @@ interface Operation {
   responses: Record<string, Json>;
 }
 
-let database: Database;
-let service: Service;
+let world: World;
 let document: Document;
 let operations: (Operation & { method: string; path: string })[];
 const tokens = { operator: "", owner: "", newcomer: "" };
 
 before(async () => {
-  database = await createDatabase();
-  service = await createService(database);
-  document = (await service.request({ url: "/openapi.json" })).body as Document;
+  world = await createWorld();
+  document = (await world.service.request({ url: "/openapi.json" })).body as Document;
   operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       ...(operation as never as Operation),
@@ -42,16 +33,13 @@ before(async () => {
       path,
     })),
   );
-  const acme = await seedTenant(database.sql, { slug: "acme" });
-  await seedUser(database.sql, acme, { subject: "ada", role: "owner" });
+  const acme = await seedTenant(world.database.sql, { slug: "acme" });
+  await seedUser(world.database.sql, acme, { subject: "ada", role: "owner" });
   tokens.operator = await token({ sub: "operator", roles: ["tenant-operator"], tenant: "default" });
   tokens.owner = await token({ sub: "ada", tenant: "acme" });
   tokens.newcomer = await token({ sub: "carol", tenant: "hooli" });
 });
-after(async () => {
-  await service?.close();
-  await database?.drop();
-});
+after(() => world.end());
 
 function* nodes(value: unknown, path = "#"): Generator<[Json, string]> {
   if (typeof value !== "object" || value === null) return;
@@ -130,18 +118,18 @@ test("only the service's own operations go without a token, and the document and
     open.join(),
   );
   for (const url of ["/openapi.json", "/docs", "/docs/json"])
-    assert.equal((await service.request({ url })).status, 200, url);
+    assert.equal((await world.service.request({ url })).status, 200, url);
 });
 
 test("the body that the document shows for an operation is one that the service takes", async () => {
-  const id = await seedTenant(database.sql, { slug: "globex" });
+  const id = await seedTenant(world.database.sql, { slug: "globex" });
   const by: Record<string, string> = { Setup: tokens.operator, Registration: tokens.newcomer };
   const shown = operations.filter(({ requestBody }) => requestBody);
   assert.ok(shown.length > 4);
   for (const { operationId, method, path, tags, requestBody } of shown) {
     const { example } = requestBody!.content["application/json"];
     assert.ok(example, `${operationId} shows no body`);
-    const answer = await service.request({
+    const answer = await world.service.request({
       method: method.toUpperCase() as "POST",
       url: path.replace("{tenant_id}", id),
       token: by[tags[0]!] ?? tokens.owner,
@@ -161,8 +149,8 @@ test("what the service fills in by itself is not asked of the client", () => {
 
 test("a request that GraphQL never sees is refused as everywhere, and a faulty query in GraphQL's own words", async () => {
   const query = (body: unknown, as = tokens.owner) =>
-    service.request({ method: "POST", url: "/graphql", token: as, body });
-  const unknown = await service.request({
+    world.service.request({ method: "POST", url: "/graphql", token: as, body });
+  const unknown = await world.service.request({
     method: "POST",
     url: "/graphql",
     body: { query: "{ tenant { slug } }" },
@@ -187,12 +175,12 @@ test("a request that GraphQL never sees is refused as everywhere, and a faulty q
 });
 
 test("the pages take everything from this service, and allow nothing else", async () => {
-  const { body, headers } = await service.request({ url: "/docs" });
+  const { body, headers } = await world.service.request({ url: "/docs" });
   const sources = [...(body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source!);
   assert.ok(sources.length > 5);
   for (const source of sources) {
     assert.ok(source.startsWith("/docs/static/"), source);
-    assert.equal((await service.request({ url: source })).status, 200, source);
+    assert.equal((await world.service.request({ url: source })).status, 200, source);
   }
   assert.match(String(headers["content-security-policy"]), /default-src 'self'/);
   assert.doesNotMatch(String(headers["content-security-policy"]), /https?:|upgrade-insecure-requests/);
