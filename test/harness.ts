@@ -94,11 +94,11 @@ export function withRole<T>(
 export const TEST_SECRET = "a test secret of more than thirty-two bytes, known to everybody";
 
 /** A signed token; lives one hour unless `exp` is given. `{ exp: undefined }` leaves it out. */
-export function token(claims: JWTPayload, options: { secret?: string } = {}): Promise<string> {
+export function token(claims: JWTPayload): Promise<string> {
   const payload = { exp: Math.floor(Date.now() / 1000) + 3600, ...claims };
   return new SignJWT(payload)
     .setProtectedHeader({ alg: "HS256", typ: "JWT" })
-    .sign(new TextEncoder().encode(options.secret ?? TEST_SECRET));
+    .sign(new TextEncoder().encode(TEST_SECRET));
 }
 
 export interface TestRequest {
