@@ -6,7 +6,6 @@ import { startEmbedded } from "../src/embedded.ts";
 import { migrate } from "../src/migrate.ts";
 
 export interface BenchServer {
-  root: string;
   /** A database of this name with the schema, db/current.sql included; its logins' addresses. */
   database(name: string): Promise<BenchDatabase>;
   /** Processor time of all backends so far, in microseconds; null where /proc does not tell. */
@@ -43,7 +42,6 @@ export async function startBenchServer(): Promise<BenchServer> {
   await root.end();
   const postmaster = Number.parseInt(file!.pid, 10);
   return {
-    root: embedded.urls.root,
     cpu: () => clusterCpu(postmaster),
     stop: embedded.remove,
     async database(name) {
