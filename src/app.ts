@@ -3,7 +3,7 @@ import auth from "./auth.ts";
 import body from "./body.ts";
 import type { Config } from "./config.ts";
 import database from "./database.ts";
-import { frameworkError, sendError } from "./errors.ts";
+import { sendError } from "./errors.ts";
 import { httpOptions } from "./http.ts";
 import inFlight from "./in-flight.ts";
 import methods from "./methods.ts";
@@ -30,7 +30,8 @@ export interface AppOptions {
 
 /** The map of the service: what a request meets, in this order. */
 export async function buildApp(config: Config, options: AppOptions = {}): Promise<FastifyInstance> {
-  const app = Fastify({ ...httpOptions(config, options), frameworkErrors: frameworkError });
+  // The router's refusals, before any handler (bad escapes, overlong parts), have the same body as everything else.
+  const app = Fastify({ ...httpOptions(config, options), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
 
   await app.register(protocol);

@@ -174,11 +174,6 @@ export const INTERNAL = new Problem(
   "Something went wrong on our side; the request id finds it in the log",
 );
 
-/** What the router refuses before any handler (bad escapes, overlong parts): the same body as everything else. */
-export function frameworkError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  sendError(error, request, reply);
-}
-
 const BY_PARSER: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
 /** What is not even HTTP: there is no request yet, so the answer is written to the socket. */
