@@ -163,9 +163,7 @@ async function readAudit(sql: postgres.Sql, runId: number): Promise<Audit> {
     select check_name as "check", relation, checked::float8 as checked, failed,
            errors::float8 as error, warnings::float8 as warning, infos::float8 as info
     from audit.results where run_id = ${runId} order by check_name, relation`;
-  const trend = await sql<
-    { runId: number; startedAt: string; errors: number; warnings: number; infos: number; notRun: number }[]
-  >`
+  const trend = await sql<Audit["trend"]>`
     select * from (
       select r.id::int as "runId", app.iso_time(r.started_at) as "startedAt", r.errors::float8 as errors,
              r.warnings::float8 as warnings, r.infos::float8 as infos, r.not_run as "notRun"

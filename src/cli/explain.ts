@@ -1,9 +1,11 @@
 import { decodeJwt } from "jose";
+import type { Static } from "typebox";
 import type { CommandModule } from "yargs";
 import type { Claims } from "../auth.ts";
 import { loadConfig } from "../config.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { plain } from "../plain.ts";
+import type { Explanation } from "../schemas/setup.ts";
 import { StartupError } from "../startup-error.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
@@ -18,16 +20,8 @@ interface Arguments {
   json: boolean;
 }
 
-interface Explanation {
-  allowed: boolean;
-  because: string;
-  operator: boolean;
-  tenant: { slug: string | null; source: string; tenant_id: string | null; status: string | null };
-  membership: { role: string; joined_at: string; removed_at: string | null } | null;
-  roles: Record<"login" | "acts_as", { name: string; superuser: boolean; bypassrls: boolean }>;
-  tables: { table: string; row_security: string; held: number | null; shown: number | null; more: boolean }[];
-  notes: string[];
-}
+/** Of an identity that came as far as the database. */
+type Explained = Required<Static<typeof Explanation>>;
 
 function claimsOf({ claims, token }: Arguments): Claims | undefined {
   try {
@@ -39,17 +33,8 @@ function claimsOf({ claims, token }: Arguments): Claims | undefined {
   throw new StartupError(token === undefined ? "--claims takes a JSON object" : "--token takes a JWT");
 }
 
-function toText({
-  allowed,
-  because,
-  tenant,
-  membership,
-  operator,
-  roles,
-  tables,
-  notes,
-}: Explanation): string {
-  const flags = ({ name, superuser, bypassrls }: Explanation["roles"]["login"]) =>
+function toText({ allowed, because, tenant, membership, operator, roles, tables, notes }: Explained): string {
+  const flags = ({ name, superuser, bypassrls }: Explained["roles"]["login"]) =>
     [name, superuser && "superuser", bypassrls && "bypassrls"].filter(Boolean).join(", ");
   const lines = [
     `${allowed ? "Allowed" : "Refused"}: ${because}`,
@@ -111,7 +96,7 @@ export const explain: CommandModule<object, Arguments> = {
         return;
       }
       const { slug, source, operator } = asked;
-      const [row] = await sql<{ found: Explanation }[]>`
+      const [row] = await sql<{ found: Explained }[]>`
         select api.explain_access(${slug}, ${asked.provider}, ${asked.subject}, ${source}, ${operator}) as found`;
       await printLine(args.json ? JSON.stringify(row!.found, null, 2) : toText(row!.found));
     }),
