@@ -154,6 +154,12 @@ test("single-tenant mode: a stranger would join the default tenant, and nothing 
       [true, "default", "single_tenant"],
     );
     assert.match(body.because, /joins the default tenant/);
+    const bySlug = await single.request({
+      url: "/api/setup/explain?tenant=default&subject=new",
+      token: admin,
+    });
+    assert.equal(bySlug.body.allowed, false);
+    assert.ok(bySlug.body.notes.some((note: string) => /single-tenant mode .* joins it/.test(note)));
     assert.deepEqual(
       await world.database.sql`select from app.users where auth_subject = 'new'`.then(rows => rows.length),
       0,
