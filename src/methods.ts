@@ -1,11 +1,16 @@
+import { METHODS as KNOWN } from "node:http";
 import type { FastifyInstance, HTTPMethods } from "fastify";
 import fp from "fastify-plugin";
 import { BY_STATUS, Problem, sendError } from "./errors.ts";
 
-const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"] as const;
+/** What Node.js parses; it hands a CONNECT to nobody. Those in use come first, in the order that `Allow` tells them. */
+const METHODS = [...new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", ...KNOWN])].filter(
+  method => method !== "CONNECT",
+);
 
 /** 404 for what is not here, and 405 with `Allow` for what is here under another method. Registered before the routes. */
 export default fp(async (app: FastifyInstance) => {
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   const byUrl = new Map<string, Set<string>>();
   app.addHook("onRoute", ({ url, method }) => {
     const methods = byUrl.get(url) ?? new Set();

@@ -472,12 +472,13 @@ test("approve, reject, suspend and resume answer the tenant, and 409 where they 
 });
 
 test("a wrong method is 405 with Allow, an unknown address 404, both in the usual body", async () => {
-  const wrong = async (method: "PATCH" | "DELETE" | "OPTIONS" | "TRACE" | "POST", url: string) =>
+  const wrong = async (method: string, url: string) =>
     world.service.request({ method: method as "PATCH", url, token: await operator() });
   for (const [method, url, allow] of [
     ["PATCH", "/api/setup/tenants", "GET, HEAD"],
     ["OPTIONS", "/api/setup/tenant", "POST"],
     ["TRACE", "/api/setup/tenant/x", "GET, HEAD, PUT, DELETE"],
+    ["PROPFIND", "/api/boards", "GET, HEAD"],
     ["DELETE", "/api/tenants/register", "POST"],
     ["POST", "/api/setup/status", "GET, HEAD"],
   ] as const) {

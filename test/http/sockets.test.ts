@@ -152,7 +152,7 @@ const cases: [what: string, pieces: () => (string | Buffer)[], status: number, b
     { error: "Not found", detail: "There is nothing at this address" },
   ]),
   ["an absolute address", () => ["GET http://[::1/ HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
-  ["a method of another protocol", () => ["PROPFIND /health HTTP/1.1\r\nhost: x\r\n\r\n"], 404],
+  ["a method of another protocol", () => ["PROPFIND /health HTTP/1.1\r\nhost: x\r\n\r\n"], 405],
   [
     "a chunked body that is not UTF-8",
     () => [post("transfer-encoding: chunked"), Buffer.from('\r\n4\r\n"\xff\xfe"\r\n0\r\n\r\n', "latin1")],
