@@ -21,7 +21,7 @@ begin
       ('tms_owner', true, 'Owns the objects of the tenant management service; what migrations log in as'),
       ('tms_service', true, 'The service''s login: may execute api functions and nothing else; member of nothing'),
       ('tms_app', v_citus, 'The application inside one tenant: every right it has is under row-level security'),
-      ('tms_registrar', v_citus, 'Owns the few functions that must cross tenants; reaches app.tenants and app.users only'),
+      ('tms_registrar', v_citus, 'Owns the few functions that must cross tenants; reaches app.tenants, app.users and the bookkeeping in control'),
       ('tms_auditor', v_citus, 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
     ) as wanted (name, can_login, purpose)
   loop

@@ -76,10 +76,8 @@ test("every refusal that a SQL function raises is on the page, with its status, 
   ]).length;
   assert.ok(count > 15);
   assert.equal(calls.length, count, "a call of app.refuse() is written in a way this test cannot read");
-  for (const [, status, error, format, reason] of calls) {
-    const name =
-      reason === "default_tenant" ? `default_tenant_${status === "400" ? "delete" : "suspend"}` : reason!;
-    const problem = (PROBLEMS as Record<string, Example>)[name];
+  for (const [, status, error, format, name] of calls) {
+    const problem = (PROBLEMS as Record<string, Example>)[name!];
     assert.ok(problem, `src/problems.ts does not know ${name}`);
     assert.deepEqual([String(problem[0]), problem[1]], [status, error], name);
     const pattern = format!
