@@ -135,8 +135,8 @@ begin
 end
 $$;
 
--- 6. Functions that the workers run. Those in SQL may be part of a statement that is sent there. Two are sent there whole:
---    their work as tms_app belongs into the transaction in which tms_registrar has written, or deletes, the tenant.
+-- 6. Functions that the workers run. Those in SQL may be part of a statement that is sent there. Three are sent there whole:
+--    their work, as tms_app or with that node's locks, belongs into the transaction in which tms_registrar has written, or deletes, the tenant.
 do $$
 declare
   v_function regprocedure;
@@ -146,13 +146,14 @@ begin
     select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
     where p.pronamespace = 'app'::regnamespace
       and (l.lanname = 'sql' and not p.prosecdef
-        or p.oid in ('app.set_tenant(uuid)'::regprocedure, 'app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure))
+        or p.oid in ('app.set_tenant(uuid)'::regprocedure, 'app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure,
+          'app.await_writers(uuid, boolean)'::regprocedure))
     -- What a body that is a text calls must be there before it.
     order by p.proname <> 'tenant_tables', p.oid
   loop
     -- As it stands here: one that a migration has replaced is still the old one on the workers.
     execute pg_get_functiondef(v_function);
-    if v_function in ('app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure) then
+    if v_function in ('app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure, 'app.await_writers(uuid, boolean)'::regprocedure) then
       perform create_distributed_function(v_function, 'p_tenant_id', colocate_with => 'app.users', force_delegation => true);
     else
       perform create_distributed_function(v_function);

@@ -144,7 +144,7 @@ const EVERY_SHARD: Record<string, RegExp> = {
   "context/shown_rows.sql": /select count\(\*\) from \(select 1 from %s limit %s\) t/,
 };
 
-const DELEGATED = /(?<!\bfrom )\bapp\.(create_sample_data|empty_tenant)\((?!uuid)/;
+const DELEGATED = /(?<!\bfrom )\bapp\.(create_sample_data|empty_tenant|await_writers)\((?!uuid)/;
 const STABLE = ["coalesce", "greatest", "least", "nullif", "now", "values", "in", "and", "or"];
 
 /** The statements of a page: what stands between semicolons and plpgsql's words for a block, without comments. */
@@ -334,6 +334,7 @@ test("the rules on statements see what breaks them", () => {
     ],
     ["select app.member_json(u) from app.users u where u.tenant_id = v;", "a whole row goes to a function"],
     ["perform app.empty_tenant(v_id);", "called outside FROM, so not on the tenant's worker"],
+    ["perform app.await_writers(v_id, true);", "called outside FROM, so not on the tenant's worker"],
     ["perform set_config('app.tenant_id', v_id::text, true);", "set_config() does not reach the workers"],
     ["merge into app.tenants using t on true when matched then delete;", "merge"],
   ];
