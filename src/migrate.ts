@@ -121,7 +121,7 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
       current_setting('server_version') as version,
       current_setting('server_version_num')::int as number,
       current_setting('server_encoding') as encoding,
-      quote_ident(current_database()) = current_database() as plain,
+      not exists (select from pg_get_keywords() where word = current_database() and catcode <> 'U') as plain,
       exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
       (select extnamespace::regnamespace::text from pg_extension
        where extname = 'pg_trgm' and to_regnamespace('control') is null) as misplaced,

@@ -60,7 +60,9 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
   await asAdministrator(rootUrl, async sql => {
     const database = databaseOf(ownerUrl);
     const [name] = await sql<{ plain: boolean }[]>`
-      select pg_catalog.quote_ident(${database}) operator(pg_catalog.=) ${database} as plain`;
+      select not exists (
+        select from pg_catalog.pg_get_keywords()
+        where word operator(pg_catalog.=) ${database} and catcode operator(pg_catalog.<>) 'U') as plain`;
     if (!name!.plain) throw notPlain("DATABASE_URL");
     await sql`set statement_timeout = 0`;
     await sql`set lock_timeout = 0`;
@@ -149,8 +151,15 @@ async function createDatabase(sql: postgres.Sql, name: string): Promise<boolean>
   try {
     await sql`create database ${sql(name)} owner tms_owner template template0 encoding 'UTF8'`;
   } catch (error) {
+    const { code = "", message } = error as { code?: string; message: string };
+    // Its own locale is for its own encoding.
+    if (code === "22023")
+      throw new StartupError(
+        `The database ${name} cannot be made in UTF8 as this server makes databases (${message}); make it with another locale, and run this again: ` +
+          `create database ${name} owner tms_owner template template0 encoding 'UTF8' locale 'C';`,
+      );
     // Somebody made it just now, past the lock: by hand, or with an administrator's login on another database.
-    if (!["42P04", "23505"].includes((error as { code?: string }).code ?? "")) throw error;
+    if (!["42P04", "23505"].includes(code)) throw error;
   } finally {
     if (!admin!.rolsuper) await sql`revoke tms_owner from current_user`;
   }

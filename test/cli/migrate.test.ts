@@ -254,12 +254,23 @@ async function onSettings(...settings: string[]) {
 }
 
 test("what a database sets for requests does not hold for migrations", async () => {
+  const [newer] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   const { code, stderr } = await onSettings(
     "statement_timeout = '100ms'",
     "lock_timeout = '1ms'",
     "idle_session_timeout = '200ms'",
+    "standard_conforming_strings = off",
+    "quote_all_identifiers = on",
+    "default_transaction_isolation = 'serializable'",
+    "search_path = 'pg_temp, nowhere'",
+    ...(newer ? ["transaction_timeout = '50ms'"] : []),
   );
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  const owner = postgres(urls.owner, { max: 1 });
+  const [check] = await owner`
+    select pg_get_constraintdef(oid) as text from pg_constraint where conname = 'tenants_name_not_blank'`;
+  await owner.end();
+  assert.match(check!.text, /~ E?'\\+S'/);
   // This one would hide rows from everybody else: the migrations run, and the gate refuses it.
   assert.match(
     (await onSettings("row_security = off")).stderr,
