@@ -44,7 +44,16 @@ export async function asOwner<T>(work: (sql: postgres.Sql) => Promise<T>): Promi
   });
   interruption.catch(() => {});
   const { url, stop } = await ownerDatabase(console.error);
-  const sql = connect(url, { max: 2 });
+  const sql = connect(url, {
+    max: 2,
+    // A database's own are for requests, and for people; what a reader of ours takes his time over is not abandoned.
+    connection: {
+      statement_timeout: 0,
+      idle_in_transaction_session_timeout: 0,
+      row_security: true,
+      quote_all_identifiers: false,
+    },
+  });
   try {
     return await Promise.race([interruption, work(sql)]);
   } catch (error) {

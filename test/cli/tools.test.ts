@@ -220,6 +220,21 @@ test("explain says why, by slug and identity, by claims and by token", async () 
   assert.match((await run("explain", "--claims", "[1]")).stderr, /--claims takes a JSON object/);
 });
 
+test("commands go by their own settings, and not by those that a database has for requests", async () => {
+  const { sql, name } = database;
+  const odd = { row_security: "off", quote_all_identifiers: "on", statement_timeout: "1" };
+  try {
+    for (const [setting, value] of Object.entries(odd))
+      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`);
+    const explained = await run("explain", "--tenant", "acme", "--subject", "alice");
+    assert.equal(explained.code, 0, explained.stderr);
+    assert.match(explained.stdout, /^app\.boards /m);
+    assert.equal((await run("events")).code, 0);
+  } finally {
+    await sql.unsafe(`alter database ${name} reset all`);
+  }
+});
+
 test("events prints what happened, of one tenant on request, and follows", async () => {
   const { sql } = database;
   const all = await run("events", "--tenant", "acme");
