@@ -141,6 +141,48 @@ void describe("the schema checks", () => {
     }
   });
 
+  it("server_settings finds what a server switches off, also where the session that asks has it on", async () => {
+    const { sql, name, urls } = database;
+    const bad = { row_security: ["off", "on"], session_replication_role: ["replica", "origin"] };
+    for (const [setting, [value]] of Object.entries(bad))
+      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`);
+    const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
+    try {
+      for (const [setting, [, own]] of Object.entries(bad)) await fresh.unsafe(`set ${setting} = ${own}`);
+      const found = await planted(fresh, "select", "server_settings");
+      assert.deepEqual(
+        found.map(({ severity, row }) => [severity, row.setting]),
+        [
+          ["error", "session_replication_role"],
+          ["warning", "row_security"],
+        ],
+      );
+    } finally {
+      await fresh.end();
+      await sql.unsafe(`alter database ${name} reset all`);
+    }
+  });
+
+  it("server_settings tells that statements are logged with their values, and when they are not", async () => {
+    const { sql, name, urls } = database;
+    const found = async (...settings: string[]) => {
+      for (const setting of settings) await sql.unsafe(`alter database ${name} set ${setting}`);
+      const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
+      try {
+        return (await planted(fresh, "select", "server_settings")).map(
+          one => `${one.severity}: ${one.detail}`,
+        );
+      } finally {
+        await fresh.end();
+        await sql.unsafe(`alter database ${name} reset all`);
+      }
+    };
+    assert.deepEqual(await found("log_statement = 'mod'", "log_min_duration_statement = 1000"), [
+      "info: statements are logged (log_min_duration_statement is 1000, log_statement is mod) with the values that they carry, of tenants' rows too",
+    ]);
+    assert.deepEqual(await found("log_statement = 'all'", "log_parameter_max_length = 0"), []);
+  });
+
   it("server_settings finds a tenant, or open tables, that every session begins with, and not what one session set", async () => {
     const { sql, name, urls } = database;
     await sql.unsafe(`alter database ${name} set "App.maintenance" = 'on'`);

@@ -136,10 +136,26 @@ export const roles: Plant[] = [
   {
     check: "role_settings",
     severity: "warning",
-    how: "the service's time-outs and its search_path gone",
-    sql: "alter role tms_service reset all",
+    how: "the service's search_path gone",
+    sql: "alter role tms_service reset search_path",
     relation: null,
     row: { role: "tms_service", setting: "search_path" },
+  },
+  {
+    check: "role_settings",
+    severity: "warning",
+    how: "another isolation level for the service, in this database",
+    sql: "do $$ begin execute format('alter role tms_service in database %I set default_transaction_isolation = serializable', current_database()); end $$",
+    relation: null,
+    row: { role: "tms_service", setting: "default_transaction_isolation" },
+  },
+  {
+    check: "role_settings",
+    severity: "warning",
+    how: "a login whose rows no foreign key looks at",
+    sql: "create role loader login superuser; alter role loader set session_replication_role = replica",
+    relation: null,
+    row: { role: "loader", setting: "session_replication_role=replica" },
   },
   {
     check: "bypass_role",
