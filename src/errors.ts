@@ -55,6 +55,7 @@ export const BY_SQLSTATE: Record<string, Titled> = {
   "55000": [503, "Service unavailable", "The database cannot answer right now"],
   "25006": [503, "Service unavailable", "The database takes no writes right now; send the request again"],
   "25P03": [503, "Service unavailable", "The database cannot answer right now"],
+  "25P04": [503, "Service unavailable", "The database cannot answer right now"],
   "57": [503, "Service unavailable", "The database cannot answer right now"],
   "53": [503, "Service unavailable", "The database cannot answer right now"],
   "08": [503, "Service unavailable", "The database cannot be reached"],

@@ -1,0 +1,164 @@
+/** What a server, a database or a login is set to must not change what requests get; what would, is refused at the start. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import {
+  createDatabase,
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+} from "../harness.ts";
+import { lockWaiters } from "../until.ts";
+
+let database: Database;
+before(async () => {
+  database = await createDatabase();
+});
+after(() => database.drop());
+
+/** `work` where every session of the database, or of a role in it, begins with these settings. */
+async function onSettings(
+  settings: Record<string, string>,
+  work: () => Promise<void>,
+  whose = `database ${database.name}`,
+) {
+  try {
+    for (const [name, value] of Object.entries(settings))
+      await database.sql.unsafe(`alter ${whose} set ${name} = ${value}`);
+    await work();
+  } finally {
+    await database.sql.unsafe(`alter ${whose} reset all`);
+  }
+}
+
+async function withService(env: Record<string, string>, work: (service: Service) => Promise<void>) {
+  const service = await createService(database, env);
+  try {
+    await work(service);
+  } finally {
+    await service.close();
+    await database.sql`delete from control.rate_limits`;
+    await database.sql`delete from app.tenants`;
+  }
+}
+
+const ofService = () => `role tms_service in database ${database.name}`;
+
+/** How names, strings, times and values are read and written, and how queries are planned. */
+const ODD = {
+  standard_conforming_strings: "off",
+  quote_all_identifiers: "on",
+  transform_null_equals: "on",
+  datestyle: "'German'",
+  intervalstyle: "'sql_standard'",
+  timezone: "'Asia/Kolkata'",
+  bytea_output: "'escape'",
+  array_nulls: "off",
+  extra_float_digits: "-15",
+  search_path: "'app, public'",
+  plan_cache_mode: "'force_generic_plan'",
+  jit_above_cost: "0",
+  "plpgsql.extra_errors": "'all'",
+  default_transaction_isolation: "'serializable'",
+  gin_fuzzy_search_limit: "10",
+  enable_seqscan: "off",
+};
+
+test("a database that reads and writes strings, names and times in another way gets the same answers", () =>
+  onSettings(ODD, () =>
+    withService({}, async service => {
+      const operator = await token({ sub: "op", tenant: "ops", roles: ["tenant-operator"] });
+      const ask = (method: "GET" | "POST", url: string, body?: unknown) =>
+        service.request({ method, url, token: operator, ...(body !== undefined && { body }) });
+      const name = "100% \\ 'a_b'";
+      assert.equal((await ask("POST", "/api/setup/tenant", { name, slug: "acme" })).status, 201);
+      for (const [search, found] of Object.entries({ "%": 1, "\\": 1, "'": 1, a_b: 1, aab: 0, "0\\%": 0 })) {
+        const { status, body } = await ask("GET", `/api/setup/tenants?search=${encodeURIComponent(search)}`);
+        assert.deepEqual([status, body.total_count, body.tenants?.length], [200, found, found], search);
+      }
+      await database.sql`insert into app.tenants (slug, name) select 'zebra-' || i, 'Zebra' from generate_series(1, 5000) i`;
+      await database.sql`vacuum analyze app.tenants`;
+      assert.equal((await ask("GET", "/api/setup/tenants?search=zebra")).body.total_count, 5000);
+      const explained = await ask("GET", "/api/setup/explain?tenant=acme");
+      assert.deepEqual(
+        explained.body.tables.filter(({ table }: { table: string }) => !/^app\.\w+$/.test(table)),
+        [],
+      );
+      const { status, body } = await ask("GET", "/api/setup/status");
+      assert.equal(status, 200);
+      assert.deepEqual(
+        body.recommendations.filter((sentence: string) => /Isolation is broken/.test(sentence)),
+        [],
+      );
+      const ready = await service.request({ url: "/ready" });
+      assert.equal(ready.status, 200, JSON.stringify(ready.body));
+    }),
+  ));
+
+test("the limit of tenants holds where transactions begin as repeatable read", () =>
+  onSettings({ default_transaction_isolation: "'repeatable read'" }, () =>
+    withService({ SERVICE_MAX_TENANTS_PER_USER: "1" }, async service => {
+      const ann = await token({ sub: "ann", tenant: "lobby" });
+      // As after a thousand registrations: no two sessions change the same row of the counter, which would end one of them.
+      await database.sql`
+        insert into control.tenant_counts (shard, pending, active, suspended)
+        select i, 0, 0, 0 from generate_series(0, 63) i on conflict do nothing`;
+      const lock = await database.sql.reserve();
+      await lock`select pg_advisory_lock(hashtextextended('jwt' || chr(10) || 'ann', 0))`;
+      const answers = [];
+      for (const slug of ["one", "two"]) {
+        const body = {
+          organization_name: slug,
+          organization_slug: slug,
+          admin_email: "a@b.example",
+          use_case: "x",
+        };
+        answers.push(service.request({ method: "POST", url: "/api/tenants/register", token: ann, body }));
+        await lockWaiters(database.sql, answers.length);
+      }
+      await lock`select pg_advisory_unlock_all()`;
+      lock.release();
+      const statuses = (await Promise.all(answers)).map(({ status }) => status);
+      assert.deepEqual(
+        statuses.sort((a, b) => a - b),
+        [201, 403],
+      );
+    }),
+  ));
+
+test("the service does not start where its own sessions are told otherwise, and says which setting that is", async () => {
+  for (const [setting, value] of [
+    ["default_transaction_isolation", "repeatable read"],
+    ["row_security", "off"],
+  ] as const)
+    await onSettings(
+      { [setting]: `'${value}'` },
+      () =>
+        assert.rejects(createService(database), {
+          message: new RegExp(`^The service's database login is not safe to use: .*${setting} = ${value}`),
+        }),
+      ofService(),
+    );
+});
+
+test("a transaction that lasted too long is 503", async t => {
+  const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
+  if (!server) return t.skip("since Postgres 17");
+  await onSettings(
+    { transaction_timeout: "'100ms'" },
+    () =>
+      withService({}, async service => {
+        await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
+        const ann = await token({ sub: "ann", tenant: "acme" });
+        const lock = await database.sql.reserve();
+        await lock.unsafe("begin; lock table app.boards");
+        const { status } = await service.request({ url: "/api/boards", token: ann });
+        await lock.unsafe("rollback");
+        lock.release();
+        assert.equal(status, 503);
+      }),
+    ofService(),
+  );
+});
