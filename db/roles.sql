@@ -89,9 +89,10 @@ begin
   -- What a server has for others would change answers: names in them, and how many rows a search finds.
   alter role tms_service set quote_all_identifiers = off;
   alter role tms_service set gin_fuzzy_search_limit = 0;
-  -- Migrations and commands take as long as they take. Their connections ask for that themselves, but not for what only newer servers know.
+  -- Migrations, commands and deletions take as long as they take. They ask for that themselves, but not for what only newer servers know.
   if current_setting('server_version_num')::int >= 170000 then
     alter role tms_owner set transaction_timeout = 0;
+    alter role tms_service set transaction_timeout = 0;
   end if;
   -- A connection that the service has given up ends what was asked on it, a wait for a lock too. Windows cannot tell.
   if version() !~* 'windows|mingw|visual c' then

@@ -132,6 +132,7 @@ test("the service does not start where its own sessions are told otherwise, and 
   for (const [setting, value] of [
     ["default_transaction_isolation", "repeatable read"],
     ["row_security", "off"],
+    ["session_replication_role", "replica"],
   ] as const)
     await onSettings(
       { [setting]: `'${value}'` },
