@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "./database.ts";
+import { toProblem } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 
 /** What the database says of itself. */
@@ -57,7 +58,13 @@ async function ask(app: FastifyInstance): Promise<Readiness> {
     const { code = "" } = error as { code?: string };
     return ["3F000", "42883"].includes(code)
       ? faulty({ migrations: ["the schema of this release is missing"] })
-      : faulty({ database: ["it cannot be reached"] });
+      : faulty({
+          database: [
+            toProblem(error)?.status === 503
+              ? "it cannot be reached"
+              : "it answers with an error, which the service's log has",
+          ],
+        });
   } finally {
     done.abort();
   }

@@ -10,7 +10,7 @@ import {
   seedUser,
   token,
 } from "../harness.ts";
-import { lockWaiters } from "../until.ts";
+import { lockWaiters, until } from "../until.ts";
 
 let database: Database;
 before(async () => {
@@ -143,6 +143,27 @@ test("the service does not start where its own sessions are told otherwise, and 
       ofService(),
     );
 });
+
+test("/ready does not call a database out of reach whose settings make it answer with an error", () =>
+  withService({}, service =>
+    onSettings(
+      { row_security: "off" },
+      async () => {
+        await database.sql`
+          select pg_terminate_backend(pid, 5000) from pg_stat_activity
+          where usename = 'tms_service' and datname = current_database()`;
+        const { status, body } = await until("a new connection is asked", async () => {
+          const ready = await service.request({ url: "/ready" });
+          return !/cannot be reached/.test(ready.body.detail) && ready.status === 503 && ready;
+        });
+        assert.deepEqual(
+          [status, body.checks.database],
+          [503, "it answers with an error, which the service's log has"],
+        );
+      },
+      ofService(),
+    ),
+  ));
 
 test("a transaction that lasted too long is 503", async t => {
   const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
