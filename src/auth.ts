@@ -4,6 +4,7 @@ import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
 import { Problem } from "./errors.ts";
 import { createKeySet, type Signed } from "./jwks.ts";
+import { text } from "./plain.ts";
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -94,16 +95,6 @@ export function claimValue(claims: Claims, name: string): unknown {
     typeof at === "object" && at !== null && Object.hasOwn(at, key) ? (at as Claims)[key] : undefined;
   return name.includes(".") ? name.split(".").reduce<unknown>(inside, claims) : undefined;
 }
-
-/** Text that the database can hold as it is and a log can print as one line. */
-export const text = (value: unknown, longest = 255): string | null =>
-  typeof value === "string" &&
-  value !== "" &&
-  Array.from(value).length <= longest &&
-  value.isWellFormed() &&
-  !/\p{Cc}/u.test(value)
-    ? value
-    : null;
 
 function isOperator(claims: Claims, { claim, role }: Config["operator"]): boolean {
   const held = claimValue(claims, claim);

@@ -9,3 +9,13 @@ export const plain = (text: string) =>
 
 /** The same for a text of several lines. */
 export const plainLines = (text: string) => text.split("\n").map(plain).join("\n");
+
+/** Text that the database can hold as it is and a log can print as one line. */
+export const text = (value: unknown, longest = 255): string | null =>
+  typeof value === "string" &&
+  value !== "" &&
+  Array.from(value).length <= longest &&
+  value.isWellFormed() &&
+  !/\p{Cc}/u.test(value)
+    ? value
+    : null;

@@ -3,7 +3,7 @@ import type { Static } from "typebox";
 import type { CommandModule } from "yargs";
 import type { Claims } from "../auth.ts";
 import { loadConfig } from "../config.ts";
-import { type Asked, askedByClaims, type Refused } from "../explain.ts";
+import type { Asked, Refused } from "../explain.ts";
 import { plain } from "../plain.ts";
 import type { Explanation } from "../schemas/setup.ts";
 import { StartupError } from "../startup-error.ts";
@@ -84,6 +84,8 @@ export const explain: CommandModule<object, Arguments> = {
   handler: args =>
     asOwner(async sql => {
       const claims = claimsOf(args);
+      // Loaded late: it brings the framework, which no other command needs.
+      const { askedByClaims } = await import("../explain.ts");
       const { tenant = null, provider, subject = null } = args;
       const asked: Asked | Refused = claims
         ? askedByClaims(claims, args.tenant, configOf(process.env))

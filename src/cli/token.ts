@@ -1,8 +1,8 @@
 import { SignJWT } from "jose";
 import type { CommandModule } from "yargs";
-import { text } from "../auth.ts";
 import { type Config, loadConfig } from "../config.ts";
 import { embeddedJwtSecret } from "../embedded.ts";
+import { text } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
 import { flagOption, textOption } from "./options.ts";
 
