@@ -111,7 +111,7 @@ const noDatabase = (variable: string) => `${variable} names no database: expecte
  * What is a word of SQL, the server must say.
  */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
-export const notPlain = (variable: string) =>
+const notPlain = (variable: string) =>
   new StartupError(
     `${variable}: the database's name must be of lowercase letters, digits and _, begin with no digit, and be no word of SQL`,
   );
@@ -120,6 +120,14 @@ export const notPlain = (variable: string) =>
 export function requireDatabase(url: string, variable: string): void {
   if (databaseOf(url) === "") throw new StartupError(noDatabase(variable));
   if (!PLAIN_NAME.test(databaseOf(url))) throw notPlain(variable);
+}
+
+/** @throws StartupError where the server takes the database's name for a word of SQL */
+export async function refuseKeyword(sql: postgres.Sql, url: string, variable: string): Promise<void> {
+  const found = await sql`
+    select from pg_catalog.pg_get_keywords()
+    where word operator(pg_catalog.=) ${databaseOf(url)} and catcode operator(pg_catalog.<>) 'U'`;
+  if (found.length > 0) throw notPlain(variable);
 }
 
 const connectHint = (message: string, url: string, variable: string) =>

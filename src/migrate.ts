@@ -1,6 +1,13 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
 import type postgres from "postgres";
-import { connect, explainDatabase, notPlain, requireAddress, requireDatabase, userOf } from "./connection.ts";
+import {
+  connect,
+  explainDatabase,
+  refuseKeyword,
+  requireAddress,
+  requireDatabase,
+  userOf,
+} from "./connection.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
 import { graphileMigrate, INTERRUPTED, RolledBack } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
@@ -59,6 +66,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const sql = connect(ownerUrl, UNHURRIED);
   let unlock = async () => {};
   try {
+    await refuseKeyword(sql, ownerUrl, "DATABASE_URL");
     const serverVersion = await checkServer(sql);
     // graphile-migrate's own lock does not wait, so it is taken behind this one.
     const turn = { key: 8624367002, holder: "Another process is migrating this database", log, signal };
@@ -109,7 +117,6 @@ interface Server {
   version: string;
   number: number;
   encoding: string;
-  plain: boolean;
   trigrams: boolean;
   misplaced: string | null;
   missing: string | null;
@@ -121,19 +128,17 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
       current_setting('server_version') as version,
       current_setting('server_version_num')::int as number,
       current_setting('server_encoding') as encoding,
-      not exists (select from pg_get_keywords() where word = current_database() and catcode <> 'U') as plain,
       exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
       (select extnamespace::regnamespace::text from pg_extension
        where extname = 'pg_trgm' and to_regnamespace('control') is null) as misplaced,
       (select string_agg(name, ', ')
        from unnest(array['tms_service', 'tms_app', 'tms_registrar', 'tms_auditor']) as name
        where to_regrole(name) is null) as missing`;
-  const { version, number, encoding, plain, trigrams, misplaced, missing } = server!;
+  const { version, number, encoding, trigrams, misplaced, missing } = server!;
   if (number < 150_000)
     throw new StartupError(`Postgres 15 or newer is needed, and this server is ${version}`);
   if (encoding !== "UTF8")
     throw new StartupError(`The database must be encoded in UTF8, and this one is ${encoding}`);
-  if (!plain) throw notPlain("DATABASE_URL");
   if (missing) {
     throw new StartupError(
       `The roles ${missing} are missing: run db/roles.sql as an administrator, or set ROOT_DATABASE_URL`,

@@ -48,6 +48,22 @@ export async function createDatabase(): Promise<Database> {
   return { name, urls, sql, drop };
 }
 
+/** `work` while sessions of the database, or of a role in it, begin with these settings (each value as SQL writes it). */
+export async function withSettings<T>(
+  { name, sql }: Database,
+  settings: Record<string, string>,
+  work: () => Promise<T>,
+  whose = `database ${name}`,
+): Promise<T> {
+  try {
+    for (const [setting, value] of Object.entries(settings))
+      await sql.unsafe(`alter ${whose} set ${setting} = ${value}`);
+    return await work();
+  } finally {
+    await sql.unsafe(`alter ${whose} reset all`);
+  }
+}
+
 async function asRoot(work: (sql: postgres.Sql) => Promise<unknown>) {
   const sql = postgres(root, { max: 1, onnotice: () => {} });
   try {

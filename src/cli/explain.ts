@@ -84,11 +84,10 @@ export const explain: CommandModule<object, Arguments> = {
   handler: args =>
     asOwner(async sql => {
       const claims = claimsOf(args);
-      // Loaded late: it brings the framework, which no other command needs.
-      const { askedByClaims } = await import("../explain.ts");
       const { tenant = null, provider, subject = null } = args;
+      // Loaded late: it brings the framework, which nothing else in a command needs.
       const asked: Asked | Refused = claims
-        ? askedByClaims(claims, args.tenant, configOf(process.env))
+        ? (await import("../explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
         : { slug: tenant, source: "given", provider, subject, operator: false };
       if ("refusal" in asked) {
         const { status, error } = asked.refusal;

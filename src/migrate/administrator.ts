@@ -1,7 +1,7 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { connect, databaseOf, explainDatabase, notPlain, userOf } from "../connection.ts";
+import { connect, databaseOf, explainDatabase, refuseKeyword, userOf } from "../connection.ts";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";
@@ -59,11 +59,7 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
   const { ownerUrl, serviceUrl, log, signal } = preparation;
   await asAdministrator(rootUrl, async sql => {
     const database = databaseOf(ownerUrl);
-    const [name] = await sql<{ plain: boolean }[]>`
-      select not exists (
-        select from pg_catalog.pg_get_keywords()
-        where word operator(pg_catalog.=) ${database} and catcode operator(pg_catalog.<>) 'U') as plain`;
-    if (!name!.plain) throw notPlain("DATABASE_URL");
+    await refuseKeyword(sql, ownerUrl, "DATABASE_URL");
     await sql`set statement_timeout = 0`;
     await sql`set lock_timeout = 0`;
     // Over all that follows. roles.sql waits for the same lock, so it must run on this connection.

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase, type Database, withSettings } from "../harness.ts";
 import { functions } from "./plants/functions.ts";
 import { keys, PARTITIONED } from "./plants/keys.ts";
 import { policies } from "./plants/policies.ts";
@@ -125,88 +125,63 @@ void describe("the schema checks", () => {
     );
   });
 
-  /** How a given server writes its own log is told by another test. */
-  const settingsOf = async (sql: postgres.Sql) =>
-    (await planted(sql, "select", "server_settings")).filter(
-      ({ row }) => row.setting !== "log_parameter_max_length",
-    );
+  /** `work` in a session that begins with these settings, and not with what a given server has for its log. */
+  const inSession = <T>(settings: Record<string, string>, work: (sql: postgres.Sql) => Promise<T>) =>
+    withSettings(database, { log_parameter_max_length: "0", ...settings }, async () => {
+      const fresh = postgres(database.urls.root, { max: 1, onnotice: () => {} });
+      try {
+        return await work(fresh);
+      } finally {
+        await fresh.end();
+      }
+    });
+  const serverSettings = (sql: postgres.Sql) => planted(sql, "select", "server_settings");
 
   it("server_settings finds what sessions of the database begin with", async () => {
-    const { sql, name, urls } = database;
-    await sql.unsafe(`alter database ${name} set lo_compat_privileges = on`);
-    const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
-    try {
-      const found = await settingsOf(fresh);
-      assert.deepEqual(
-        found.map(({ severity, row }) => [severity, row]),
-        [["error", { setting: "lo_compat_privileges" }]],
-      );
-    } finally {
-      await fresh.end();
-      await sql.unsafe(`alter database ${name} reset lo_compat_privileges`);
-    }
+    const found = await inSession({ lo_compat_privileges: "on" }, serverSettings);
+    assert.deepEqual(
+      found.map(({ severity, row }) => [severity, row]),
+      [["error", { setting: "lo_compat_privileges" }]],
+    );
   });
 
   it("server_settings finds what a server switches off, also where the session that asks has it on", async () => {
-    const { sql, name, urls } = database;
-    const bad = { row_security: ["off", "on"], session_replication_role: ["replica", "origin"] };
-    for (const [setting, [value]] of Object.entries(bad))
-      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`);
-    const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
-    try {
-      for (const [setting, [, own]] of Object.entries(bad)) await fresh.unsafe(`set ${setting} = ${own}`);
-      const found = await settingsOf(fresh);
-      assert.deepEqual(
-        found.map(({ severity, row }) => [severity, row.setting]),
-        [
-          ["error", "session_replication_role"],
-          ["warning", "row_security"],
-        ],
-      );
-    } finally {
-      await fresh.end();
-      await sql.unsafe(`alter database ${name} reset all`);
-    }
+    const bad = { row_security: "off", session_replication_role: "replica" };
+    const found = await inSession(bad, async fresh => {
+      await fresh`set row_security = on`;
+      await fresh`set session_replication_role = origin`;
+      return serverSettings(fresh);
+    });
+    assert.deepEqual(
+      found.map(({ severity, row }) => [severity, row.setting]),
+      [
+        ["error", "session_replication_role"],
+        ["warning", "row_security"],
+      ],
+    );
   });
 
   it("server_settings tells that statements are logged with their values, and when they are not", async () => {
-    const { sql, name, urls } = database;
-    const found = async (...settings: string[]) => {
-      for (const setting of settings) await sql.unsafe(`alter database ${name} set ${setting}`);
-      const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
-      try {
-        return (await planted(fresh, "select", "server_settings")).map(
-          one => `${one.severity}: ${one.detail}`,
-        );
-      } finally {
-        await fresh.end();
-        await sql.unsafe(`alter database ${name} reset all`);
-      }
-    };
-    assert.deepEqual(await found("log_statement = 'mod'", "log_min_duration_statement = 1000"), [
+    const found = async (settings: Record<string, string>) =>
+      (await inSession(settings, serverSettings)).map(one => `${one.severity}: ${one.detail}`);
+    const logged = { log_statement: "mod", log_min_duration_statement: "1000" };
+    assert.deepEqual(await found({ ...logged, log_parameter_max_length: "-1" }), [
       "info: statements are logged (log_min_duration_statement is 1000, log_statement is mod) with the values that they carry, of tenants' rows too",
     ]);
-    assert.deepEqual(await found("log_statement = 'all'", "log_parameter_max_length = 0"), []);
+    assert.deepEqual(await found({ log_statement: "'all'" }), []);
   });
 
-  it("server_settings finds a tenant, or open tables, that every session begins with, and not what one session set", async () => {
-    const { sql, name, urls } = database;
-    await sql.unsafe(`alter database ${name} set "App.maintenance" = 'on'`);
-    const fresh = postgres(urls.root, { max: 1, onnotice: () => {} });
-    try {
+  it("server_settings finds a tenant, or open tables, that every session begins with, and not what one session set", () =>
+    inSession({ '"App.maintenance"': "'on'" }, async fresh => {
       await fresh`set app.tenant_id = '00000000-0000-0000-0000-000000000001'`;
-      const found = await settingsOf(fresh);
+      const found = await serverSettings(fresh);
       assert.deepEqual(
         found.map(({ severity, row }) => [severity, row]),
         [["error", { setting: "app.maintenance" }]],
       );
       const [kept] = await fresh`select current_setting('app.tenant_id') as tenant`;
       assert.equal(kept!.tenant, "00000000-0000-0000-0000-000000000001");
-    } finally {
-      await fresh.end();
-      await sql.unsafe(`alter database ${name} reset "App.maintenance"`);
-    }
-  });
+    }));
 
   it("function_body has nothing against columns and messages that only look like settings", async () => {
     const sql = `create function app.promote(p uuid) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$

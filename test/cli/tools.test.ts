@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Audit } from "../../src/audit/run.ts";
 import { toText } from "../../src/audit/text.ts";
-import { createDatabase, type Database, seedTenant, seedUser, token } from "../harness.ts";
+import { createDatabase, type Database, seedTenant, seedUser, token, withSettings } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { outcome, projectRoot, tenancy } from "./command.ts";
 
@@ -221,18 +221,13 @@ test("explain says why, by slug and identity, by claims and by token", async () 
 });
 
 test("commands go by their own settings, and not by those that a database has for requests", async () => {
-  const { sql, name } = database;
   const odd = { row_security: "off", quote_all_identifiers: "on", statement_timeout: "1" };
-  try {
-    for (const [setting, value] of Object.entries(odd))
-      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`);
+  await withSettings(database, odd, async () => {
     const explained = await run("explain", "--tenant", "acme", "--subject", "alice");
     assert.equal(explained.code, 0, explained.stderr);
     assert.match(explained.stdout, /^app\.boards /m);
     assert.equal((await run("events")).code, 0);
-  } finally {
-    await sql.unsafe(`alter database ${name} reset all`);
-  }
+  });
 });
 
 test("events prints what happened, of one tenant on request, and follows", async () => {

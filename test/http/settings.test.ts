@@ -9,6 +9,7 @@ import {
   seedTenant,
   seedUser,
   token,
+  withSettings,
 } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 
@@ -17,21 +18,6 @@ before(async () => {
   database = await createDatabase();
 });
 after(() => database.drop());
-
-/** `work` where every session of the database, or of a role in it, begins with these settings. */
-async function onSettings(
-  settings: Record<string, string>,
-  work: () => Promise<void>,
-  whose = `database ${database.name}`,
-) {
-  try {
-    for (const [name, value] of Object.entries(settings))
-      await database.sql.unsafe(`alter ${whose} set ${name} = ${value}`);
-    await work();
-  } finally {
-    await database.sql.unsafe(`alter ${whose} reset all`);
-  }
-}
 
 async function withService(env: Record<string, string>, work: (service: Service) => Promise<void>) {
   const service = await createService(database, env);
@@ -67,7 +53,7 @@ const ODD = {
 };
 
 test("a database that reads and writes strings, names and times in another way gets the same answers", () =>
-  onSettings(ODD, () =>
+  withSettings(database, ODD, () =>
     withService({}, async service => {
       const operator = await token({ sub: "op", tenant: "ops", roles: ["tenant-operator"] });
       const ask = (method: "GET" | "POST", url: string, body?: unknown) =>
@@ -98,7 +84,7 @@ test("a database that reads and writes strings, names and times in another way g
   ));
 
 test("the limit of tenants holds where transactions begin as repeatable read", () =>
-  onSettings({ default_transaction_isolation: "'repeatable read'" }, () =>
+  withSettings(database, { default_transaction_isolation: "'repeatable read'" }, () =>
     withService({ SERVICE_MAX_TENANTS_PER_USER: "1" }, async service => {
       const ann = await token({ sub: "ann", tenant: "lobby" });
       // As after a thousand registrations: no two sessions change the same row of the counter, which would end one of them.
@@ -134,7 +120,8 @@ test("the service does not start where its own sessions are told otherwise, and 
     ["row_security", "off"],
     ["session_replication_role", "replica"],
   ] as const)
-    await onSettings(
+    await withSettings(
+      database,
       { [setting]: `'${value}'` },
       () =>
         assert.rejects(createService(database), {
@@ -146,7 +133,8 @@ test("the service does not start where its own sessions are told otherwise, and 
 
 test("/ready does not call a database out of reach whose settings make it answer with an error", () =>
   withService({}, service =>
-    onSettings(
+    withSettings(
+      database,
       { row_security: "off" },
       async () => {
         await database.sql`
@@ -168,7 +156,8 @@ test("/ready does not call a database out of reach whose settings make it answer
 test("a transaction that lasted too long is 503", async t => {
   const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   if (!server) return t.skip("since Postgres 17");
-  await onSettings(
+  await withSettings(
+    database,
     { transaction_timeout: "'100ms'" },
     () =>
       withService({}, async service => {
