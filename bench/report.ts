@@ -35,11 +35,11 @@ too, as the service's own are written, and as owner past the policies with the p
 deletion: one round, the same rows once by api.delete_tenant and once by hand-ordered deletes; two readers of other tenants meanwhile.
 Commits do not wait for the disk.`;
 
-/** Prints figures and ratios, and keeps them for the documents. */
+/** Prints figures and ratios, and keeps those of a full run for the documents. */
 export function report(
   figures: Figure[],
   ratios: Ratio[],
-  { quick, seconds }: { quick: boolean; seconds: number },
+  { run, seconds }: { run: "full" | "partial" | "quick"; seconds: number },
 ): void {
   for (const group of new Set(figures.map(figure => figure.group))) {
     console.log(`\n${group}`);
@@ -57,8 +57,8 @@ export function report(
     })),
   );
   const machine = `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown processor"}, Node.js ${process.version}`;
-  console.log(`\n${METHOD}\n${machine}; ${quick ? "quick run" : "full run"}, ${Math.round(seconds)} s`);
-  if (quick) return;
+  console.log(`\n${METHOD}\n${machine}; ${run} run, ${Math.round(seconds)} s`);
+  if (run !== "full") return;
   const result = {
     at: new Date().toISOString(),
     machine,

@@ -39,7 +39,7 @@ try {
     figures.push(...(await bench(server, { quick })));
   }
   report(figures, ratiosOf(figures), {
-    quick: quick || only !== undefined,
+    run: quick ? "quick" : only ? "partial" : "full",
     seconds: (Date.now() - start) / 1000,
   });
 } finally {
