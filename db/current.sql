@@ -1,5 +1,11 @@
--- Write the next migration here. Around includes of functions:
--- grant create on schema app, api to tms_app, tms_registrar;
--- set local citus.enable_ddl_propagation = off;
--- set local citus.enable_ddl_propagation = on;
--- revoke create on schema app, api from tms_app, tms_registrar;
+-- The five roles, and what a right's owner is called, written once in the audit.
+set local citus.enable_ddl_propagation = off;
+--! include audit/schema.sql
+--! include audit/manifest.sql
+--! include audit/functions.sql
+--! include audit/checks/roles.sql
+--! include audit/checks/rls.sql
+--! include audit/checks/grants.sql
+--! include audit/checks/functions.sql
+--! include audit/end.sql
+set local citus.enable_ddl_propagation = on;
