@@ -41,10 +41,16 @@ export async function binaries(account: Account | undefined, log?: (line: string
     await rename(draft, copy);
     const second = tryRun(copy, account);
     if (!second) return copy;
-    throw new StartupError(`The embedded Postgres cannot be run: ${second}`);
+    throw cannotRun(second);
   }
-  throw new StartupError(`The embedded Postgres cannot be run: ${refusal}`);
+  throw cannotRun(refusal);
 }
+
+/** Where a C library other than glibc is, as on Alpine, the refusal is a bare ENOENT. */
+const cannotRun = (refusal: string) =>
+  new StartupError(
+    `The embedded Postgres cannot be run: ${refusal}; it needs macOS or a Linux with glibc, elsewhere set SERVICE_DATABASE_URL to use a server of your own`,
+  );
 
 /** Why the account cannot run these binaries; undefined when it can. */
 function tryRun(native: string, account: Account | undefined): string | undefined {
