@@ -54,7 +54,8 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     await prepare(urls, secrets);
     const remove = async () => {
       await stop();
-      for (const folder of [cluster, dataDir]) await rm(folder, { recursive: true, force: true });
+      for (const folder of [path.dirname(cluster), dataDir])
+        await rm(folder, { recursive: true, force: true });
     };
     return { urls, jwtSecret: secrets.jwt, stop, remove };
   } catch (error) {
