@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "./config.ts";
-import { toProblem } from "./errors.ts";
+import { takesNoWrites, toProblem } from "./errors.ts";
 import { tenantLog } from "./log.ts";
 import { isOfStatement, Pipeline } from "./pipeline.ts";
 
@@ -126,7 +126,7 @@ async function onOwnConnection<T>(pool: pg.Pool, send: (client: pg.PoolClient) =
   try {
     return await send(client);
   } catch (error) {
-    if (!isOfStatement(error)) broken = error as Error;
+    if (!isOfStatement(error) || takesNoWrites(error)) broken = error as Error;
     throw error;
   } finally {
     client.release(broken);

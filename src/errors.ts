@@ -91,7 +91,16 @@ interface DatabaseError {
   detail?: string;
   hint?: string;
   constraint?: string;
+  routine?: string;
 }
+
+/** On a standby Postgres refuses to plan anything on an unlogged table, such as the counters of limits, before it refuses to write. */
+const codeOf = ({ code, routine }: DatabaseError) =>
+  code === "0A000" && routine === "get_relation_info" ? "25006" : code;
+
+/** Asked again, its address may lead to one that does. */
+export const takesNoWrites = (error: unknown) =>
+  error instanceof pg.DatabaseError && codeOf(error as DatabaseError) === "25006";
 
 /** Of a constraint with an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
 const constraintOf = ({ code, constraint, message }: DatabaseError): string | undefined =>
@@ -112,7 +121,8 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
   }
   const reason = constraintOf(error);
   if (reason) return new Problem(...BY_CONSTRAINT[reason]!, { reason });
-  const known = [error.code, error.code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
+  const code = codeOf(error);
+  const known = [code, code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
   return known && new Problem(...known, { cause: error });
 }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "./database.ts";
-import { toProblem } from "./errors.ts";
+import { takesNoWrites, toProblem } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 
 /** What the database says of itself. */
@@ -55,6 +55,7 @@ async function ask(app: FastifyInstance): Promise<Readiness> {
     return { checks: { database: [], migrations, isolation }, known };
   } catch (error) {
     app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
+    if (takesNoWrites(error)) return faulty({ database: ["it is a standby, which takes no writes"] });
     const { code = "" } = error as { code?: string };
     return ["3F000", "42883"].includes(code)
       ? faulty({ migrations: ["the schema of this release is missing"] })

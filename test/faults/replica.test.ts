@@ -19,6 +19,7 @@ import { migrate } from "../../src/migrate.ts";
 import { createService, type Database, type Service, seedTenant, seedUser, token } from "../harness.ts";
 import { until } from "../until.ts";
 import { ownerOf, type Program, startProgram, temporaryFolder } from "./programs.ts";
+import { startWire } from "./wire.ts";
 
 // A primary of one's own: the run's Postgres is shared, and its files are other tests'.
 let primary: Awaited<ReturnType<typeof startEmbedded>>;
@@ -225,4 +226,47 @@ test("without the replica the primary answers; when it is back, it is asked agai
     return pool.idleCount > 0;
   });
   assert.ok(!rests(), "the replica answered");
+});
+
+test("an address that leads to a standby is not ready; what writes is 503, and the next try asks where it leads now", async () => {
+  await caughtUp();
+  const wire = await startWire(replica.url);
+  const own = await createService({ urls: { service: wire.url } } as Database);
+  try {
+    const status = () => own.request({ url: "/api/setup/status", token: operator });
+    const ready = () => own.request({ url: "/ready" });
+    const refused = await status();
+    assert.deepEqual(
+      [refused.status, refused.body.detail],
+      [503, "The database takes no writes right now; send the request again"],
+    );
+    const { status: unready, body } = await ready();
+    assert.deepEqual([unready, body.checks?.database], [503, "it is a standby, which takes no writes"]);
+    wire.lead(primary.urls.service);
+    assert.equal((await status()).status, 200);
+    await until("the service is ready", async () => (await ready()).status === 200);
+  } finally {
+    await own.close();
+    await wire.close();
+  }
+});
+
+test("a standby that is promoted is served without a restart", async () => {
+  await caughtUp();
+  const own = await createService({ urls: { service: replica.url } } as Database);
+  try {
+    const create = () =>
+      own.request({
+        method: "POST",
+        url: "/api/setup/tenant",
+        token: operator,
+        body: { name: "Failover", slug: "failover" },
+      });
+    assert.equal((await create()).status, 503);
+    await replica.sql`select pg_promote()`;
+    assert.equal((await create()).status, 201);
+    await until("it is ready", async () => (await own.request({ url: "/ready" })).status === 200);
+  } finally {
+    await own.close();
+  }
 });

@@ -12,11 +12,13 @@ export interface Wire {
   freeze(frozen: boolean): void;
   /** true: no new connection is taken. */
   refuse(refusing: boolean): void;
+  /** New connections go to this address, as when a name is given to another server. */
+  lead(address: string): void;
   close(): Promise<void>;
 }
 
 export async function startWire(address: string): Promise<Wire> {
-  const target = new URL(address);
+  let target = new URL(address);
   const sockets = new Set<Socket>();
   let trips = 0;
   let refusing = false;
@@ -63,6 +65,9 @@ export async function startWire(address: string): Promise<Wire> {
     },
     refuse: value => {
       refusing = value;
+    },
+    lead: address => {
+      target = new URL(address);
     },
     close: () => {
       cut();
