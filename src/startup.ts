@@ -36,10 +36,10 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
     app.log.warn({ err }, "the read replica cannot be reached");
   })) ?? { rows: [] };
   const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(async error => {
-    // No such schema, no such function, or no right to connect or look: all granted by the first migration.
+    // No such schema, no such function, or no right to look: all granted by the first migration. Without one to connect the next fails too.
     if (!["3F000", "42883", "42501"].includes(error.code)) throw error;
     const there = "select from pg_catalog.pg_proc where proname = 'get_login_faults'";
-    const { rows } = await app.pg.query(there).catch(() => ({ rows: [] }));
+    const { rows } = await app.pg.query(there);
     throw new StartupError(
       rows.length > 0
         ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"

@@ -314,6 +314,21 @@ void describe("the remedies", () => {
       assert.deepEqual([...(await sql`select * from audit.run_check('role_owns')`)], []);
     }));
 
+  it("close a copy of the database, which has a new one's rights, to all but the service's logins", () =>
+    undone(async sql => {
+      const name = sql(database.name);
+      await sql`revoke all on database ${name} from tms_service, tms_auditor`;
+      await sql`grant connect, temporary on database ${name} to public`;
+      assert.equal(await paste(sql, "schema_grants"), 2);
+      const rights = await sql<{ may: string }[]>`
+        select concat_ws(' ', case when grantee = 0 then 'public' else grantee::regrole::text end, privilege_type) as may
+        from pg_database, aclexplode(datacl) where datname = current_database() and grantee <> datdba order by 1`;
+      assert.deepEqual(
+        rights.map(({ may }) => may),
+        ["tms_auditor CONNECT", "tms_service CONNECT"],
+      );
+    }));
+
   it("say where a setting is changed on a managed server, whose superuser is the provider", () =>
     undone(async sql => {
       const remedies = await sql<{ remedy: string }[]>`

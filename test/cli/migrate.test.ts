@@ -136,6 +136,19 @@ test("start refuses a database that nobody has migrated, and names the command",
   );
 });
 
+test("start names the right that its login lacks on a database that was copied or restored", async () => {
+  const { sql, name } = database;
+  await sql`revoke connect on database ${sql(name)} from tms_service`;
+  const env = {
+    SERVICE_DATABASE_URL: database.urls.service,
+    SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests",
+  };
+  const { code, stderr } = await outcome(tenancy(["start"], env));
+  await sql`grant connect on database ${sql(name)} to tms_service`;
+  assert.equal(code, 1);
+  assert.ok(stderr.endsWith(`: grant connect on database ${name} to tms_service;`), stderr);
+});
+
 test("migrate names the variable at fault when it cannot log in", async () => {
   const wrong = Object.assign(new URL(database.urls.owner), { password: "wrong" }).href;
   const cases: [Record<string, string>, RegExp][] = [
