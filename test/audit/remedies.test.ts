@@ -119,6 +119,24 @@ void describe("the remedies", () => {
         assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], []);
     }));
 
+  it("close a partition or a child that was added later by isolating its table again", () =>
+    undone(async sql => {
+      await sql.unsafe(`
+        create table app.events (tenant_id uuid not null, at date not null, primary key (tenant_id, at)) partition by range (at);
+        create table app.places (tenant_id uuid not null, id int, primary key (tenant_id, id));
+        alter table app.events owner to tms_owner;
+        alter table app.places owner to tms_owner;
+        select app.isolate('app.events'), app.isolate('app.places');
+        create table app.events_2026 partition of app.events for values from ('2026-01-01') to ('2027-01-01') partition by range (at);
+        create table app.events_2026_rest partition of app.events_2026 default;
+        create table app.far_places (primary key (tenant_id, id)) inherits (app.places);
+        alter table app.events_2026 owner to tms_owner;
+        alter table app.events_2026_rest owner to tms_owner;
+        alter table app.far_places owner to tms_owner`);
+      assert.equal((await asOwner(sql, "rls_disabled")).length, 3);
+      await sql.unsafe("select audit.require_isolation()");
+    }));
+
   it("index a partitioned table without CONCURRENTLY, which it does not take", () =>
     undone(async sql => {
       await sql.unsafe(`create table app.events (tenant_id uuid not null, id uuid not null, user_id uuid, primary key (tenant_id, id),

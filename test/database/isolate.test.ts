@@ -65,6 +65,15 @@ for (const [rule, definition, refusal] of refusals) {
     }));
 }
 
+test("app.isolate() names every rule that a table breaks", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe("create table app.notes (tenant_id uuid, id int unique)");
+    assert.equal(
+      await message(tx, "select app.isolate('app.notes')"),
+      "55000 app.notes cannot be isolated: tenant_id may be null; it has no primary key; the unique index app.notes_id_key does not begin with tenant_id, so one tenant could learn another's values",
+    );
+  }));
+
 test("app.isolate() refuses what is not a table", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe("create view app.peek as select * from app.boards");
