@@ -58,14 +58,14 @@ function cards({ report, results, notRun }: Audit): string {
   }
   const examined = [...rows.values()].reduce((sum, count) => sum + count, 0);
   const card = (value: number, name: string, kind: string) =>
-    `<div class="card ${value > 0 ? kind : ""}"><b>${number(value)}</b><span>${name}</span></div>`;
+    `<div class="card ${value > 0 ? kind : ""}"><b>${number(value)}</b><span>${name.replace(/\w+/, value === 1 ? "$&" : "$&s")}</span></div>`;
   return `<section class="cards" aria-label="Summary">
-${card(errors, errors === 1 ? "error" : "errors", "error")}
-${card(warnings, warnings === 1 ? "warning" : "warnings", "warning")}
-${card(infos, "notes", "info")}
-${card(notRun.length, "checks not run", "error")}
-${card(checks, "checks", "")}
-${report.checks.some(check => check.category !== "isolation_config") ? card(examined, "rows examined", "") : ""}
+${card(errors, "error", "error")}
+${card(warnings, "warning", "warning")}
+${card(infos, "note", "info")}
+${card(notRun.length, "check not run", "error")}
+${card(checks, "check", "")}
+${report.checks.some(check => check.category !== "isolation_config") ? card(examined, "row examined", "") : ""}
 </section>`;
 }
 
@@ -92,7 +92,7 @@ function groupOf({ about }: Audit, { findings, total, notRun }: Group, few: bool
   const said =
     total > findings.length ? `the first ${number(findings.length)} of ${number(total)} are kept` : "";
   return `<details class="group"${notRun || (few && severity === "error") ? " open" : ""}>
-<summary><span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
+<summary><span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim wide">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
 ${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p>${notRun ? "" : `<p><b>Fix:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
 <ul>${findings.slice(0, FIRST).map(oneFinding).join("\n")}</ul>
 ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more${said ? `; ${said}` : ""}</summary><ul>${more.map(oneFinding).join("\n")}</ul></details>` : ""}

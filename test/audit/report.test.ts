@@ -276,5 +276,8 @@ void describe("npm run audit", () => {
     assert.match(page, /title="rls_not_forced on app\.media: 1 examined, 1 finding">1</);
     assert.match(page, /title="rls_not_forced on app\.boards: 1 examined, 0 findings">✓</);
     assert.match(page, new RegExp(`<title>Run \\d+, [^<]*: ${server + 1} errors?, `));
+    const cards = (notRun: string[]) => toHtml({ ...broken, notRun }).match(/(?<=<\/b><span>)check[^<]*/g);
+    assert.deepEqual(cards(["rls_disabled"]), ["check not run", "checks"]);
+    assert.deepEqual(cards([]), ["checks not run", "checks"]);
   });
 });
