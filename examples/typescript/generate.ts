@@ -1,5 +1,5 @@
 /** TypeScript types from the service's own document: node --import tsx examples/typescript/generate.ts http://127.0.0.1:3000 > api.ts */
-import { argv } from "node:process";
+import { argv, stdout } from "node:process";
 import { pathToFileURL } from "node:url";
 
 interface Schema {
@@ -132,5 +132,5 @@ ${addresses.join("\n")}
 
 if (import.meta.url === pathToFileURL(argv[1] ?? "").href) {
   const answer = await fetch(new URL("/openapi.json", argv[2] ?? "http://127.0.0.1:3000"));
-  console.log(generate((await answer.json()) as Document));
+  stdout.write(generate((await answer.json()) as Document));
 }

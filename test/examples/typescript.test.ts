@@ -17,11 +17,11 @@ before(async () => {
 });
 after(() => world.end());
 
-test("the generated types are the ones of this document (UPDATE=1 writes them anew)", async () => {
+test("the generated types are the ones of this document (UPDATE_DOCS=1 writes them anew)", async () => {
   const file = new URL("../../examples/typescript/api.ts", import.meta.url);
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document;
   const wanted = generate(document);
-  if (process.env.UPDATE) writeFileSync(file, wanted);
+  if (process.env.UPDATE_DOCS) writeFileSync(file, wanted);
   assert.equal(readFileSync(file, "utf8"), wanted);
 });
 
