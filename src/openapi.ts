@@ -18,7 +18,7 @@ export interface Document extends Json {
 
 const VERSION = "1";
 const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`. In multi-tenant mode it also names a tenant: by a claim
-of the token or, when the token has none, by \`X-Tenant\`. Under **Authorize** both are filled in once for all requests of
+of the token, even the domain of its \`email\`, or, when the token has none, by \`X-Tenant\`. Under **Authorize** both are filled in once for all requests of
 this page. Every error is \`{error, detail}\` and what the error's own example shows; \`X-Request-Id\` finds it in the log.
 
 Values that could not be stored exactly are refused with 422: NUL, half of a surrogate pair, numbers that JSON's reader would round, fields

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import Fastify from "fastify";
 import fp from "fastify-plugin";
@@ -45,6 +46,20 @@ test("the header's format is checked first, whatever the token says", () => {
       assert.equal(outcome(claims, header), MALFORMED, JSON.stringify(header));
   for (const header of ["a", "-", "9", "acme-corp", "x".repeat(255)])
     assert.equal(outcome({}, header), `header:${header}`);
+});
+
+test("claims win in the order of docs/api.md, each over the header", () => {
+  const page = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+  const numbered = page.match(/^\d\. [^:\n]*/gm)!.slice(1);
+  const names = numbered.flatMap(line => [...line.matchAll(/`(\w+)`/g)].map(([, name]) => name!));
+  assert.equal(names.at(-1), "email");
+  const left = ["configured", ...names].map(name => [name, name === "email" ? "ann@of.acme.com" : name]);
+  for (; left.length > 0; left.shift()) {
+    const [name] = left[0]!;
+    const wanted = name === "email" ? "acme" : slugify(name!);
+    assert.equal(resolve(Object.fromEntries(left), "header", "configured").slug, wanted);
+  }
+  assert.equal(outcome({}, "header"), "header:header");
 });
 
 test("a malformed header answers as the specification names it, with the received value", () => {
