@@ -104,6 +104,49 @@ test("of two members who remove each other one succeeds", async () => {
   }
 });
 
+test("a member who is being removed cannot add anybody meanwhile, nor come back", async () => {
+  const { sql } = world.database;
+  const id = await seedTenant(sql, { slug: "leaving" });
+  await seedUser(sql, id, { subject: "owner", role: "owner" });
+  const of = (sub: string) => token({ sub, tenant: "leaving" });
+  const remove = async (user: string) =>
+    world.service.request({
+      method: "DELETE",
+      url: `/api/tenants/members/${user}`,
+      token: await of("owner"),
+    });
+  const add = async (by: string, subject: string) =>
+    world.service.request({
+      method: "POST",
+      url: "/api/tenants/members",
+      token: await of(by),
+      body: { auth_subject: subject, role: "admin" },
+    });
+  for (const [by, subject] of [
+    ["self", "self"],
+    ["other", "friend"],
+  ] as const) {
+    const user = await seedUser(sql, id, { subject: by, role: "admin" });
+    // The removal waits for the row first, and the one who is removed has been let in before it ends.
+    const gate = await sql.reserve();
+    await gate`begin`;
+    await gate`select from app.users where tenant_id = ${id} and id = ${user} for update`;
+    const removed = remove(user);
+    await lockWaiters(sql, 1);
+    const added = add(by, subject);
+    await lockWaiters(sql, 2);
+    await end(gate, "commit");
+    assert.equal((await removed).status, 200);
+    assert.equal((await added).status, 403);
+    const members = await sql`
+      select auth_subject from app.users where tenant_id = ${id} and removed_at is null order by 1`;
+    assert.deepEqual(
+      members.map(row => row.auth_subject),
+      ["owner"],
+    );
+  }
+});
+
 test("who changes tenants in a long transaction keeps nobody from creating others", async () => {
   const { sql } = world.database;
   await operator("POST", "tenant", { name: "First", slug: "first" });
