@@ -166,6 +166,22 @@ export const roles: Plant[] = [
     row: { role: "tms_backup" },
   },
   {
+    check: "bypass_role",
+    severity: "warning",
+    how: "a login for reports",
+    sql: "create role metabase login in role pg_read_all_data",
+    relation: null,
+    row: { role: "pg_read_all_data", member: "metabase" },
+  },
+  {
+    check: "bypass_role",
+    severity: "warning",
+    how: "a login that loads data",
+    sql: "create role loader login in role pg_write_all_data",
+    relation: null,
+    row: { role: "pg_write_all_data", member: "loader" },
+  },
+  {
     check: "role_settings",
     how: "in every database at once",
     sql: "alter role all set app.tenant_id = '00000000-0000-0000-0000-000000000001'",
