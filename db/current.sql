@@ -2,7 +2,9 @@
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/isolate.sql
+--! include context/require_member.sql
 --! include api/members/add_member.sql
+--! include api/members/remove_member.sql
 --! include api/service/get_readiness.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
