@@ -251,6 +251,16 @@ test("an address that leads to a standby is not ready; what writes is 503, and t
   }
 });
 
+test("each check of the audit can be asked of a standby, but for the writes of the proof", async () => {
+  const unable = await replica.sql`
+    select distinct c."check" from audit.checks() c, audit.run_check(c."check") f
+    where f.detail ~ 'could not run|read-only|during recovery'`;
+  assert.deepEqual(
+    unable.map(row => row.check as string),
+    ["proof_writes"],
+  );
+});
+
 test("a standby that is promoted is served without a restart", async () => {
   await caughtUp();
   const own = await createService({ urls: { service: replica.url } } as Database);
