@@ -79,4 +79,23 @@ void describe("a tms_auditor", () => {
       "twice",
     );
   });
+
+  it("cannot alter what others run with the rights of tms_auditor, though a member owns it", async () => {
+    const functions = await database.sql<{ name: string }[]>`
+      select oid::regprocedure::text as name from pg_proc where proowner = 'tms_auditor'::regrole`;
+    assert.ok(functions.length >= 3);
+    const changes = functions.flatMap(({ name }) =>
+      ["strict", "security invoker set search_path = ann, pg_catalog"].map(
+        how => `alter function ${name} ${how}`,
+      ),
+    );
+    for (const change of [...changes, `reassign owned by tms_auditor to ${login}`]) {
+      for (const role of [login, "tms_auditor"])
+        await assert.rejects(
+          ann.begin(sql => sql.unsafe(`set local role ${role}; ${change}`)),
+          ({ code }) => code === "42501",
+          change,
+        );
+    }
+  });
 });
