@@ -56,6 +56,14 @@ export const roles: Plant[] = [
   {
     check: "role_membership",
     severity: "warning",
+    how: "a job with a schema of its own",
+    sql: "create role shop_job login; grant tms_app to shop_job; create schema shop_job authorization shop_job",
+    relation: null,
+    row: { role: "tms_app", member: "shop_job" },
+  },
+  {
+    check: "role_membership",
+    severity: "warning",
     how: "a group that reads every tenant",
     sql: "create role authenticated; grant tms_auditor to authenticated",
     relation: null,
