@@ -182,6 +182,19 @@ test("no text and no type in any field of a body ends in a 5xx", async () => {
   }
 });
 
+test("a body of thousands of unknown fields has an answer that is shorter than itself", async () => {
+  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, 1]));
+  for (const [method, url] of [
+    ["POST", "/api/tenants/members"],
+    ["DELETE", `/api/tenants/members/${ID}`],
+  ] as const) {
+    const { status, body } = await survive({ method, url, body: many });
+    assert.equal(status, 422);
+    assert.equal(body.errors.length, 100);
+    assert.ok(JSON.stringify(body).length < JSON.stringify(many).length);
+  }
+});
+
 test("text that the database cannot hold is 422 wherever it stands", async () => {
   for (const [method, url, body] of ROUTES.filter(([, path]) => path !== "/graphql")) {
     for (const field of Object.keys(body ?? {}))
