@@ -161,3 +161,31 @@ test("a login that could look past row level security is found out, whatever giv
     assert.ok((await faults(tx => tx.unsafe(statement))).includes(fault), statement);
   }
 });
+
+test("what a member of tms_app makes of its functions runs with the rights of tms_app, whoever calls them", () =>
+  rolledBack(database.sql, async tx => {
+    // A member owns what its role owns: it may alter the functions, where it can name them.
+    const callers = await tx`
+      select caller.oid::regprocedure::text as caller, called.oid::regprocedure::text as called
+      from pg_proc called join pg_proc caller
+        on caller.prosrc ~ format('\\m%s\\.%s\\(', called.pronamespace::regnamespace, called.proname)
+      where called.proowner = 'tms_app'::regrole and has_schema_privilege('tms_app', called.pronamespace, 'usage')
+        and caller.proowner <> 'tms_app'::regrole and caller.proname <> 'manifest'
+        -- On a Citus cluster only (db/fixtures/control/step_down.sql).
+        and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(', called.pronamespace::regnamespace, called.proname)`;
+    assert.deepEqual([...callers], []);
+    await tx.unsafe(`
+      create role tms_app_member;
+      grant tms_app to tms_app_member;
+      create schema tms_app_member authorization tms_app_member;
+      grant usage on schema tms_app_member to public;
+      set local role tms_app_member;
+      create function tms_app_member.has_table_privilege(regclass, text) returns boolean language plpgsql
+        as $$ begin raise exception 'run as %', current_user; end $$;
+      alter function app.leaking_tables() security invoker set search_path = tms_app_member, pg_catalog;
+      reset role`);
+    await assert.rejects(
+      tx.savepoint(sql => sql`select from app.isolation_breaches()`),
+      /^PostgresError: run as tms_app$/,
+    );
+  }));
