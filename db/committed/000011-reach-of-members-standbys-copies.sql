@@ -1,5 +1,5 @@
 --! Previous: sha1:9aedbe5f660e1c893c4c0fab555b54c3108c8d04
---! Hash: sha1:74aba1c9e3f827f1d3ed129b11db6855dee675f2
+--! Hash: sha1:6186894b1d03d3baf3fb184dd866c041a56d6212
 --! Message: reach of members, standbys, copies
 
 -- What somebody found who attacked the isolation, who ran it for years, and who took it over.
@@ -379,7 +379,8 @@ declare
   v_role text;
 begin
   select u.role into v_role from app.users u
-  where u.tenant_id = p_tenant_id and u.id = p_user_id and u.removed_at is null;
+  where u.tenant_id = p_tenant_id and u.id = p_user_id and u.removed_at is null
+  for share;
   if not found then
     perform app.refuse(403, 'Access denied', 'User does not belong to tenant', 'not_a_member');
   end if;
@@ -387,7 +388,7 @@ begin
 end
 $$;
 comment on function app.require_member(uuid, uuid) is
-  'The role of a member who was let in before a lock was waited for, as it is now. Raises TM403 for one who was removed meanwhile.';
+  'The role of a member who was let in before, as it is now, and until the transaction ends: locks the member. Raises TM403 for one who was removed meanwhile.';
 revoke all on function app.require_member(uuid, uuid) from public;
 grant execute on function app.require_member(uuid, uuid) to tms_app;
 --! EndIncluded context/require_member.sql
@@ -405,23 +406,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
-  v_new_provider constant text := coalesce(p_new_provider, p_auth_provider);
   v_user app.users;
 begin
   perform app.require_member_admin(v_caller.role, p_new_role);
-  -- Locked as api.remove_member locks: whoever is being removed adds nobody any more, least of all themselves.
-  perform from app.users
-  where tenant_id = v_caller.tenant_id and removed_at is null
-    and (id = v_caller.user_id or (auth_provider, auth_subject) = (v_new_provider, p_new_subject))
-  order by id for no key update;
-  perform app.require_member_admin(app.require_member(v_caller.tenant_id, v_caller.user_id), p_new_role);
   insert into app.users as u (tenant_id, auth_provider, auth_subject, email, display_name, role)
-  values (v_caller.tenant_id, v_new_provider, p_new_subject, p_new_email, p_new_display_name, p_new_role)
+  values (v_caller.tenant_id, coalesce(p_new_provider, p_auth_provider), p_new_subject, p_new_email, p_new_display_name, p_new_role)
   on conflict on constraint users_tenant_identity_key do update
   set email = coalesce(excluded.email, u.email), display_name = coalesce(excluded.display_name, u.display_name),
       role = excluded.role, removed_at = null, updated_at = greatest(excluded.updated_at, u.updated_at)
-  where u.removed_at is not null
+  -- Whoever is being removed meanwhile does not come back by this.
+  where u.removed_at is not null and u.id <> v_caller.user_id
   returning * into v_user;
+  -- Nor adds anybody. Not asked before: a deletion of the tenant locks the tenant first and then its members, and so does this.
+  perform app.require_member_admin(app.require_member(v_caller.tenant_id, v_caller.user_id), p_new_role);
   if v_user.id is null then
     perform app.refuse(409, 'Conflict', 'This identity is already a member of the tenant', 'users_tenant_identity_key');
   end if;
@@ -960,7 +957,7 @@ immutable
 set search_path = pg_catalog, pg_temp
 as $$
   values
-    ('function', 'api.add_member(text,text,text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', '7f9eba574cb757f8e3d0c797388e2d53'),
+    ('function', 'api.add_member(text,text,text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', '979fb66744f0def1344e5bf53c68145e'),
     ('function', 'api.approve_tenant(text,text,text,text,text,text,text,text[])', 'tms_registrar', 'tms_service', 'f3bfd8c25f9a6245e3ef838978073cd0'),
     ('function', 'api.create_tenant(text,text,text,text,text,text,text,text,jsonb,boolean,boolean,text)', 'tms_registrar', 'tms_service', 'e8df1124ab21dbeb42d812c389cdb2e6'),
     ('function', 'api.delete_tenant(text,text,text,text,text,text,text,text[])', 'tms_registrar', 'tms_service', 'ebccd746458670f4c70458c9bf0600b5'),
@@ -1018,7 +1015,7 @@ as $$
     ('function', 'app.refuse_slug(text)', 'tms_owner', 'tms_registrar', '0494b21e36b9be8782d818579eacf24b'),
     ('function', 'app.remove_tenant(app.tenants)', 'tms_registrar', '', '0e07ca947d8eb6df20f0633e482b86d9'),
     ('function', 'app.replay(text,text,text,jsonb)', 'tms_registrar', '', '1de402158f59334ded63d0ca48e00947'),
-    ('function', 'app.require_member(uuid,uuid)', 'tms_owner', 'tms_app', '88d8ce7a89f8edc848d9860dd3809d03'),
+    ('function', 'app.require_member(uuid,uuid)', 'tms_owner', 'tms_app', 'c6d4124107c68742c702ce61fe216009'),
     ('function', 'app.require_member_admin(text,text)', 'tms_owner', 'tms_app', 'd8ca10ef652aadb1df2c118d18e1f244'),
     ('function', 'app.require_operator(text,text,text,text,text,text)', 'tms_registrar', '', 'cb53aa9b3e4769955e3bfc93a31352aa'),
     ('function', 'app.require_own_table(regclass)', 'tms_owner', 'tms_app tms_auditor', '372ed04befe2137666ccc0d3cd708e48'),
