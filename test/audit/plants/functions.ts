@@ -1,6 +1,12 @@
 /** What functions do, with whose rights, and for whom. */
 import type { Plant } from "./plant.ts";
 
+/** Somebody else's function, alone and behind an operator. */
+const CRM_FUNCTION =
+  "create schema crm authorization pg_monitor; create function crm.ok(text) returns boolean language sql immutable return true; alter function crm.ok(text) owner to pg_monitor;";
+const CRM_OPERATOR =
+  "create schema crm authorization pg_monitor; create function crm.ok(text, text) returns boolean language sql immutable return true; alter function crm.ok(text, text) owner to pg_monitor; create operator crm.~~~ (leftarg = text, rightarg = text, function = crm.ok);";
+
 export const functions: Plant[] = [
   {
     check: "function_owner",
@@ -246,28 +252,28 @@ export const functions: Plant[] = [
   {
     check: "function_owner",
     how: "an operator that somebody else writes, in a test",
-    sql: "create schema crm authorization pg_monitor; create function crm.ok(text, text) returns boolean language sql immutable return true; alter function crm.ok(text, text) owner to pg_monitor; create operator crm.~~~ (leftarg = text, rightarg = text, function = crm.ok); alter table app.boards add check (title operator(crm.~~~) 'x')",
+    sql: `${CRM_OPERATOR} alter table app.boards add check (title operator(crm.~~~) 'x')`,
     relation: "app.boards",
     row: { uses: "crm.ok(text,text)" },
   },
   {
     check: "function_owner",
     how: "the same, in a policy that reads",
-    sql: "create schema crm authorization pg_monitor; create function crm.ok(text, text) returns boolean language sql immutable return true; alter function crm.ok(text, text) owner to pg_monitor; create operator crm.~~~ (leftarg = text, rightarg = text, function = crm.ok); create policy mine on app.boards as restrictive for select to tms_app using (title operator(crm.~~~) 'x')",
+    sql: `${CRM_OPERATOR} create policy mine on app.boards as restrictive for select to tms_app using (title operator(crm.~~~) 'x')`,
     relation: "app.boards",
     row: { uses: "crm.ok(text,text)" },
   },
   {
     check: "function_owner",
     how: "statistics that somebody else's function is run for",
-    sql: "create schema crm authorization pg_monitor; create function crm.ok(text) returns boolean language sql immutable return true; alter function crm.ok(text) owner to pg_monitor; create statistics app.titles on (crm.ok(title)) from app.boards",
+    sql: `${CRM_FUNCTION} create statistics app.titles on (crm.ok(title)) from app.boards`,
     relation: "app.boards",
     row: { uses: "crm.ok(text)" },
   },
   {
     check: "function_owner",
     how: "an array of a domain of a domain",
-    sql: "create schema crm authorization pg_monitor; create function crm.ok(text) returns boolean language sql immutable return true; alter function crm.ok(text) owner to pg_monitor; create domain crm.inner as text check (crm.ok(value)); create domain crm.outer as crm.inner; alter table app.boards add words crm.outer[]",
+    sql: `${CRM_FUNCTION} create domain crm.inner as text check (crm.ok(value)); create domain crm.outer as crm.inner; alter table app.boards add words crm.outer[]`,
     relation: "app.boards",
     row: { uses: "crm.ok(text)" },
   },
