@@ -6,8 +6,8 @@ import { startEmbedded } from "../src/embedded.ts";
 import { migrate } from "../src/migrate.ts";
 
 export interface BenchServer {
-  /** A database of this name with the schema, db/current.sql included; its logins' addresses. */
-  database(name: string): Promise<BenchDatabase>;
+  /** A database of this name with the schema, db/current.sql included, or with all that another holds; its logins' addresses. */
+  database(name: string, copyOf?: string): Promise<BenchDatabase>;
   /** Processor time of all backends so far, in microseconds; null where /proc does not tell. */
   cpu(): number | null;
   stop(): Promise<void>;
@@ -44,12 +44,18 @@ export async function startBenchServer(): Promise<BenchServer> {
   return {
     cpu: () => clusterCpu(postmaster),
     stop: embedded.remove,
-    async database(name) {
+    async database(name, copyOf) {
       const urls = {
         root: at(embedded.urls.root, name),
         owner: at(embedded.urls.owner, name),
         service: at(embedded.urls.service, name),
       };
+      if (copyOf) {
+        const root = postgres(embedded.urls.root, { max: 1 });
+        await root`create database ${root(name)} owner tms_owner template ${root(copyOf)} strategy file_copy`;
+        await root`revoke temporary on database ${root(name)} from public`;
+        await root.end();
+      }
       await migrate({
         ownerUrl: urls.owner,
         serviceUrl: urls.service,

@@ -32,7 +32,7 @@ thousand of them asked, each connection its own share in turn. CPU is that of th
 Service, floor and PostGraphile run built, with the same options of Node.js; PostGraphile under the same policies, without a look at the membership.
 rls: one statement, run in the backend by a plpgsql loop: as tms_app under the policies alone, as tms_app with the explicit predicate
 too, as the service's own are written, and as owner past the policies with the predicate. growth: the service's own SQL functions over one connection, databases of different size in turn.
-deletion: one round, the same rows once by api.delete_tenant and once by hand-ordered deletes; two readers of other tenants meanwhile.
+deletion: one round, in two copies of one database, by api.delete_tenant and by hand-ordered deletes; two readers of other tenants meanwhile.
 Commits do not wait for the disk.`;
 
 /** Prints figures and ratios, and keeps those of a full run for the documents. */
