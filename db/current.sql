@@ -1,5 +1,19 @@
--- Write the next migration here. Around includes of functions:
--- grant create on schema app, api to tms_app, tms_registrar;
--- set local citus.enable_ddl_propagation = off;
--- set local citus.enable_ddl_propagation = on;
--- revoke create on schema app, api from tms_app, tms_registrar;
+-- The proof's own functions, out of its members' reach.
+set local citus.enable_ddl_propagation = off;
+do $$
+begin
+  if (select proowner from pg_proc where oid = to_regprocedure('audit.try_writes(regclass, name, uuid, uuid)')) = 'tms_app'::regrole then
+    grant usage on schema audit to tms_app;
+    set local role tms_app;
+    drop function audit.visible_rows(regclass, name, uuid[]), audit.try_writes(regclass, name, uuid, uuid);
+    reset role;
+    revoke usage on schema audit from tms_app;
+  end if;
+end
+$$;
+--! include audit/schema.sql
+--! include audit/manifest.sql
+--! include audit/proof.sql
+--! include audit/checks/functions.sql
+--! include audit/end.sql
+set local citus.enable_ddl_propagation = on;

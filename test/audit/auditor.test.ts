@@ -80,22 +80,29 @@ void describe("a tms_auditor", () => {
     );
   });
 
-  it("cannot alter what others run with the rights of tms_auditor, though a member owns it", async () => {
+  it("cannot alter what runs with the rights of tms_auditor or tms_app, though a member of both owns it", async () => {
     const functions = await database.sql<{ name: string }[]>`
-      select oid::regprocedure::text as name from pg_proc where proowner = 'tms_auditor'::regrole`;
-    assert.ok(functions.length >= 3);
+      select oid::regprocedure::text as name from pg_proc
+      where proowner in ('tms_auditor'::regrole, 'tms_app'::regrole) and pronamespace::regnamespace::text in ('audit', 'control')`;
+    assert.ok(functions.length >= 5);
     const changes = functions.flatMap(({ name }) =>
       ["strict", "security invoker set search_path = ann, pg_catalog"].map(
         how => `alter function ${name} ${how}`,
       ),
     );
-    for (const change of [...changes, `reassign owned by tms_auditor to ${login}`]) {
-      for (const role of [login, "tms_auditor"])
-        await assert.rejects(
-          ann.begin(sql => sql.unsafe(`set local role ${role}; ${change}`)),
-          ({ code }) => code === "42501",
-          change,
-        );
+    changes.push(...["tms_auditor", "tms_app"].map(role => `reassign owned by ${role} to ${login}`));
+    await database.sql.unsafe(`grant tms_app to ${login}`);
+    try {
+      for (const change of changes) {
+        for (const role of [login, "tms_auditor", "tms_app"])
+          await assert.rejects(
+            ann.begin(sql => sql.unsafe(`set local role ${role}; ${change}`)),
+            ({ code }) => code === "42501",
+            change,
+          );
+      }
+    } finally {
+      await database.sql.unsafe(`revoke tms_app from ${login}`);
     }
   });
 });
