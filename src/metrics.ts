@@ -13,6 +13,8 @@ const UNRESOLVED: readonly unknown[] = [
   "tenant_header_malformed",
   "tenant_claim_malformed",
 ];
+/** What asks for no membership: the tenant that is named there need not exist, and its slug is anybody's choice. */
+const OPEN = /^\/api\/(?:setup|tenants\/(?:mine|register|registration))(?:\/|$)/;
 
 /** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
 export default fp(
@@ -57,7 +59,7 @@ export default fp(
       if (request.resolved) {
         const { source, slug } = tenant;
         resolutions.inc(
-          config.metricsTenantLabel
+          config.metricsTenantLabel && (slug === null || !OPEN.test(route))
             ? { source, outcome: "resolved", tenant: slug ?? app.defaultTenantSlug }
             : { source, outcome: "resolved" },
         );

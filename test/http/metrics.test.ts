@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { parse } from "yaml";
 import { createService, seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "./world.ts";
+import { createWorld, operator, type World } from "./world.ts";
 
 let world: World;
 let alice: string;
@@ -125,6 +125,13 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
   try {
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "made-up" });
+    // What asks for no membership takes any name: as a label each would be one more series.
+    const stranger = await operator({ tenant: "made-up" });
+    for (const url of ["/api/tenants/mine", "/api/tenants/registration/status", "/api/setup/tenants"])
+      assert.equal((await labelled.request({ url, token: stranger })).status, 200, url);
+    const body = { organization_name: "New", admin_email: "a@example.com" };
+    const url = "/api/tenants/register";
+    assert.equal((await labelled.request({ method: "POST", url, token: stranger, body })).status, 201);
     const text = await scrape(labelled);
     assert.match(text, /tms_tenant_resolutions_total\{source="header",outcome="resolved",tenant="acme"\} 1/);
     assert.doesNotMatch(text, /made-up/);
