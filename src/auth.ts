@@ -182,6 +182,20 @@ export default fp(
     });
     const kept = createKept();
 
+    /** Before it asks for a key, the plugin calls what is no token by the code of a wrong signature. */
+    function isToken(token: string): boolean {
+      try {
+        return app.jwt.decode(token) !== null;
+      } catch {
+        return false;
+      }
+    }
+
+    function reasonOf(token: string, { code }: { code?: unknown }): Reason {
+      if (code === "FST_JWT_AUTHORIZATION_TOKEN_INVALID" && !isToken(token)) return "malformed";
+      return BY_CODE.get(code) ?? "invalid";
+    }
+
     async function identify(request: FastifyRequest): Promise<Identity> {
       const token = bearer(request.headers.authorization);
       try {
@@ -191,9 +205,7 @@ export default fp(
         return identity;
       } catch (error) {
         // Whatever else the libraries throw is the token's fault.
-        throw error instanceof Problem
-          ? error
-          : refusal(BY_CODE.get((error as { code?: unknown }).code) ?? "invalid", error);
+        throw error instanceof Problem ? error : refusal(reasonOf(token, error as object), error);
       }
     }
 

@@ -122,6 +122,26 @@ test("a forged token is 401 and, when no key could fit it, asks for none", async
   for (const token of wrong) assert.equal((await ask(`Bearer ${token}`)).status, 401);
 });
 
+test("what is no token is called that, and not a token with a wrong signature", async t => {
+  const server = await keyServer(t, [jwk(rsa.publicKey, "1")]);
+  const ask = await guarded(t, server.env);
+  const token = await sign("RS256", rsa.privateKey, {}, "1");
+  const [header, payload, signature] = token.split(".");
+  for (const [broken, reason] of [
+    ["undefined", "malformed"],
+    ["a.b.c", "malformed"],
+    [`${header}.${payload}`, "malformed"],
+    [`${header}..${signature}`, "malformed"],
+    [`${header}.${encode("not json")}.${signature}`, "malformed"],
+    [`${header}.${encode([1])}.${signature}`, "malformed"],
+    [`${header}.${payload}.`, "unsigned"],
+    [`${header}.${payload}.${signature}=`, "signature"],
+    [`${header}.${payload}.${signature!.slice(4)}`, "signature"],
+    [`${header}.${encode(good({ sub: "eve" }))}.${signature}`, "signature"],
+  ])
+    assert.equal((await ask(`Bearer ${broken}`)).reason, reason, broken);
+});
+
 test("an RSA key of 1024 bits in the set verifies nothing", async t => {
   const weak = generateKeyPairSync("rsa", { modulusLength: 1024 });
   const server = await keyServer(t, [jwk(weak.publicKey, "1")]);
