@@ -137,14 +137,15 @@ export function toProblem(error: unknown): Problem | undefined {
     message = "",
     statusCode,
   } = error as { code?: unknown; message?: string; statusCode?: number };
-  if (UNREACHABLE.test(typeof code === "string" ? code : "") || UNREACHABLE.test(message)) {
-    return new Problem(...BY_SQLSTATE["08"]!);
-  }
+  // Before the network's errors: the framework calls a client that leaves in the middle of its body 400, and ECONNRESET.
   if (statusCode !== undefined && statusCode !== 500) {
     const known = BY_STATUS[statusCode];
     if (known) return new Problem(...known);
     const [, ...words] = BY_STATUS[400]!;
     if (statusCode >= 400 && statusCode < 500) return new Problem(statusCode, ...words);
+  }
+  if (UNREACHABLE.test(typeof code === "string" ? code : "") || UNREACHABLE.test(message)) {
+    return new Problem(...BY_SQLSTATE["08"]!);
   }
   return undefined;
 }

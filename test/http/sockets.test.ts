@@ -233,8 +233,9 @@ test("a client that leaves in the middle of its body costs nobody anything", asy
     });
   }
   assert.equal((await send(get("x-tenant: acme"))).status, 200);
-  const worst = Math.max(...world.service.logs.map(line => Number(line.level)));
-  assert.ok(worst < 50, JSON.stringify(world.service.logs.filter(line => Number(line.level) >= 50)));
+  // Nor is it taken for a database that went away.
+  const alarming = world.service.logs.filter(line => Number(line.level) >= 40);
+  assert.deepEqual(alarming, []);
 });
 
 const none = (what: string) =>
