@@ -81,7 +81,7 @@ function isEmail(text: string): boolean {
   const at = text.lastIndexOf("@");
   const local = text.slice(0, at);
   return (
-    /^[^\s@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
+    /^[^\s\p{Cc}@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
     !/^\.|\.\.|\.$/.test(local) &&
     asciiDomain(text.slice(at + 1)) !== null
   );

@@ -170,6 +170,8 @@ const refused: [what: string, body: object, field: string][] = [
     "ada@acme.com/evil.com",
     5,
     null,
+    "a\u001b@acme.com",
+    "a\u0085b@acme.com",
   ].map((admin_email): [string, object, string] => [
     `the e-mail ${JSON.stringify(admin_email)}`,
     { admin_email },
