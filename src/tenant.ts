@@ -47,7 +47,9 @@ const CLAIMS = [
 /** Mailboxes and default mail domains that strangers share, and that the package does not list. */
 const ALSO_SHARED =
   "fastmail.com tutanota.com tutanota.de tutamail.com tuta.com tuta.io keemail.me duck.com posteo.de posteo.net " +
-  "startmail.com disroot.org riseup.net gmx.ch sohu.com 139.com 189.cn zoho.eu zohomail.com mozmail.com onmicrosoft.com";
+  "startmail.com disroot.org riseup.net gmx.ch sohu.com 139.com 189.cn zoho.eu zohomail.com mozmail.com onmicrosoft.com " +
+  "kakao.com icloud.com.cn wo.cn internet.ru inbox.lt mail.kz mail.bg mail.dk mail.de gmx.us tlen.pl ziggo.nl xs4all.nl mailfence.com " +
+  "users.noreply.github.com simplelogin.com anonaddy.me addy.io passmail.net passinbox.com";
 const SHARED = new Set([
   ...(createRequire(import.meta.url)("email-providers/all.json") as string[]).map(domain =>
     asciiDomain(domain),

@@ -241,6 +241,7 @@ test("an e-mail address names the label that its domain was registered under", (
     "ann@müller.de": "muller",
     "ann@xn--mller-kva.de": "muller",
     "ann+tag@acme.com": "acme",
+    "ann@github.com": "github",
   };
   for (const [email, slug] of Object.entries(cases)) assert.equal(outcome({ email }), `email:${slug}`, email);
 });
@@ -256,6 +257,9 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
     "a@fastmail.com",
     "a@tutanota.com",
     "a@acme.onmicrosoft.com",
+    "a@kakao.com",
+    "1+a@users.noreply.github.com",
+    "a.b1c2@passmail.net",
     "a@github.io",
     "a@co.uk",
     "a@com",
