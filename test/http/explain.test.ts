@@ -86,6 +86,16 @@ for (const [query, because, held] of REFUSED) {
   });
 }
 
+test("without a tenant the default one is meant, which strangers join in single-tenant mode only", async () => {
+  const found = await bySlug("subject=bob");
+  assert.deepEqual([found.allowed, found.because], [false, "bob of jwt is not a member of the tenant"]);
+  assert.deepEqual([found.tenant.slug, found.tenant.is_default], ["default", true]);
+  const single = await createService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" });
+  const asked = await single.request({ url: "/api/setup/explain?subject=bob", token: operator });
+  await single.close();
+  assert.equal(asked.body.allowed, true);
+});
+
 test("claims: the answer names the claim that named the tenant, as a request would have it", async () => {
   for (const [claims, header, source] of [
     [{ sub: "alice", tenant: "acme" }, "globex", "tenant"],
