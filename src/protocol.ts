@@ -10,6 +10,8 @@ import { answerSocket, BY_STATUS, Problem } from "./errors.ts";
  */
 export default fp(async (app: FastifyInstance) => {
   app.addHook("onRequest", ({ raw, headers }, _reply, done) => done(faultOf(raw, headers)));
+  // Their size is limited (http.ts). Of more than a thousand Node would drop the last, be it an If-Match or a second X-Tenant.
+  app.server.maxHeadersCount = 0;
   app.server.on("checkExpectation", ({ socket }) => answerSocket(socket, 417));
   app.server.on("connect", (_request, socket) => answerSocket(socket, 405));
 });
