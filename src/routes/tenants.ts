@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { Static } from "typebox";
 import type { Config } from "../config.ts";
 import { callAsCaller, sendRow } from "../database.ts";
 import { asciiDomain } from "../domain.ts";
 import * as operations from "../operations.ts";
 import { normalizeNames } from "../representation.ts";
-import type { Register } from "../schemas/tenants.ts";
+import type { Register, RegisteredTenant } from "../schemas/tenants.ts";
 import { slugify } from "../tenant.ts";
 import { locationOf } from "./setup.ts";
 
@@ -57,7 +58,7 @@ export default async function tenants(app: FastifyInstance, { config }: { config
       );
       return sendRow(
         reply.header("location", locationOf(row.body)),
-        row,
+        { ...row, body: reachable(row.body, request) },
         row.status === "pending" ? 202 : 201,
       );
     },
@@ -70,6 +71,14 @@ export default async function tenants(app: FastifyInstance, { config }: { config
   app.get("/mine", { schema: operations.listMyTenants }, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, "list_my_tenants")),
   );
+}
+
+/** The answer, with a word to who would send the X-Tenant that it tells to send, and be refused: claims win over it. */
+function reachable(body: string, { tenant: { slug, source } }: FastifyRequest): string {
+  const registered = JSON.parse(body) as Static<typeof RegisteredTenant>;
+  if (source === "header" || slug === registered.tenant_slug) return body;
+  registered.admin_instructions += ` It counts only with a token that names no tenant: yours names ${slug}.`;
+  return JSON.stringify(registered);
 }
 
 /** In single-tenant mode, whatever fields the body has: before they are validated. */

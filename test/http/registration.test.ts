@@ -66,7 +66,7 @@ test("registration status answers the settings", async () => {
 test("a registration answers 201 and exactly the fields of the specification, and the caller is the owner", async () => {
   const { status, headers, body } = await register(
     { organization_slug: "first", organization_name: "First & Co" },
-    { sub: "ada" },
+    { sub: "ada", tenant: "first" },
   );
   assert.equal(status, 201);
   assert.deepEqual(
@@ -100,6 +100,26 @@ test("a registration answers 201 and exactly the fields of the specification, an
   assert.deepEqual(
     [boards.body.boards.length, boards.body.boards[0].owner_id],
     [1, current.body.membership.user_id],
+  );
+});
+
+test("whose token names another tenant is told that X-Tenant does not count with it", async () => {
+  const asked = async (claims: object, slug: string) => {
+    const { body } = await world.service.request({
+      method: "POST",
+      url: "/api/tenants/register",
+      token: await person(somebody(), undefined, claims),
+      tenant: "new-here",
+      body: { organization_name: "Told", organization_slug: slug, admin_email: "a@told.example" },
+    });
+    return body.admin_instructions;
+  };
+  const told = (slug: string) => `Send the header X-Tenant: ${slug} on all API requests.`;
+  assert.equal(await asked({}, "told-header"), told("told-header"));
+  assert.equal(await asked({ email: "a@told.example" }, "told"), told("told"));
+  assert.equal(
+    await asked({ email: "a@told-not.example" }, "told-else"),
+    `${told("told-else")} It counts only with a token that names no tenant: yours names told-not.`,
   );
 });
 
