@@ -39,7 +39,9 @@ export default fp(async (app: FastifyInstance) => {
       return validate(query) || { error: validate.errors! };
     };
   });
-  app.setSchemaErrorFormatter((errors, part) => invalid(errors.map(error => explain(error, part))));
+  app.setSchemaErrorFormatter((errors, part) =>
+    invalid(errors.filter(tells).map(error => explain(error, part))),
+  );
 });
 
 /** What the patterns of the schemas ask, in words. */
@@ -48,6 +50,10 @@ const PATTERNS: Record<string, string> = {
   [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
   [PRINTABLE_PATTERN]: "must not contain control characters",
 };
+
+/** Of a field that may be null as well, what it may be otherwise tells enough. */
+const tells = ({ keyword, params }: FastifySchemaValidationError) =>
+  keyword !== "anyOf" && params.type !== "null";
 
 function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
   const path = instancePath.slice(1).replaceAll("/", ".");
