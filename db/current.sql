@@ -11,6 +11,9 @@ begin
   end if;
 end
 $$;
+grant create on schema app, api to tms_app, tms_registrar;
+--! include api/setup/get_setup_status.sql
+revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/manifest.sql
 --! include audit/proof.sql

@@ -192,6 +192,28 @@ test("a missing default tenant is setup needed, and creating the default slug me
     );
   }));
 
+test("a default tenant that was suspended in the other mode is setup needed, and the status says what mends it", () =>
+  inModes(async (_database, start) => {
+    let service = await start();
+    const send = async (method: "GET" | "POST", url: string) =>
+      service.request({ method, url, token: await operator() });
+    const { body } = await send("GET", "/api/setup/status");
+    assert.equal((await send("POST", `/api/setup/tenant/${body.default_tenant_id}/suspend`)).status, 200);
+    const { body: other } = await send("GET", "/api/setup/status");
+    assert.deepEqual([other.setup_needed, other.recommendations], [false, body.recommendations]);
+    service = await start(SINGLE);
+    const { body: suspended } = await send("GET", "/api/setup/status");
+    assert.equal(suspended.setup_needed, true);
+    const [, advice] =
+      /default tenant is suspended.*POST (\S+)/.exec(suspended.recommendations.join("\n")) ?? [];
+    assert.equal((await send("POST", advice!)).status, 200);
+    assert.equal((await send("GET", "/api/setup/status")).body.setup_needed, false);
+    assert.equal(
+      (await service.request({ url: "/api/tenants/current", token: await person("ann") })).status,
+      200,
+    );
+  }));
+
 test("switching multi-tenant mode on changes no row: the old data stays in the default tenant and visible to its users", () =>
   inModes(async (database, start) => {
     const { sql } = database;
