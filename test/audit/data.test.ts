@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { createDatabase, type Database } from "../harness.ts";
-import { data, type Ids, REPLICA } from "./plants/data.ts";
+import { CONTACT, data, type Ids, REPLICA } from "./plants/data.ts";
 import { assertFinding, idsOf, planted, seedTenants } from "./world.ts";
 
 /** Tables that pass for large are read in slices of the tenants, by merges of indexes; small ones whole. */
@@ -47,8 +47,13 @@ void describe("the data checks", () => {
       });
     }
 
-  it("storage_of_other_tenant has nothing against an address with the tenant's own id, in capitals too", async () => {
-    for (const address of [`s3://${a.tenant}/${b.tenant}`, `S3://${a.tenant!.toUpperCase()}/${b.tenant}`]) {
+  it("storage_of_other_tenant has nothing against an address with the tenant's own id, in capitals or without hyphens too", async () => {
+    const bare = a.tenant!.replaceAll("-", "");
+    for (const address of [
+      `s3://${a.tenant}/${b.tenant}`,
+      `S3://${a.tenant!.toUpperCase()}/${b.tenant}`,
+      `s3://${bare}/${b.tenant}`,
+    ]) {
       const plant = `update app.media set storage_url = '${address}' where id = '${a.medium}'`;
       assert.deepEqual(await planted(database.sql, plant, "storage_of_other_tenant"), [], address);
     }
@@ -124,6 +129,42 @@ void describe("the data checks", () => {
       found.map(one => `${one.tenant_id} ${String(one.row.id)}`).sort(),
       [`${a.tenant} 3`, `${b.tenant} 1`].sort(),
     );
+  });
+
+  it("a tenant may refer to one of its users, whatever its size", async () => {
+    for (const resize of Object.values(SIZES)) {
+      const plant = `${CONTACT} update app.tenants set contact_id = '${a.owner}' where id = '${a.tenant}'; ${resize}`;
+      for (const check of ["user_of_other_tenant", "parent_missing", "value_unknown"])
+        assert.deepEqual(await planted(database.sql, plant, check), [], check);
+    }
+  });
+
+  it("a reference is compared as its key does, with the operators of an extension's types", async () => {
+    const tables = `
+      create schema shop authorization tms_owner; grant usage on schema shop to tms_app, tms_auditor;
+      create extension citext schema shop; create extension ltree schema shop;
+      create table shop.tags (tenant_id uuid not null, n int, name shop.citext, path shop.ltree, primary key (tenant_id, n, name, path));
+      create table shop.tagged (tenant_id uuid not null, id int, n bigint, tag shop.citext, path shop.ltree, primary key (tenant_id, id),
+        foreign key (tenant_id, tag, path, n) references shop.tags (tenant_id, name, path, n));
+      alter table shop.tags owner to tms_owner; alter table shop.tagged owner to tms_owner;
+      select app.isolate('shop.tags'), app.isolate('shop.tagged');
+      insert into shop.tags values ('${a.tenant}', 1, 'Red', 'a.b'), ('${b.tenant}', 1, 'Blue', 'a.b');
+      insert into shop.tagged values ('${a.tenant}', 1, 1, 'RED', 'a.b'), ('${a.tenant}', 2, 1, null, 'a.b');`;
+    for (const resize of ["", "update pg_class set reltuples = 1e7 where relname = 'tagged'"]) {
+      assert.deepEqual(await planted(database.sql, `${tables} ${resize}`, "parent_missing"), []);
+      const lost = `${tables} ${REPLICA} insert into shop.tagged values ('${a.tenant}', 3, 1, 'green', 'a.b'), ('${a.tenant}', 4, 1, 'blue', 'a.b'); ${resize}`;
+      for (const [check, id] of [
+        ["parent_missing", 3],
+        ["parent_of_other_tenant", 4],
+      ] as const) {
+        const found = await planted(database.sql, lost, check);
+        assert.deepEqual(
+          found.map(one => one.row),
+          [{ tenant_id: a.tenant, id }],
+          check,
+        );
+      }
+    }
   });
 
   it("has a plant for every data check of the catalog", async () => {

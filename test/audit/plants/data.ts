@@ -17,6 +17,10 @@ const key = (name: string) => (a: Ids) => ({ tenant_id: a.tenant, id: a[name] })
 const membership = (a: Ids) => ({ tenant_id: a.tenant, board_id: a.board, user_id: a.member });
 const tenant = (a: Ids) => ({ id: a.tenant });
 
+/** A column of somebody's own: whom to call. */
+export const CONTACT =
+  "alter table app.tenants add contact_id uuid, add foreign key (id, contact_id) references app.users (tenant_id, id); create index on app.tenants (id, contact_id);";
+
 export const data: DataPlant[] = [
   {
     check: "user_of_other_tenant",
@@ -35,6 +39,15 @@ export const data: DataPlant[] = [
       `alter table app.credit_transactions drop constraint credit_transactions_user; update app.credit_transactions set user_id = '${b.owner}' where id = '${a.credit}'`,
     relation: "app.credit_transactions",
     row: key("credit"),
+  },
+  {
+    check: "user_of_other_tenant",
+    category: "cross_tenant_access",
+    how: "a contact of the tenant that a load brought",
+    sql: (a, b) =>
+      `${CONTACT} ${REPLICA} update app.tenants set contact_id = '${b.owner}' where id = '${a.tenant}'`,
+    relation: "app.tenants",
+    row: tenant,
   },
   {
     check: "parent_of_other_tenant",
@@ -80,6 +93,15 @@ export const data: DataPlant[] = [
     how: "a store that writes ids in capitals",
     sql: (a, b) =>
       `update app.media set storage_url = upper('s3://media/${b.tenant}/x.png') where id = '${a.medium}'`,
+    relation: "app.media",
+    row: key("medium"),
+  },
+  {
+    check: "storage_of_other_tenant",
+    category: "cross_tenant_access",
+    how: "a store that writes ids without hyphens",
+    sql: (a, b) =>
+      `update app.media set storage_url = 's3://media/${b.tenant!.replaceAll("-", "")}/x.png' where id = '${a.medium}'`,
     relation: "app.media",
     row: key("medium"),
   },
