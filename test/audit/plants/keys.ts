@@ -99,6 +99,14 @@ export const keys: Plant[] = [
   },
   {
     check: "tenant_key",
+    how: "a child by INHERITS, which has none of its parent's keys",
+    sql: `create table app.places (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+          alter table app.places owner to tms_owner; select app.isolate('app.places');
+          create table app.far_places (primary key (tenant_id, id)) inherits (app.places)`,
+    relation: "app.far_places",
+  },
+  {
+    check: "tenant_key",
     how: "answers that outlive their tenant",
     sql: "alter table control.idempotency_keys drop constraint idempotency_keys_tenant_id_fkey",
     relation: "control.idempotency_keys",
