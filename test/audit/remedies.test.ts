@@ -322,6 +322,17 @@ void describe("the remedies", () => {
       assert.deepEqual([...(await sql`select * from audit.run_check('default_privileges')`)], []);
     }));
 
+  it("take a right to execute from roles whatever they are called", () =>
+    undone(async sql => {
+      await sql.unsafe(`create role "Bea ""public"" Lee"; create role cleo;
+        grant execute on function app.tenant_id() to "Bea ""public"" Lee", cleo`);
+      assert.deepEqual(
+        (await asOwner(sql, "function_changed")).map(one => one.severity),
+        ["warning"],
+      );
+      assert.deepEqual([...(await sql`select * from audit.run_check('function_changed')`)], []);
+    }));
+
   it("drop a large object as the login that made it", () =>
     undone(async sql => {
       await sql.unsafe(

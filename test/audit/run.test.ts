@@ -325,6 +325,27 @@ void describe("audit.run()", () => {
     assert.equal(await open(), 0);
   });
 
+  it("does not end where somebody's trigger takes what it found", async () => {
+    const { sql } = database;
+    const before = await lastRun();
+    await sql.unsafe(`create function public.tell() returns trigger language plpgsql as
+      'begin perform pg_notify(''audit'', ''news''); return null; end'`);
+    await sql`create view app.every_board as select * from app.boards`;
+    try {
+      for (const table of ["audit.found", "audit.results"]) {
+        await sql.unsafe(
+          `create trigger tell before insert on ${table} for each row execute function public.tell()`,
+        );
+        await assert.rejects(dba`call audit.run(p_only => 'schema')`, /found was not stored/, table);
+        await sql.unsafe(`drop trigger tell on ${table}`);
+      }
+    } finally {
+      await sql`drop view app.every_board`;
+      await sql`drop function public.tell() cascade`;
+    }
+    assert.equal((await lastRun()).run_id, before.run_id);
+  });
+
   it("stores a dropped column as checks that could not run", async () => {
     const { sql } = database;
     await sql`alter table app.board_members rename column user_id to member_id`;

@@ -205,6 +205,14 @@ export const functions: Plant[] = [
   },
   {
     check: "function_changed",
+    severity: "warning",
+    how: "a trigger that tells somebody of findings",
+    sql: "create function public.tell() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform pg_notify('findings', new.detail); return null; end $$; create trigger tell before insert on audit.found for each row execute function public.tell()",
+    relation: null,
+    row: { trigger: "tell on audit.found" },
+  },
+  {
+    check: "function_changed",
     how: "a gate whose subject is the e-mail address",
     sql: `do $x$ declare d text := pg_get_functiondef('app.enter_tenant(text,text,text,text,text)'::regprocedure); begin
       drop function app.enter_tenant(text,text,text,text,text);

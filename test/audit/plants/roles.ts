@@ -9,6 +9,12 @@ export const roles: Plant[] = [
     relation: "app.boards",
   },
   {
+    check: "audit_filtered",
+    how: "row-level security for every table there is",
+    sql: "alter table audit.found enable row level security",
+    relation: "audit.found",
+  },
+  {
     check: "role_attributes",
     how: "BYPASSRLS for a migration",
     sql: "alter role tms_app bypassrls",
