@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, withSettings } from "../harness.ts";
+import { createDatabase, type Database, rolledBack, withSettings } from "../harness.ts";
 import { functions } from "./plants/functions.ts";
 import { keys, PARTITIONED } from "./plants/keys.ts";
 import { policies } from "./plants/policies.ts";
 import { rights } from "./plants/rights.ts";
 import { roles } from "./plants/roles.ts";
 import { tables } from "./plants/tables.ts";
-import { assertFinding, planted, seedTenants } from "./world.ts";
+import { assertFinding, type Found, planted, seedTenants } from "./world.ts";
 
 const PLANTS = [...policies, ...tables, ...keys, ...rights, ...functions, ...roles];
 
@@ -81,6 +81,21 @@ void describe("the schema checks", () => {
     const plant =
       "create extension if not exists btree_gist; alter table app.boards add exclude using gist (tenant_id with =, title with =)";
     assert.deepEqual(await planted(database.sql, plant, "table_rules"), []);
+  });
+
+  it("table_missing finds a column whose NOT NULL was never validated, from Postgres 18 on", async test => {
+    const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
+    if (server!.version < 180000) return test.skip("no such NOT NULL before Postgres 18");
+    await rolledBack(database.sql, async sql => {
+      await sql.unsafe(`alter table app.boards alter owner_id drop not null; update app.boards set owner_id = null;
+        alter table app.boards add constraint owned not null owner_id not valid`);
+      const [found] = await sql<Found[]>`select * from audit.run_check('table_missing')`;
+      assert.deepEqual([found?.severity, found?.row], ["error", { column: "owner_id" }]);
+      await sql.unsafe(
+        `update app.boards b set owner_id = (select id from app.users u where u.tenant_id = b.tenant_id limit 1); ${found!.remedy}`,
+      );
+      assert.deepEqual([...(await sql`select * from audit.run_check('table_missing')`)], []);
+    });
   });
 
   it("view_leaks knows every spelling of a view that runs as its reader", async () => {

@@ -103,6 +103,16 @@ export const tables: Plant[] = [
     row: { publication: "feed" },
   },
   {
+    check: "publication",
+    severity: "warning",
+    how: "a subscription that a move to this server left behind",
+    sql: `create subscription moved connection 'dbname=elsewhere' publication everything with (connect = false);
+          set local allow_system_table_mods = on;
+          insert into pg_subscription_rel (srsubid, srrelid, srsubstate) select oid, 'app.boards'::regclass, 'r' from pg_subscription where subname = 'moved'`,
+    relation: "app.boards",
+    row: { subscription: "moved" },
+  },
+  {
     check: "rewrite_rule",
     how: "a rule elsewhere that reads boards",
     sql: "create schema crm; create table crm.door (a int); create rule peek as on insert to crm.door do also select title from app.boards",
