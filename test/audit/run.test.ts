@@ -180,6 +180,19 @@ void describe("audit.run()", () => {
     await sql`delete from audit.runs where id = ${run}`;
   });
 
+  it("says nothing of a table that is gone since the snapshot, which no longer has a name", async () => {
+    const { sql } = database;
+    await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
+      alter table app.staging owner to tms_owner; select app.isolate('app.staging')`);
+    await sql.begin("isolation level repeatable read", async old => {
+      await old`select from pg_class limit 1`;
+      await sql`drop table app.staging`;
+      const found = await old`
+        select "check", relation, detail from audit.run_family('schema') where severity = 'error' and "check" <> 'server_version'`;
+      assert.deepEqual([...found], []);
+    });
+  });
+
   it("counts every finding and keeps the first thousand of each check", async () => {
     const { sql } = database;
     await sql.begin(plant =>
