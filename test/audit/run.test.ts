@@ -312,6 +312,35 @@ void describe("audit.run()", () => {
     assert.equal(await wrong(), 0);
   });
 
+  it("closes what is not asked of a table any more, as its remedy has it, once the table is read", async () => {
+    const { sql } = database;
+    const { tenant } = await idsOf(sql, "t3");
+    const open = async () =>
+      (
+        await dba`select from audit.findings where "check" in ('constraint_broken', 'parent_missing') and relation = 'app.provider_configs'`
+      ).length;
+    await sql.begin(plant =>
+      plant.unsafe(`alter table app.provider_configs add user_id uuid,
+          add foreign key (tenant_id, user_id) references app.users (tenant_id, id);
+        set local session_replication_role = replica;
+        update app.provider_configs set user_id = gen_random_uuid() where tenant_id = '${tenant}';
+        alter table app.provider_configs add constraint elsewhere check (tenant_id <> '${tenant}') not valid`),
+    );
+    await dba`call audit.run(p_only => 'data')`;
+    assert.equal(await open(), 2);
+    await sql`alter table app.provider_configs drop constraint elsewhere, drop column user_id`;
+    await dba`call audit.run('t5', p_only => 'data')`;
+    await sql.begin(async blocker => {
+      await blocker`lock table app.provider_configs in access exclusive mode`;
+      await dba.unsafe("set lock_timeout = '100ms'");
+      await dba`call audit.run(p_only => 'data')`;
+      await dba.unsafe("reset lock_timeout");
+    });
+    assert.equal(await open(), 2, "of another tenant, and of nothing");
+    await dba`call audit.run('t3', p_only => 'data')`;
+    assert.equal(await open(), 0);
+  });
+
   it("keeps open what is said of a table that a later run did not read", async () => {
     const { sql } = database;
     const { tenant, board } = await idsOf(sql, "t3");
