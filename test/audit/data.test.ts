@@ -167,6 +167,29 @@ void describe("the data checks", () => {
     }
   });
 
+  it("references and tests that only a partition has, or a child, are followed there", async () => {
+    const tables = `
+      create table app.events (tenant_id uuid not null, id int, board_id uuid, primary key (tenant_id, id)) partition by hash (tenant_id);
+      create table app.events_0 partition of app.events for values with (modulus 1, remainder 0);
+      create table app.places (tenant_id uuid not null, id int, primary key (tenant_id, id));
+      create table app.far_places (board_id uuid, primary key (tenant_id, id)) inherits (app.places);
+      alter table app.events owner to tms_owner; alter table app.events_0 owner to tms_owner;
+      alter table app.places owner to tms_owner; alter table app.far_places owner to tms_owner;
+      alter table app.events_0 add foreign key (tenant_id, board_id) references app.boards (tenant_id, id);
+      alter table app.far_places add foreign key (tenant_id, board_id) references app.boards (tenant_id, id);
+      select app.isolate('app.events'), app.isolate('app.places');
+      insert into app.events values ('${a.tenant}', 1, '${a.board}'); insert into app.far_places values ('${a.tenant}', 1, '${a.board}');`;
+    assert.deepEqual(await planted(database.sql, tables, "parent_of_other_tenant"), []);
+    const across = `${tables} ${REPLICA} update app.events set board_id = '${b.board}'; update app.far_places set board_id = '${b.board}';
+      insert into app.far_places values (gen_random_uuid(), 2, null);
+      alter table app.events_0 add constraint few check (id > 1) not valid; alter table app.far_places add constraint few check (id > 1) not valid`;
+    const found = async (check: string) =>
+      (await planted(database.sql, across, check)).map(one => `${one.relation} ${String(one.row.id)}`).sort();
+    assert.deepEqual(await found("parent_of_other_tenant"), ["app.events_0 1", "app.far_places 1"]);
+    assert.deepEqual(await found("constraint_broken"), ["app.events_0 1", "app.far_places 1"]);
+    assert.deepEqual(await found("tenant_missing"), ["app.places 2"], "once, with the table");
+  });
+
   it("has a plant for every data check of the catalog", async () => {
     const checks = await database.sql`select "check" from audit.checks() where family = 'data'`;
     const missing = checks

@@ -317,8 +317,12 @@ void describe("audit.run()", () => {
     const { tenant } = await idsOf(sql, "t3");
     const open = async () =>
       (
-        await dba`select from audit.findings where "check" in ('constraint_broken', 'parent_missing') and relation = 'app.provider_configs'`
+        await dba`select from audit.findings where "check" in ('constraint_broken', 'parent_missing') and relation in ('app.provider_configs', 'app.events_0')`
       ).length;
+    await sql.unsafe(`create table app.events (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (tenant_id);
+      create table app.events_0 partition of app.events for values with (modulus 1, remainder 0);
+      alter table app.events owner to tms_owner; alter table app.events_0 owner to tms_owner; select app.isolate('app.events');
+      insert into app.events values ('${tenant}', 1); alter table app.events_0 add constraint few check (id > 1) not valid`);
     await sql.begin(plant =>
       plant.unsafe(`alter table app.provider_configs add user_id uuid,
           add foreign key (tenant_id, user_id) references app.users (tenant_id, id);
@@ -327,18 +331,20 @@ void describe("audit.run()", () => {
         alter table app.provider_configs add constraint elsewhere check (tenant_id <> '${tenant}') not valid`),
     );
     await dba`call audit.run(p_only => 'data')`;
-    assert.equal(await open(), 2);
+    assert.equal(await open(), 3);
     await sql`alter table app.provider_configs drop constraint elsewhere, drop column user_id`;
+    await sql`alter table app.events_0 drop constraint few`;
     await dba`call audit.run('t5', p_only => 'data')`;
     await sql.begin(async blocker => {
-      await blocker`lock table app.provider_configs in access exclusive mode`;
+      await blocker`lock table app.provider_configs, app.events in access exclusive mode`;
       await dba.unsafe("set lock_timeout = '100ms'");
       await dba`call audit.run(p_only => 'data')`;
       await dba.unsafe("reset lock_timeout");
     });
-    assert.equal(await open(), 2, "of another tenant, and of nothing");
+    assert.equal(await open(), 3, "of another tenant, and of nothing");
     await dba`call audit.run('t3', p_only => 'data')`;
     assert.equal(await open(), 0);
+    await sql`drop table app.events`;
   });
 
   it("keeps open what is said of a table that a later run did not read", async () => {
