@@ -333,6 +333,14 @@ void describe("the remedies", () => {
       assert.deepEqual([...(await sql`select * from audit.run_check('function_changed')`)], []);
     }));
 
+  it("give what a role owns to the owner, whatever it is called, and drop what has none", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema crm; create table crm.notes (a int); create statistics crm.few on (a + 1) from crm.notes; alter statistics crm.few owner to tms_app;
+        create foreign data wrapper far; create server "the hq" foreign data wrapper far; create user mapping for tms_app server "the hq"`);
+      assert.equal(await paste(sql, "role_owns"), 2);
+      assert.deepEqual([...(await sql`select * from audit.run_check('role_owns')`)], []);
+    }));
+
   it("drop a large object as the login that made it", () =>
     undone(async sql => {
       await sql.unsafe(

@@ -215,6 +215,14 @@ void describe("the schema checks", () => {
       alter role all set app.region = 'eu'; create function app.load() returns int language sql set search_path = pg_catalog, pg_temp set app.event = 'imported' return 1`;
     for (const check of ["role_settings", "function_settings"])
       assert.deepEqual(await planted(database.sql, settings, check), [], check);
+    const tighter = ["tms_owner", "tms_app", "tms_registrar", "tms_auditor"]
+      .map(
+        role =>
+          `alter default privileges for role ${role} revoke execute on functions from public; alter default privileges for role ${role} revoke usage on types from public;`,
+      )
+      .join(" ");
+    for (const check of ["role_owns", "default_privileges"])
+      assert.deepEqual(await planted(database.sql, tighter, check), [], check);
     const rights = `create role crm; create schema crm authorization crm; alter default privileges for role crm grant execute on functions to pg_monitor`;
     assert.deepEqual(await planted(database.sql, rights, "default_privileges"), []);
   });
