@@ -34,9 +34,11 @@ interface EmbeddedOptions extends ServerOptions {
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const dataDir = path.resolve(options.dataDir);
   const undo: (() => Promise<void>)[] = [];
-  const stop = async () => {
-    for (let step = undo.pop(); step; step = undo.pop()) await step();
+  const undoAll = async () => {
+    for (const step of undo.reverse()) await step();
   };
+  let stopped: Promise<void> | undefined;
+  const stop = () => (stopped ??= undoAll());
   try {
     const account = serverAccount();
     await makeFolder(dataDir, account);

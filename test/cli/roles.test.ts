@@ -189,3 +189,12 @@ test("an administrator without the rights is told which ones", async () => {
     /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB, and since Postgres 16 .* ADMIN on them \(those that a provider's console made: drop them there, migrate makes them\)$/,
   );
 });
+
+// The last one: nothing runs after it.
+test("whoever stops the embedded Postgres waits for its end, also where somebody does already", async () => {
+  await sql.end();
+  const [, again] = [server.stop(), server.stop()];
+  await again;
+  const late = postgres(server.urls.root, { max: 1 });
+  await assert.rejects(async () => late`select`, { code: "ECONNREFUSED" });
+});
