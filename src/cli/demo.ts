@@ -120,7 +120,7 @@ export const demo: CommandModule = {
   describe: "Run the service with two tenants of sample data, and print how to try it",
   handler: async () => {
     const started = runOnSomePort(demoConfig());
-    stopOnSignal(started);
+    const isStopping = stopOnSignal(started);
     const running = await started;
     const { address, config } = running;
     try {
@@ -138,6 +138,7 @@ export const demo: CommandModule = {
       }
       console.log(await guide(running, { operator, members, carol }));
     } catch (error) {
+      if (isStopping()) return; // it met the end of its own service
       await running.stop();
       throw error;
     }

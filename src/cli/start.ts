@@ -75,13 +75,21 @@ async function listen(config: Config) {
 
 export class PortTaken extends StartupError {}
 
-/** Stops at the first signal, also while it starts; a second one ends at once, and Postgres follows. */
-export function stopOnSignal(running: Promise<Running>): void {
+/**
+ * Stops at the first signal, also while it starts; a second one ends at once, and Postgres follows. Returns whether a signal
+ * has come.
+ */
+export function stopOnSignal(running: Promise<Running>): () => boolean {
+  let stopping = false;
   const fail = (error: unknown) => {
     console.error(error instanceof Error ? error.message : error);
     process.exit(1);
   };
-  onInterruption(() => running.then(service => service.stop()).then(() => process.exit(0), fail));
+  onInterruption(() => {
+    stopping = true;
+    return running.then(service => service.stop()).then(() => process.exit(0), fail);
+  });
+  return () => stopping;
 }
 
 /** One line in the shape of the service's own log. */

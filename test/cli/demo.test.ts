@@ -5,13 +5,18 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import pg from "pg";
-import { type Command, makeFolder, tenancy } from "./command.ts";
+import { freePort } from "../../src/embedded/server.ts";
+import { until } from "../until.ts";
+import { type Command, makeFolder, outcome, tenancy } from "./command.ts";
 
 const folder = makeFolder();
 let demo: Command;
 
+const launch = (port: string) =>
+  tenancy(["demo"], { SERVICE_DATA_DIR: path.join(folder, "demo"), SERVICE_PORT: port });
+
 async function startDemo(port: string): Promise<string> {
-  demo = tenancy(["demo"], { SERVICE_DATA_DIR: path.join(folder, "demo"), SERVICE_PORT: port });
+  demo = launch(port);
   await demo.prints(/^SQL$/m);
   return demo.stdout;
 }
@@ -21,11 +26,30 @@ async function stopDemo() {
   assert.equal(await demo.ended, 0);
 }
 
-before(() => startDemo("0"));
+let interrupted: Awaited<ReturnType<typeof outcome>>;
+before(async () => {
+  const port = String(await freePort());
+  const early = launch(port);
+  const health = `http://127.0.0.1:${port}/health`;
+  await until("the service answers", () =>
+    fetch(health).then(
+      ({ ok }) => ok,
+      () => false,
+    ),
+  );
+  early.child.kill("SIGINT");
+  interrupted = await outcome(early);
+  await startDemo("0");
+});
 after(async () => {
   demo.child.kill("SIGINT");
   await demo.ended;
   rmSync(folder, { recursive: true, force: true });
+});
+
+test("a demo that is interrupted while it registers its tenants stops as it does later", () => {
+  const { code, stderr } = interrupted;
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
 });
 
 const hasCurl = spawnSync("curl", ["--version"]).status === 0;
