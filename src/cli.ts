@@ -35,6 +35,7 @@ function refuseRepeats(given: Record<string, unknown>): true {
 
 await yargs(hideBin(process.argv))
   .scriptName("tenancy")
+  .locale("en") // the parser would speak the terminal's language, beside our English
   .usage(
     "$0 <command>\n\nMulti-tenant isolation in one Postgres database. docs/ describes the environment variables.",
   )

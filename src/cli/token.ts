@@ -5,6 +5,7 @@ import { embeddedJwtSecret } from "../embedded.ts";
 import { text } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
 import { flagOption, textOption } from "./options.ts";
+import { printLine } from "./output.ts";
 
 interface TokenOptions {
   sub: string;
@@ -108,6 +109,6 @@ export const token: CommandModule<object, Arguments> = {
       expiresIn: parseDuration(expires),
     };
     const secret = config.jwt.secret ?? (await embeddedJwtSecret(config.dataDir));
-    console.log(await signToken(config, secret, options));
+    await printLine(await signToken(config, secret, options));
   },
 };

@@ -88,7 +88,7 @@ test("token says in one sentence why it cannot", async () => {
     ],
     [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub is given more than once$/],
     [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
-    [[], {}, /^Missing required argument: sub$/],
+    [[], { LC_ALL: "de_DE.UTF-8" }, /^Missing required argument: sub$/],
     [["--sub", "a", "--frob"], {}, /^Unknown argument: frob$/],
     [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],
   ];

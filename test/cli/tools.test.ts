@@ -7,7 +7,15 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 import type { Audit } from "../../src/audit/run.ts";
 import { toText } from "../../src/audit/text.ts";
-import { createDatabase, type Database, seedTenant, seedUser, token, withSettings } from "../harness.ts";
+import {
+  createDatabase,
+  type Database,
+  seedTenant,
+  seedUser,
+  TEST_SECRET,
+  token,
+  withSettings,
+} from "../harness.ts";
 import { outcome, projectRoot, tenancy } from "./command.ts";
 
 let database: Database;
@@ -166,24 +174,26 @@ test("the audit's report keeps a key in its line", () => {
   assert.match(toText(audit as unknown as Audit), /^ {2}- app\.boards, title x\\u000aPASSED$/m);
 });
 
-const eventsInShell = (line: string) =>
-  spawnSync("sh", ["-c", `"${process.execPath}" --import tsx src/cli.ts events ${line}`], {
+const inShell = (line: string) =>
+  spawnSync("sh", ["-c", `"${process.execPath}" --import tsx src/cli.ts ${line}`], {
     cwd: projectRoot,
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, SERVICE_JWT_SECRET: TEST_SECRET, ...env },
     encoding: "utf8",
   });
 
 test("events ends quietly when its reader has gone", () => {
   // The reader ends before the first line, so that every write meets a closed pipe.
   for (const options of ["", "--follow"])
-    assert.equal(eventsInShell(`--json ${options} | { exec <&-; sleep 1; }`).stderr, "", options);
+    assert.equal(inShell(`events --json ${options} | { exec <&-; sleep 1; }`).stderr, "", options);
 });
 
-test("events ends in one line when it cannot be written", {
+test("what cannot be written ends in one line", {
   skip: !existsSync("/dev/full") && "this system has no /dev/full",
 }, () => {
-  const { status, stderr } = eventsInShell("> /dev/full");
-  assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"]);
+  for (const command of ["events", "token --sub alice", "export --tenant acme"]) {
+    const { status, stderr } = inShell(`${command} > /dev/full`);
+    assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"], command);
+  }
 });
 
 test("events --last takes a number of events", async () => {
