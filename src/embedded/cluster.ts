@@ -9,7 +9,7 @@ import { readFileIfThere } from "./files.ts";
 
 const run = promisify(execFile);
 
-/** The server sees nothing of our environment: PG* variables and locales of the terminal would change what it does. */
+/** The server and the system's programs see nothing of our environment: PG* variables, locale and time zone would change what they do. */
 export const serverEnv = { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
 export async function checkVersion(cluster: string, native: string) {

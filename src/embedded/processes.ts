@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { serverEnv } from "./cluster.ts";
 import { readFileIfThere } from "./files.ts";
 
 /** When a process started, in whatever unit the system has; "" when there is none. */
@@ -14,5 +15,9 @@ export const commandOf = (pid: number): string =>
     ? (readFileIfThere(`/proc/${pid}/cmdline`) ?? "").replaceAll("\0", " ")
     : ps(pid, "command=");
 
+/** Two who ask must read the same: of the start no time zone or language of theirs, of the command no less than all. */
 const ps = (pid: number, field: string) =>
-  spawnSync("ps", ["-o", field, "-p", String(pid)], { encoding: "utf8" }).stdout.trim();
+  spawnSync("ps", ["-ww", "-o", field, "-p", String(pid)], {
+    encoding: "utf8",
+    env: serverEnv,
+  }).stdout.trim();

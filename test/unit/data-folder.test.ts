@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { lock } from "../../src/embedded/lock.ts";
+import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
 
 const folder = (t: { after(end: () => void): void }) => {
@@ -72,4 +73,24 @@ test("several that make a folder's secrets at once get the same", async t => {
     for (const one of made) assert.deepEqual(one, { status: "fulfilled", value: first });
     assert.deepEqual(readdirSync(dataDir), ["secrets.json"]);
   }
+});
+
+test("ps tells a process alike in every time zone and on a terminal of any width", {
+  skip: spawnSync("ps", ["-p", "1"]).status !== 0 && "ps is not installed",
+}, t => {
+  const { platform, env } = process;
+  t.after(() => {
+    Object.defineProperty(process, "platform", { value: platform });
+    process.env = env;
+  });
+  Object.defineProperty(process, "platform", { value: "darwin" });
+  const told = [
+    { TZ: "UTC", COLUMNS: "200" },
+    { TZ: "Asia/Tokyo", COLUMNS: "20" },
+  ].map(terminal => {
+    process.env = { ...env, ...terminal };
+    return [startOf(process.pid), commandOf(process.pid)];
+  });
+  assert.deepEqual(told[0], told[1]);
+  assert.match(told[0]![1]!, /data-folder\.test\.ts$/);
 });
