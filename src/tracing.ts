@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { traceId } from "./log.ts";
@@ -35,6 +36,9 @@ interface Sdk {
 }
 const [SERVER, CLIENT, ERROR] = [1, 2, 2];
 
+/** So long a service that stops waits for the collector to take the last spans. */
+const FLUSH_MS = 3_000;
+
 /** The variable that asks for traces; undefined when none does. */
 export function tracesAskedBy(env: NodeJS.ProcessEnv): string | undefined {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none")
@@ -70,7 +74,14 @@ export default fp(
       instrumentations: [],
     });
     sdk.start();
-    app.addHook("onClose", () => sdk.shutdown());
+    app.addHook("onClose", async () => {
+      const late = sleep(FLUSH_MS, undefined, { ref: false }).then(() => {
+        throw new Error(`The collector takes longer than ${FLUSH_MS / 1000} s`);
+      });
+      await Promise.race([sdk.shutdown(), late]).catch(err =>
+        app.log.warn({ err }, "the last spans are lost"),
+      );
+    });
     const tracer = trace.getTracer("tenant-management-service");
     const spans = new WeakMap<object, Span>();
 
