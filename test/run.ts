@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
@@ -82,11 +82,15 @@ function runTests(files: string[], database: string): Promise<number> {
   // Node 20 counts it for a whole file: long enough for any on a slow machine, and one that waits for ever fails.
   const timeout = "--test-timeout=600000";
   const args = ["--import", "tsx", "--test", "--test-concurrency=2", timeout, ...files];
-  const env = { ...process.env, TMS_TEST_DATABASE: database };
+  const built = mkdtempSync(path.join(tmpdir(), "tms-test-build-"));
+  const env = { ...process.env, TMS_TEST_DATABASE: database, TMS_TEST_BUILD: built };
   const child = spawn(process.execPath, args, { stdio: "inherit", env });
   // Ctrl-C reaches the runner through the terminal; we stay to clean up after it.
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => child.kill(signal));
-  return new Promise((resolve, reject) => child.on("error", reject).on("close", code => resolve(code ?? 1)));
+  const ended = new Promise<number>((resolve, reject) =>
+    child.on("error", reject).on("close", code => resolve(code ?? 1)),
+  );
+  return ended.finally(() => rmSync(built, { recursive: true }));
 }
 
 main().then(

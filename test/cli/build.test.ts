@@ -1,32 +1,22 @@
 /** What the Dockerfile puts into the image, put into a folder: built, migrated and started without TypeScript's runner. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { after, before, test } from "node:test";
+import { build } from "../build.ts";
 import { createDatabase, type Database, TEST_SECRET } from "../harness.ts";
 import { until } from "../until.ts";
 
-const root = path.resolve(import.meta.dirname, "../..");
-const folder = mkdtempSync(path.join(tmpdir(), "tms-build-"));
+let folder: string;
 let database: Database;
 let service: ChildProcess | undefined;
 
 before(async () => {
-  const tsc = path.join(root, "node_modules/typescript/bin/tsc");
-  const args = [tsc, "-p", "tsconfig.build.json", "--outDir", path.join(folder, "dist")];
-  const { status, stdout } = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8" });
-  assert.equal(status, 0, stdout);
-  for (const part of ["package.json", ".gmrc", "db"])
-    cpSync(path.join(root, part), path.join(folder, part), { recursive: true });
-  symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"));
+  folder = await build();
   database = await createDatabase();
 });
 after(async () => {
   service?.kill("SIGKILL");
   await database?.drop();
-  rmSync(folder, { recursive: true });
 });
 
 const environment = (more: Record<string, string>) => ({

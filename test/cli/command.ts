@@ -12,8 +12,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { build } from "../build.ts";
 
 export const projectRoot = path.resolve(import.meta.dirname, "..", "..");
+export const built = await build();
 
 export interface Command {
   child: ChildProcess;
@@ -26,8 +28,8 @@ export interface Command {
   prints(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-export function tenancy(args: string[], env: Record<string, string> = {}, root = projectRoot): Command {
-  const child = spawn(process.execPath, ["--import", "tsx", "src/cli.ts", ...args], {
+export function tenancy(args: string[], env: Record<string, string> = {}, root = built): Command {
+  const child = spawn(process.execPath, ["dist/cli.js", ...args], {
     cwd: root,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: tmpdir(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
@@ -80,8 +82,8 @@ export function makeFolder(): string {
 /** The project in a folder of its own, with these migrations, 999990 and on, after its own. */
 export function copyProject(...migrations: string[]): string {
   const folder = makeFolder();
-  for (const name of ["src", "db", ".gmrc", "package.json"])
-    cpSync(path.join(projectRoot, name), path.join(folder, name), { recursive: true });
+  for (const name of ["dist", "db", ".gmrc", "package.json"])
+    cpSync(path.join(built, name), path.join(folder, name), { recursive: true });
   symlinkSync(path.join(projectRoot, "node_modules"), path.join(folder, "node_modules"));
   const committed = path.join(folder, "db", "committed");
   const last = readdirSync(committed).sort().at(-1)!;

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { createDatabase } from "../harness.ts";
-import { copyProject, projectRoot } from "./command.ts";
+import { built, copyProject, projectRoot } from "./command.ts";
 
 // Nothing listens there: what gets as far as a connection says so.
 const DATABASE_URL = "postgres://tms_owner:x@127.0.0.1:1/tms";
-const gm = (line: string, env: Record<string, string> = { DATABASE_URL }, cwd = projectRoot) =>
-  spawnSync(process.execPath, ["--import", "tsx", "src/cli/gm.ts", ...line.split(" ")], {
+const gm = (line: string, env: Record<string, string> = { DATABASE_URL }, cwd = built) =>
+  spawnSync(process.execPath, ["dist/cli/gm.js", ...line.split(" ")], {
     cwd,
     env: { PATH: process.env.PATH, NO_COLOR: "1", ...env },
     encoding: "utf8",
@@ -59,6 +59,7 @@ test("watch --once applies db/current.sql, commit makes a migration of it, and u
   const database = await createDatabase();
   const shadow = `${database.name}_shadow`;
   const folder = copyProject();
+  cpSync(path.join(projectRoot, "src"), path.join(folder, "src"), { recursive: true }); // .gmrc runs a command of it
   const { owner, root } = database.urls;
   const env = {
     DATABASE_URL: owner,

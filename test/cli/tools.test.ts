@@ -16,7 +16,7 @@ import {
   token,
   withSettings,
 } from "../harness.ts";
-import { outcome, projectRoot, tenancy } from "./command.ts";
+import { built, outcome, tenancy } from "./command.ts";
 
 let database: Database;
 let env: Record<string, string>;
@@ -175,8 +175,8 @@ test("the audit's report keeps a key in its line", () => {
 });
 
 const inShell = (line: string) =>
-  spawnSync("sh", ["-c", `"${process.execPath}" --import tsx src/cli.ts ${line}`], {
-    cwd: projectRoot,
+  spawnSync("sh", ["-c", `"${process.execPath}" dist/cli.js ${line}`], {
+    cwd: built,
     env: { PATH: process.env.PATH, SERVICE_JWT_SECRET: TEST_SECRET, ...env },
     encoding: "utf8",
   });

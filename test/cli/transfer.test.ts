@@ -8,7 +8,7 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
-import { outcome, projectRoot, tenancy } from "./command.ts";
+import { built, outcome, tenancy } from "./command.ts";
 
 let database: Database;
 let env: Record<string, string>;
@@ -133,11 +133,11 @@ for (const [how, line, code] of [
   }, async () => {
     const whole = (await run("export", "--tenant", "acme")).stdout;
     const end = whole.lastIndexOf("\n");
-    const command = [process.execPath, "--import", "tsx", "src/cli.ts", "import", "-", "--slug", "stopped"];
+    const command = [process.execPath, "dist/cli.js", "import", "-", "--slug", "stopped"];
     // Node would close the input of a shell that has ended.
     const input = spawn("cat", { stdio: ["pipe", "pipe", "ignore"] });
     const shell = spawn("sh", ["-c", line, ...command], {
-      cwd: projectRoot,
+      cwd: built,
       env: { PATH: process.env.PATH, npm_lifecycle_event: "tenancy", ...env },
       stdio: [input.stdout, "ignore", "pipe"],
     });
