@@ -68,10 +68,16 @@ export const exportCommand: CommandModule<object, Arguments> = {
       );
       failed.catch(() => {});
       let size = 0;
-      for await (const lines of exportTenant(sql, tenant)) {
-        size += Buffer.byteLength(lines);
-        if (!file.write(lines)) await Promise.race([once(file, "drain"), failed]);
+      let lineEnd = "";
+      for await (const line of exportTenant(sql, tenant)) {
+        size += Buffer.byteLength(line);
+        // Each line's end goes with the next one: where a full disk cuts a write off, Node tells at the next.
+        if (!file.write(lineEnd + line.slice(0, -1))) await Promise.race([once(file, "drain"), failed]);
+        lineEnd = "\n";
       }
+      await new Promise<void>((resolve, reject) =>
+        file.write(lineEnd, error => (error ? reject(unwritten(output, error)) : resolve())),
+      );
       if (!publish) return;
       file.end();
       await Promise.race([finished(file), failed]);

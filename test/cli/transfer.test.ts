@@ -1,6 +1,6 @@
 /** `tenancy export` and `import` as commands: their files, words, exit status and ends. What they carry is in database/transfer.test.ts. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -43,6 +43,29 @@ test("export to standard output is the file and nothing else", async () => {
   const { code, stdout } = await run("export", "--tenant", "acme");
   assert.equal(code, 0);
   assert.equal(JSON.parse(stdout.trim().split("\n").at(-1)!).end, true);
+});
+
+test("an export to standard output whose last line is cut off has not succeeded", {
+  skip: process.platform === "win32" && "Windows has no such shell",
+}, async () => {
+  const cut = await seedTenant(database.sql, { slug: "cut" });
+  const pad = (length: number) =>
+    database.sql`update app.tenants set settings = jsonb_build_object('padding', repeat('x', ${length})) where id = ${cut}`;
+  await pad(0);
+  const { length } = (await run("export", "--tenant", "cut")).stdout;
+  // Some twenty characters more than a limit of files allows, which counts in blocks of 512.
+  await pad(512 - (length % 512) + 20);
+  const { stdout } = await run("export", "--tenant", "cut");
+  const file = path.join(folder, "cut-off.jsonl");
+  const limited = `trap '' XFSZ; ulimit -f ${Math.floor(stdout.length / 512)}; exec "$0" dist/cli.js export --tenant cut > ${file}`;
+  const { status, stderr } = spawnSync("sh", ["-c", limited, process.execPath], {
+    cwd: built,
+    env: { PATH: process.env.PATH, ...env },
+    encoding: "utf8",
+  });
+  const missing = stdout.length - readFileSync(file).length;
+  assert.ok(missing > 0 && missing < 60, `${missing} characters are missing`);
+  assert.deepEqual([status, stderr], [1, "Standard output cannot be written (EFBIG)\n"]);
 });
 
 test("a tenant that is not there leaves no file; a broken file changes nothing", async () => {
