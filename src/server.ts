@@ -1,3 +1,4 @@
+import { lookup } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import { buildApp } from "./app.ts";
@@ -13,7 +14,9 @@ export interface Server {
 export async function startServer(config: Config): Promise<Server> {
   const app = await buildApp(config);
   try {
-    const address = await app.listen({ host: config.host, port: config.port });
+    // Fastify opens a second server where localhost is two addresses, which limits, sockets and the stop would not know of.
+    const host = config.host === "localhost" ? (await lookup(config.host)).address : config.host;
+    const address = await app.listen({ host, port: config.port });
     return { address, close: () => closeWithin(app, config.shutdownTimeoutMs) };
   } catch (error) {
     await app.close();

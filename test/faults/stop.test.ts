@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import dns from "node:dns";
 import http from "node:http";
 import net from "node:net";
 import { after, before, type TestContext, test } from "node:test";
@@ -185,4 +186,17 @@ test("a client that leaves before its answer is no longer in flight", async t =>
   await until("nothing is in flight", () => app.inFlight.size === 0);
   await release();
   await app.close();
+});
+
+test("where localhost is two addresses, one server listens: limits and the stop know of no second one", async t => {
+  const two = ["127.0.0.1", "127.0.0.2"].map(address => ({ address, family: 4 }));
+  const { lookup } = dns;
+  t.mock.method(dns, "lookup", (host: string, ...[options, done]: [object, (...found: unknown[]) => void]) =>
+    host === "localhost" && done ? done(null, two) : lookup(host, options, done),
+  );
+  const server = await start({ SERVICE_HOST: "localhost" });
+  t.after(() => server.close());
+  const { port } = new URL(server.address);
+  assert.equal((await get(`http://127.0.0.1:${port}`, "/health")).status, 200);
+  await assert.rejects(get(`http://127.0.0.2:${port}`, "/health"), { code: "ECONNREFUSED" });
 });
