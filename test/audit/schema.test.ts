@@ -98,6 +98,21 @@ void describe("the schema checks", () => {
     });
   });
 
+  it("default_privileges finds large objects that are given away as they are made, from Postgres 18 on", async test => {
+    const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
+    if (server!.version < 180000) return test.skip("no such default privileges before Postgres 18");
+    await rolledBack(database.sql, async sql => {
+      await sql.unsafe("alter default privileges for role tms_owner grant select on large objects to public");
+      const [found] = await sql<Found[]>`select * from audit.run_check('default_privileges')`;
+      assert.deepEqual(
+        [found?.severity, found?.row],
+        ["error", { owner: "tms_owner", role: "public", privilege: "SELECT" }],
+      );
+      await sql.unsafe(found!.remedy);
+      assert.deepEqual([...(await sql`select * from audit.run_check('default_privileges')`)], []);
+    });
+  });
+
   it("view_leaks knows every spelling of a view that runs as its reader", async () => {
     for (const value of ["true", "t", "on", "y", "yes", "1", "TRUE"]) {
       const plant = `create view app.shown with (security_invoker = ${value}, check_option = local) as select * from app.boards`;
