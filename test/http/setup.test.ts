@@ -197,6 +197,7 @@ test("numbers, nesting and equal keys that could only be stored changed are refu
       "body contains the number 0.1234567890123456789, which cannot be kept exactly",
     ],
     ['{"n":1e-400}', "body contains the number 1e-400, which cannot be kept exactly"],
+    [`{"n":[${"1e308,".repeat(325)}1]}`, "body contains powers of ten of more than 100000 digits together"],
     ['{"a":1,"a":2}', "body contains a field twice"],
     ['{"a":{"b":1,"\\u0062":1}}', "body contains a field twice"],
     [`${'{"a":'.repeat(33)}1${"}".repeat(33)}`, "settings is nested deeper than 32 levels"],
@@ -212,6 +213,7 @@ test("numbers, nesting and equal keys that could only be stored changed are refu
     '{"n":1E3}',
     '{"n":9007199254740993e0}'.replace("93", "92"),
     '{"n":1e308}',
+    `{"n":[${"1e-308,".repeat(324)}1]}`,
     '{"a b":"1e400 \\" 12345678901234567890"}',
     '{"__proto__":{"x":1},"constructor":{"prototype":2}}',
   ];
