@@ -3,3 +3,4 @@
 -- set local citus.enable_ddl_propagation = off;
 -- set local citus.enable_ddl_propagation = on;
 -- revoke create on schema app, api from tms_app, tms_registrar;
+--! include tables/members.sql

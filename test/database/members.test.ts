@@ -162,6 +162,31 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
     }
   }));
 
+test("of a large tenant a page of members, or a removal, reads only a few", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
+      select ${acme}, 'jwt', 'm' || i, timestamptz '2026-01-01' + i * interval '1 second', now() from generate_series(1, 5000) i`;
+    await tx`analyze app.users`;
+    const read = async () => {
+      const [row] = await tx`
+        select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relid = 'app.users'::regclass`;
+      return row!.rows as number;
+    };
+    const cursor = (await call(tx, "list_members", by("member"), 10, null)).next_cursor;
+    const calls = {
+      first: () => call(tx, "list_members", by("member"), 10, null),
+      next: () => call(tx, "list_members", by("member"), 10, cursor),
+      removal: () => remove(tx, "admin", ids.member!),
+    };
+    for (const [name, work] of Object.entries(calls)) {
+      const before = await read();
+      await work();
+      const rows = (await read()) - before;
+      assert.ok(rows < 100, `${name}: ${rows} rows`);
+    }
+  }));
+
 test("one's own tenants are listed with status and role, oldest membership first, whatever tenant is named", () =>
   rolledBack(database.sql, async tx => {
     const { beta } = await seed(tx);
