@@ -3,4 +3,13 @@
 -- set local citus.enable_ddl_propagation = off;
 -- set local citus.enable_ddl_propagation = on;
 -- revoke create on schema app, api from tms_app, tms_registrar;
+set local citus.enable_ddl_propagation = off;
+grant create on schema app, api to tms_app, tms_registrar;
+--! include control/tenant_counts.sql
+revoke create on schema app, api from tms_app, tms_registrar;
+--! include audit/schema.sql
+--! include audit/manifest.sql
+--! include audit/end.sql
+set local citus.enable_ddl_propagation = on;
+-- Last, since nobody joins or leaves a tenant from here to the end.
 --! include tables/members.sql

@@ -1,7 +1,7 @@
 /** Others work in a tenant while it, or who belongs to it, is changed: with real parallel connections. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type postgres from "postgres";
+import postgres from "postgres";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";
@@ -172,6 +172,27 @@ test("who changes tenants in a long transaction keeps nobody from creating other
   );
   const [counts] = await sql`
     select sum(pending + active + suspended)::int as said, (select count(*)::int from app.tenants) as held from control.tenant_counts`;
+  assert.equal(counts!.said, counts!.held);
+});
+
+test("nor where all counters that there are are held", async t => {
+  const { sql, urls } = world.database;
+  const login = postgres(urls.service, { max: 1, onnotice: () => {} });
+  t.after(() => login.end());
+  const [{ pid }] = await login<[{ pid: number }]>`select pg_backend_pid() as pid`;
+  const holder = await sql.reserve();
+  await holder`delete from control.tenant_counts`;
+  await holder`
+    insert into control.tenant_counts (shard, pending, active, suspended)
+    select ${pid % 64}, count(*) filter (where status = 'pending'), count(*) filter (where status = 'active'),
+           count(*) filter (where status = 'suspended') from app.tenants`;
+  await holder`begin`;
+  await holder`update control.tenant_counts set active = active`;
+  await login`select api.create_tenant('x', 'jwt', 'op', null, null, null, 'x', 'all-held', null, false, false, null)`.finally(
+    () => end(holder, "commit"),
+  );
+  const [counts] = await sql`
+    select app.count_tenants(null)::int as said, (select count(*)::int from app.tenants) as held`;
   assert.equal(counts!.said, counts!.held);
 });
 
