@@ -37,6 +37,16 @@ test("a window that has ended begins again at one, also for a row so old that th
     }
   }));
 
+test("a window never ends later than one begun now, also where the clock was set back", () =>
+  rolledBack(database.sql, async tx => {
+    const { reset_at } = await take(tx, "a", "ann");
+    await tx`update control.rate_limits set hits = 99, reset_at = reset_at + interval '1 day'`;
+    const found = await take(tx, "a", "ann");
+    assert.equal(found.hits, 100);
+    assert.ok(found.reset_at - reset_at <= 5, `${found.reset_at - reset_at} s later`);
+    assert.equal((await take(tx, "a", "ann")).reset_at, found.reset_at);
+  }));
+
 test("old rows of others are swept, two a call", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into control.rate_limits select 'a', 'old' || i, 1, now() - interval '2 hours' from generate_series(1, 5) i`;
