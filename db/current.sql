@@ -7,6 +7,7 @@ set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include control/tenant_counts.sql
 --! include api/service/take_rate_limit.sql
+--! include api/setup/update_tenant.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/manifest.sql

@@ -42,6 +42,18 @@ test("create_tenant returns the new tenant, get_tenant shows it, and its ETag is
     assert.equal((await call(tx, "get_tenant", operator, body.tenant_id.toUpperCase())).etag, shown.etag);
   }));
 
+test("a value that another key refuses is not called a used slug", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme");
+    await create(tx, "beta");
+    await tx`create unique index own_name on app.tenants (lower(name))`;
+    for (const slug of [null, "gamma"])
+      await assert.rejects(
+        call(tx, "update_tenant", operator, body.tenant_id, "the BETA", slug, null, null),
+        { code: "23505", constraint_name: "own_name" },
+      );
+  }));
+
 test("a used slug is a conflict on create and on update, and an unknown id is not found, whatever it looks like", () =>
   rolledBack(database.sql, async tx => {
     const { body } = await create(tx, "acme");
