@@ -8,6 +8,7 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include control/tenant_counts.sql
 --! include context/shown_rows.sql
 --! include api/service/take_rate_limit.sql
+--! include api/setup/create_tenant.sql
 --! include api/setup/update_tenant.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql

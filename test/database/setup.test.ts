@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import postgres from "postgres";
 import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 import { tenantTables } from "./isolation.ts";
 import { call, refused, type Transaction } from "./support.ts";
 
@@ -383,6 +385,32 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     await audited("1 second", 0);
     assert.doesNotMatch(await advice(), /audit is|last audit/);
   }));
+
+test("of two tenants made at once that may be the default one only the first is, and both are made", async t => {
+  const logins = [1, 2].map(() => postgres(database.urls.service, { max: 1, onnotice: () => {} }));
+  t.after(async () => {
+    await Promise.all(logins.map(login => login.end()));
+    await database.sql`delete from app.tenants`;
+  });
+  const [first, second] = logins as [postgres.Sql, postgres.Sql];
+  const make = (login: postgres.Sql, slug: string) =>
+    login`select api.create_tenant(null, 'jwt', 'op', null, null, null, 'x', ${slug}, null, false, true, null)`;
+  await first`begin`;
+  await make(first, "one");
+  const waiting = Promise.allSettled([make(second, "two")]);
+  await lockWaiters(database.sql);
+  await first`commit`;
+  const [made] = await waiting;
+  assert.equal(made!.status, "fulfilled", String((made as PromiseRejectedResult).reason));
+  const rows = await database.sql`select slug, is_default from app.tenants order by slug`;
+  assert.deepEqual(
+    rows.map(row => [row.slug, row.is_default]),
+    [
+      ["one", true],
+      ["two", false],
+    ],
+  );
+});
 
 test("ensure_default_tenant makes none where another tenant has its slug, and says so", () =>
   rolledBack(database.sql, async tx => {
