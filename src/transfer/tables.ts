@@ -139,10 +139,18 @@ export const isDistributed = async (sql: postgres.TransactionSql): Promise<boole
   return database!.distributed;
 };
 
-/** The columns as a file has them: texts, which lose nothing, but for those that must stay JSON. */
+/**
+ * The columns as a file has them: texts, which lose nothing, but for those that must stay JSON. A type's own output, and no cast to
+ * text: that of bpchar drops blanks, and anybody's type may have one.
+ */
 export const asTexts = (columns: string[], json: string[]) =>
   columns
-    .map(column => (json.includes(column) ? quote(column) : `${quote(column)}::text as ${quote(column)}`))
+    .map(quote)
+    .map((name, i) =>
+      json.includes(columns[i]!)
+        ? name
+        : `case when num_nulls(${name}) = 0 then format('%s', ${name}) end as ${name}`,
+    )
     .join(", ");
 
 export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
