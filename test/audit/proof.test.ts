@@ -53,6 +53,16 @@ void describe("the proof", () => {
     });
   }
 
+  it("decides without a row where jsonb does not take what is in one", async () => {
+    const sql = `create table app.own (tenant_id uuid not null, id int not null, doc json, primary key (tenant_id, id)); ${ISOLATED}`;
+    for (const doc of ["\\u0000", "\\ud800"]) {
+      const rows = `insert into app.own select id, 1, '{"text": "${doc}"}' from app.tenants;`;
+      assert.deepEqual(await planted(database.sql, sql + rows, "proof_writes"), [], doc);
+    }
+    const huge = "insert into app.own select id, 1, '1e999999' from app.tenants;";
+    assert.deepEqual(await planted(database.sql, sql + huge, "proof_writes"), []);
+  });
+
   it("decides by a row whatever its columns are called", async () => {
     const sql = `create table app.own (tenant_id uuid not null, id int not null, r text not null, c text, t text, primary key (tenant_id, id)); ${ISOLATED}
       insert into app.own select id, 1, 'r', 'c', 't' from app.tenants`;
