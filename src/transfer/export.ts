@@ -8,7 +8,7 @@ import {
   FETCHED,
   isDistributed,
   type Known,
-  literal,
+  opening,
   requireOwn,
   settle,
   tablesOf,
@@ -115,7 +115,7 @@ async function countHeld(
     if (closed && Number(found!.n) > 0)
       throw new StartupError(
         `${name} holds ${rowsOf(Number(found!.n), slug)}, and tms_app, who reads them, may not: ` +
-          `select app.isolate(${literal(name)}) grants what requests need; or drop the table`,
+          `${opening(table)}; or drop the table`,
       );
   }
   return { held, tables };

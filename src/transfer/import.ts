@@ -8,6 +8,7 @@ import {
   isDistributed,
   type Known,
   literal,
+  opening,
   quote,
   requireOwn,
   settle,
@@ -172,9 +173,7 @@ function knownOf(tables: Known[], header: Header): Known[] {
       );
     requireOwn(here);
     if (here.closed)
-      throw new StartupError(
-        `tms_app, who writes the rows, may not read ${name}: select app.isolate(${literal(name)}) grants what requests need`,
-      );
+      throw new StartupError(`tms_app, who writes the rows, may not read ${name}: ${opening(here)}`);
     requireColumns(name, columns, here.columns);
     return { ...here, columns };
   });

@@ -21,6 +21,8 @@ export interface Known extends Table {
   owner: string;
   /** tms_app may not read all of it, or it cannot be isolated. */
   closed: boolean;
+  /** Of a child by INHERITS, the tenants' table above all others: app.isolate() of that closes the child. */
+  heir_of: string | null;
   tenant_is_uuid: boolean;
   /** Its rows refer to each other: whatever their order, they fit only as one statement. */
   whole: boolean;
@@ -81,6 +83,10 @@ export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants:
     select c.oid::regclass::text as name, pg_get_userbyid(c.relowner)::text as owner, c.is_uuid as tenant_is_uuid,
       case when c.relkind = 'r' and c.relhassubclass then 'only ' else '' end || c.oid::regclass as from,
       not (c.is_uuid and columns.readable and has_schema_privilege('tms_app', c.relnamespace, 'usage')) as closed,
+      (with recursive above as (
+         select inhparent as oid, 1 as step from pg_inherits where inhrelid = c.oid
+         union all select i.inhparent, step + 1 from above join pg_inherits i on i.inhrelid = above.oid
+       ) select oid::regclass::text from above where oid in (select t.oid from tenant_table t) order by step desc, 1 limit 1) as heir_of,
       columns.columns, columns.generated, columns.json, columns.json_domains, columns.domains,
       exists (select from reference where child = c.oid and parent = c.oid) as whole,
       (select coalesce(json_agg(distinct parent::regclass::text), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
@@ -120,6 +126,13 @@ export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants:
   }
   return { tenants, tables: ordered };
 }
+
+/** What opens a table to tms_app. The gate wants a child reached through its parent alone, where its own columns are not seen. */
+export const opening = ({ name, heir_of }: Known) =>
+  `select app.isolate(${literal(name)}) grants what requests need` +
+  (heir_of === null
+    ? ""
+    : `; afterwards select app.isolate(${literal(heir_of)}) takes it back, as the gate asks`);
 
 /** Whoever owns a table chooses what reading and writing it calls. */
 export function requireOwn({ name, owner }: Known): void {
