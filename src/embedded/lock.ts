@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { realpathSync, statSync } from "node:fs";
 import { link, rm, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -9,6 +10,8 @@ import { startOf } from "./processes.ts";
 interface Holder {
   pid: number;
   started: string;
+  /** Where it was locked; earlier releases wrote none. */
+  folder?: string;
 }
 
 const lockFile = (dataDir: string) => path.join(dataDir, "lock");
@@ -23,11 +26,13 @@ export async function lock(dataDir: string): Promise<() => Promise<void>> {
     : new StartupError(`The data folder ${dataDir} is in use by another process`);
 }
 
-export const readLock = (dataDir: string) => holderIn(readFileIfThere(lockFile(dataDir)));
+export const readLock = (dataDir: string) => holderIn(readFileIfThere(lockFile(dataDir)), dataDir);
 
 /** undefined: somebody holds it who lives. */
 async function take(file: string): Promise<(() => Promise<void>) | undefined> {
-  const mine = JSON.stringify({ pid: process.pid, started: startOf(process.pid) });
+  const folder = realpathSync(path.dirname(file));
+  const holder: Holder = { pid: process.pid, started: startOf(process.pid), folder };
+  const mine = JSON.stringify(holder);
   // Written aside and linked: nobody finds it half made, and of several who link it one does.
   const draft = `${file}.${randomUUID()}`;
   await writeFile(draft, mine, { mode: 0o600 });
@@ -42,7 +47,7 @@ async function take(file: string): Promise<(() => Promise<void>) | undefined> {
         unlessThere(error as NodeJS.ErrnoException);
       }
       const found = readFileIfThere(file);
-      if (holderIn(found)) return undefined;
+      if (holderIn(found, folder)) return undefined;
       // Of several who find it stale one removes it, under a lock of its own: a later one would remove the first one's.
       const release = await take(`${file}.stale`);
       if (release) {
@@ -57,12 +62,23 @@ async function take(file: string): Promise<(() => Promise<void>) | undefined> {
 }
 
 /** The process that wrote it, if that lives: its start time tells it from a later one with its number. */
-function holderIn(text: string | undefined): Holder | undefined {
+function holderIn(text: string | undefined, folder: string): Holder | undefined {
   try {
     const holder = JSON.parse(text ?? "") as Holder;
-    return startOf(holder.pid) === holder.started ? holder : undefined;
+    return startOf(holder.pid) === holder.started && !isCopied(holder, folder) ? holder : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** A folder that is copied while in use has the lock too, and who took it for held would work on the other's database. */
+function isCopied({ folder: held }: Holder, folder: string): boolean {
+  if (held === undefined) return false;
+  try {
+    const [there, here] = [statSync(held), statSync(folder)];
+    return there.dev !== here.dev || there.ino !== here.ino;
+  } catch {
+    return false; // the folder was moved, or cannot be looked at
   }
 }
 

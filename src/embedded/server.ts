@@ -125,7 +125,8 @@ export async function endOrphan(cluster: string) {
   const file = path.join(cluster, "postmaster.pid");
   const pid = Number(readFileIfThere(file)?.split("\n")[0]);
   if (!pid) return;
-  const alive = () => commandOf(pid).includes(cluster);
+  // The whole argument: another's folder may end as ours does.
+  const alive = () => commandOf(pid).includes(` -D ${cluster} -c `);
   for (let waited = 0; alive() && waited < 20_000; waited += 50) {
     if (waited === 3_000) process.kill(pid, "SIGINT");
     if (waited === 10_000) process.kill(pid, "SIGQUIT");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { lock } from "../../src/embedded/lock.ts";
+import { lock, readLock } from "../../src/embedded/lock.ts";
 import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
 
@@ -63,6 +63,28 @@ test("a lock that was left empty is taken over", async t => {
   writeFileSync(path.join(dataDir, "lock"), "");
   await (await lock(dataDir))();
   assert.deepEqual(readdirSync(dataDir), []);
+});
+
+test("a folder that was copied or reached by another way while it is in use: the copy is free, the folder is not", async t => {
+  const [dataDir, parent] = [folder(t), folder(t)];
+  const [copy, way, moved] = ["copy", "way", "moved"].map(name => path.join(parent, name)) as [
+    string,
+    string,
+    string,
+  ];
+  symlinkSync(dataDir, way);
+  const release = await lock(way);
+  cpSync(dataDir, copy, { recursive: true });
+  assert.equal(readLock(copy), undefined);
+  await (await lock(copy))();
+  for (const held of [dataDir, way]) {
+    assert.equal(readLock(held)?.pid, process.pid);
+    await assert.rejects(lock(held), /in use by process/);
+  }
+  renameSync(dataDir, moved);
+  assert.equal(readLock(moved)?.pid, process.pid);
+  renameSync(moved, dataDir);
+  await release();
 });
 
 test("several that make a folder's secrets at once get the same", async t => {
