@@ -35,8 +35,8 @@ async function take(file: string): Promise<(() => Promise<void>) | undefined> {
   const mine = JSON.stringify(holder);
   // Written aside and linked: nobody finds it half made, and of several who link it one does.
   const draft = `${file}.${randomUUID()}`;
-  await writeFile(draft, mine, { mode: 0o600 });
   try {
+    await writeFile(draft, mine, { mode: 0o600 });
     for (let attempt = 0; attempt < 10; attempt++) {
       try {
         await link(draft, file);
@@ -57,7 +57,7 @@ async function take(file: string): Promise<(() => Promise<void>) | undefined> {
     }
     return undefined;
   } finally {
-    await unlink(draft);
+    await rm(draft, { force: true });
   }
 }
 

@@ -104,6 +104,9 @@ export async function startServer(
       await sleep(250);
       continue;
     }
+    // Its last words are what followed from that.
+    if (/No space left on device|wrote only \d+ of \d+ bytes/.test(words))
+      throw Object.assign(new Error(words), { code: "ENOSPC" });
     const reason = /(?:FATAL|PANIC|LOG): {2}(.*)/.exec(
       words
         .split("\n")

@@ -1,13 +1,23 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
 import { lock, readLock } from "../../src/embedded/lock.ts";
 import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
+import { startServer } from "../../src/embedded/server.ts";
 
 const folder = (t: { after(end: () => void): void }) => {
   const made = mkdtempSync(path.join(tmpdir(), "tms-folder-"));
@@ -85,6 +95,34 @@ test("a folder that was copied or reached by another way while it is in use: the
   assert.equal(readLock(moved)?.pid, process.pid);
   renameSync(moved, dataDir);
   await release();
+});
+
+test("a lock that cannot be written leaves nothing behind", {
+  skip: process.platform === "win32" && "Windows has no such shell",
+}, t => {
+  const dataDir = folder(t);
+  const locking = `import("${path.resolve("src/embedded/lock.ts")}").then(({ lock }) => lock(process.argv[1]))`;
+  const limited = `trap '' XFSZ; ulimit -f 0; exec "$0" --import=tsx --eval '${locking}' "$1" 2>&1`;
+  const { stdout } = spawnSync("sh", ["-c", limited, process.execPath, dataDir], {
+    encoding: "utf8",
+    env: { ...process.env, TSX_DISABLE_CACHE: "1" },
+  });
+  assert.match(stdout, /EFBIG/);
+  assert.deepEqual(readdirSync(dataDir), []);
+});
+
+test("a Postgres that a full disk keeps from starting is told as one, and not by what followed", async t => {
+  const dataDir = folder(t);
+  mkdirSync(path.join(dataDir, "bin"));
+  const said = [
+    'FATAL:  could not write blocks 8..8 in file "base/1/2673": No space left on device',
+    "FATAL:  checkpoint request failed",
+  ];
+  const postgres = ["#!/bin/sh", ...said.map(line => `echo '${line}'`), "exit 1", ""];
+  writeFileSync(path.join(dataDir, "bin", "postgres"), postgres.join("\n"), { mode: 0o755 });
+  await assert.rejects(startServer(dataDir, path.join(dataDir, "postgres"), dataDir, undefined, {}), {
+    code: "ENOSPC",
+  });
 });
 
 test("several that make a folder's secrets at once get the same", async t => {
