@@ -9,7 +9,7 @@ import { serverAccount } from "./embedded/account.ts";
 import { binaries } from "./embedded/binaries.ts";
 import { checkVersion, initdb } from "./embedded/cluster.ts";
 import { type DatabaseUrls, prepare, urlsOf } from "./embedded/databases.ts";
-import { makeFolder, placeFor } from "./embedded/files.ts";
+import { makeFolder, placeFor, requireOwner } from "./embedded/files.ts";
 import { inUse, lock, readLock } from "./embedded/lock.ts";
 import { readSecrets } from "./embedded/secrets.ts";
 import { endOrphan, readyPort, type ServerOptions, startServer } from "./embedded/server.ts";
@@ -45,6 +45,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     undo.push(await lock(dataDir));
     const native = await binaries(account, options.log);
     const cluster = placeFor(dataDir, account, options.log);
+    requireOwner(cluster, account);
     await makeFolder(path.dirname(cluster), account);
     await checkVersion(cluster, native);
     const secrets = await readSecrets(dataDir, cluster);

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
+import { StartupError } from "../startup-error.ts";
 import type { Account } from "./account.ts";
 
 /** Where things go that root owns and the server's account must reach. */
@@ -25,7 +26,8 @@ export function placeFor(
   account: Account | undefined,
   log?: (line: string) => void,
 ): string {
-  if (!account || reachable(dataDir, account)) return path.join(dataDir, "postgres");
+  const own = path.join(dataDir, "postgres");
+  if (!account || existsSync(own) || reachable(dataDir, account)) return own;
   const place = path.join(
     SHARED,
     createHash("sha256").update(dataDir).digest("hex").slice(0, 16),
@@ -33,6 +35,15 @@ export function placeFor(
   );
   log?.(`Root's Postgres runs as another user, who cannot enter ${dataDir}: its files are in ${place}`);
   return place;
+}
+
+/** Another user's database is not root's to start, nor to pass over for an empty one. */
+export function requireOwner(cluster: string, account: Account | undefined): void {
+  const owner = statSync(cluster, { throwIfNoEntry: false })?.uid;
+  if (!account || owner === undefined || owner === account.uid) return;
+  throw new StartupError(
+    `${cluster} is the database of another user, whose id is ${owner}: run this as that user, or set SERVICE_DATA_DIR`,
+  );
 }
 
 /** May the account pass through every folder above and including this one? */

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
+import { placeFor, requireOwner } from "../../src/embedded/files.ts";
 import { lock, readLock } from "../../src/embedded/lock.ts";
 import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
@@ -123,6 +124,15 @@ test("a Postgres that a full disk keeps from starting is told as one, and not by
   await assert.rejects(startServer(dataDir, path.join(dataDir, "postgres"), dataDir, undefined, {}), {
     code: "ENOSPC",
   });
+});
+
+test("root takes a database that is there for the one that is meant, and starts no empty one elsewhere", t => {
+  const dataDir = folder(t);
+  const [cluster, account] = [path.join(dataDir, "postgres"), { uid: 2 ** 30, gid: 2 ** 30 }];
+  assert.notEqual(placeFor(dataDir, account), cluster);
+  mkdirSync(cluster);
+  assert.equal(placeFor(dataDir, account), cluster);
+  assert.throws(() => requireOwner(cluster, account), /postgres is the database of another user/);
 });
 
 test("several that make a folder's secrets at once get the same", async t => {
