@@ -45,16 +45,11 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     );
   };
 
-  // Without a slug SQL answers for single-tenant mode, where whoever asks becomes a member.
-  const defaultSlug = async (request: FastifyRequest) =>
-    (JSON.parse((await status(request)).body) as { default_tenant_slug: string | null }).default_tenant_slug;
-
   app.get<{ Querystring: ExplainBySlug }>(
     "/explain",
     { config: { limit: "setup_read" }, schema: operations.explainAccess },
-    async (request, reply) => {
-      const { tenant, provider, subject = null } = request.query;
-      const slug = tenant ?? (config.multiTenantMode ? await defaultSlug(request) : null);
+    (request, reply) => {
+      const { tenant: slug = null, provider, subject = null } = request.query;
       return explain(request, reply, { slug, source: "given", provider, subject, operator: false });
     },
   );

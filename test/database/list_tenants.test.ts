@@ -42,6 +42,27 @@ test("pages are newest first, then by id, without a gap or a repeat, also among 
     }
   }));
 
+test("of many tenants of one moment, as a load makes them, a page reads only a few", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into app.tenants (name, slug, created_at, updated_at)
+      select 'n', 's-' || i, '2026-01-01', '2026-01-01' from generate_series(1, 5000) i`;
+    await tx`analyze app.tenants`;
+    const read = async () => {
+      const [row] = await tx`
+        select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relid = 'app.tenants'::regclass`;
+      return row!.rows as number;
+    };
+    const [late] =
+      await tx`select app.cursor_of(created_at, id) as cursor from app.tenants order by id offset 4000 limit 1`;
+    for (const cursor of [null, late!.cursor])
+      for (const status of [null, "active"]) {
+        const before = await read();
+        assert.equal(slugs(await list(tx, { limit: 10, cursor, status })).length, 10);
+        const rows = (await read()) - before;
+        assert.ok(rows < 100, `${cursor} ${status}: ${rows} rows`);
+      }
+  }));
+
 test("a cursor that this service did not make is refused", () =>
   rolledBack(database.sql, async tx => {
     for (const cursor of [

@@ -167,6 +167,9 @@ test("of a large tenant a page of members, or a removal, reads only a few", () =
     const { acme, ids } = await seed(tx);
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
       select ${acme}, 'jwt', 'm' || i, timestamptz '2026-01-01' + i * interval '1 second', now() from generate_series(1, 5000) i`;
+    // Of one moment, as they are after a load.
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
+      select ${acme}, 'jwt', 'l' || i, timestamptz '2025-01-01', now() from generate_series(1, 5000) i`;
     await tx`analyze app.users`;
     const read = async () => {
       const [row] = await tx`
@@ -174,9 +177,12 @@ test("of a large tenant a page of members, or a removal, reads only a few", () =
       return row!.rows as number;
     };
     const cursor = (await call(tx, "list_members", by("member"), 10, null)).next_cursor;
+    const [late] = await tx`
+      select app.cursor_of(created_at, id) as cursor from app.users where auth_subject like 'l%' order by id offset 4000 limit 1`;
     const calls = {
       first: () => call(tx, "list_members", by("member"), 10, null),
       next: () => call(tx, "list_members", by("member"), 10, cursor),
+      late: () => call(tx, "list_members", by("member"), 10, late!.cursor),
       removal: () => remove(tx, "admin", ids.member!),
     };
     for (const [name, work] of Object.entries(calls)) {
