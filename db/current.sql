@@ -2,6 +2,7 @@
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/tenant_page.sql
+--! include api/boards/list_boards.sql
 --! include api/members/list_members.sql
 --! include api/members/remove_member.sql
 --! include api/service/take_rate_limit.sql

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
-import { call, refused, type Transaction } from "./support.ts";
+import { call, refused, rowsRead, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {
@@ -171,11 +171,6 @@ test("of a large tenant a page of members, or a removal, reads only a few", () =
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
       select ${acme}, 'jwt', 'l' || i, timestamptz '2025-01-01', now() from generate_series(1, 5000) i`;
     await tx`analyze app.users`;
-    const read = async () => {
-      const [row] = await tx`
-        select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relid = 'app.users'::regclass`;
-      return row!.rows as number;
-    };
     const cursor = (await call(tx, "list_members", by("member"), 10, null)).next_cursor;
     const [late] = await tx`
       select app.cursor_of(created_at, id) as cursor from app.users where auth_subject like 'l%' order by id offset 4000 limit 1`;
@@ -186,10 +181,25 @@ test("of a large tenant a page of members, or a removal, reads only a few", () =
       removal: () => remove(tx, "admin", ids.member!),
     };
     for (const [name, work] of Object.entries(calls)) {
-      const before = await read();
-      await work();
-      const rows = (await read()) - before;
+      const rows = await rowsRead(tx, "app.users", work);
       assert.ok(rows < 100, `${name}: ${rows} rows`);
+    }
+  }));
+
+test("of many boards of one moment, as a load makes them, a page reads only a few", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+      select ${acme}, ${ids.owner!}, 'b' || i, '2026-01-01', '2026-01-01' from generate_series(1, 5000) i`;
+    await tx`analyze app.boards`;
+    const [late] =
+      await tx`select app.cursor_of(created_at, id) as cursor from app.boards order by id offset 4000 limit 1`;
+    for (const cursor of [null, late!.cursor]) {
+      const rows = await rowsRead(tx, "app.boards", async () => {
+        const { body } = await call(tx, "list_boards", by("member"), 10, cursor);
+        assert.equal(body.boards.length, 10);
+      });
+      assert.ok(rows < 100, `${cursor}: ${rows} rows`);
     }
   }));
 

@@ -59,6 +59,18 @@ export async function refused(promise: Promise<unknown>, status: number, error: 
   assert.deepEqual(outcome, { code: `TM${status}`, hint: error, message: detail });
 }
 
+/** How many rows of a table `work` reads. */
+export async function rowsRead(tx: Transaction, table: string, work: () => Promise<unknown>) {
+  const soFar = async () => {
+    const [row] = await tx<{ rows: number }[]>`
+      select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_xact_user_tables where relid = ${table}::regclass`;
+    return row!.rows;
+  };
+  const before = await soFar();
+  await work();
+  return (await soFar()) - before;
+}
+
 /** The SQLSTATE that a statement ends with; "none" when it does not fail. */
 export const sqlstate = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
