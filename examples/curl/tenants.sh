@@ -15,7 +15,7 @@ echo '# Find it, read it with its ETag, change only that version of it'
 id=$(curl -fsS "$URL/api/setup/tenants?search=umbrella" -H "Authorization: Bearer $OPERATOR" |
   sed 's/.*"tenant_id" *: *"\([0-9a-f-]*\)".*/\1/')
 etag=$(curl -fsS -D - -o /dev/null "$URL/api/setup/tenant/$id" -H "Authorization: Bearer $OPERATOR" |
-  sed -n 's/^etag: *\(.*\)\r$/\1/p')
+  tr -d '\r' | sed -n 's/^etag: //p')
 curl -fsSw '\n' -X PUT "$URL/api/setup/tenant/$id" -H "Authorization: Bearer $OPERATOR" -H "$json" -H "If-Match: $etag" \
   -d '{"name": "Umbrella Corporation"}'
 

@@ -28,7 +28,7 @@ let operator: string;
 before(async () => {
   database = await createDatabase();
   await serverWaits("300ms", "150ms");
-  wire = await startWire(`${database.urls.service}?query_timeout=600`);
+  wire = await startWire(`${database.urls.service}?query_timeout=2000`);
   service = await createService(database, {
     SERVICE_DATABASE_URL: wire.url,
     SERVICE_DATABASE_POOL_SIZE: "4",
