@@ -2,7 +2,7 @@
 -- tenant_id, a tenant's rows side by side. Run by a superuser on the coordinator, in the service's database, when the
 -- extension is created and the workers are added, and again after each migration; a second run changes only what is
 -- missing. docs/scale.md says what comes before it, what it was run on, and what differs afterwards.
---   psql -v ON_ERROR_STOP=1 -f db/distribute.sql "$ROOT_DATABASE_URL"
+--   psql -v ON_ERROR_STOP=1 -f db/distribute.sql -d <database>
 begin;
 
 do $$
