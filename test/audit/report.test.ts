@@ -1,35 +1,15 @@
 /** `npm run audit`: its three formats, its exit status, and that nothing but the report goes to stdout. */
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
 import { type Report, runAudit } from "../../src/audit/run.ts";
 import { groupFindings, toText } from "../../src/audit/text.ts";
+import { inShell, outcome, tenancy } from "../cli/command.ts";
 import { createDatabase, type Database } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
-const ROOT = path.resolve(import.meta.dirname, "../..");
-
-function cli(
-  url: string | undefined,
-  ...args: string[]
-): Promise<{ status: number | null; out: string; err: string }> {
-  const { SERVICE_DATABASE_URL: _, DATABASE_URL: __, ...rest } = process.env;
-  const env = { ...rest, ...(url === undefined ? {} : { DATABASE_URL: url }) };
-  return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ["--import", "tsx", "src/cli.ts", "audit", ...args], {
-      cwd: ROOT,
-      env,
-    });
-    let out = "";
-    let err = "";
-    child.stdout.setEncoding("utf8").on("data", text => (out += text));
-    child.stderr.setEncoding("utf8").on("data", text => (err += text));
-    child.on("error", reject).on("close", status => resolve({ status, out, err }));
-  });
-}
+const run = (url: string, ...args: string[]) => outcome(tenancy(["audit", ...args], { DATABASE_URL: url }));
 
 void describe("npm run audit", () => {
   let database: Database;
@@ -43,10 +23,10 @@ void describe("npm run audit", () => {
   after(() => database.drop());
 
   it("prints the JSON report and nothing else, and exits 0 when there is no error", async () => {
-    const { status, out, err } = await cli(database.urls.owner, "--format", "json");
-    assert.equal(err, "");
-    assert.equal(status, server === 0 ? 0 : 1);
-    const report = JSON.parse(out) as Report;
+    const { code, stdout, stderr } = await run(database.urls.owner, "--format", "json");
+    assert.equal(stderr, "");
+    assert.equal(code, server === 0 ? 0 : 1);
+    const report = JSON.parse(stdout) as Report;
     assert.deepEqual(Object.keys(report), [
       "started_at",
       "finished_at",
@@ -84,11 +64,11 @@ void describe("npm run audit", () => {
     );
     try {
       const [json, text, html] = await Promise.all(
-        ["json", "text", "html"].map(format => cli(urls.owner, "--format", format)),
+        ["json", "text", "html"].map(format => run(urls.owner, "--format", format)),
       );
-      for (const run of [json!, text!, html!]) assert.deepEqual([run.status, run.err], [1, ""]);
+      for (const { code, stderr } of [json!, text!, html!]) assert.deepEqual([code, stderr], [1, ""]);
 
-      const report = JSON.parse(json!.out) as Report;
+      const report = JSON.parse(json!.stdout) as Report;
       const found = report.findings.find(finding => finding.check === "credit_balance");
       assert.deepEqual(Object.keys(found!), [
         "check",
@@ -119,20 +99,20 @@ void describe("npm run audit", () => {
         report.findings.filter(finding => finding.severity === "warning").length,
       );
 
-      assert.match(text!.out, /ERROR {2}credit_balance \(data_consistency\): 1 finding/);
-      assert.match(text!.out, /the balance before was 100, the amount is -15/);
-      assert.match(text!.out, /select id, type, amount, balance_after/);
-      assert.ok(text!.out.indexOf("ERROR ") < text!.out.indexOf("WARNING "));
-      assert.match(text!.out, /FAILED: \d+ errors\. \d+ checks/);
+      assert.match(text!.stdout, /ERROR {2}credit_balance \(data_consistency\): 1 finding/);
+      assert.match(text!.stdout, /the balance before was 100, the amount is -15/);
+      assert.match(text!.stdout, /select id, type, amount, balance_after/);
+      assert.ok(text!.stdout.indexOf("ERROR ") < text!.stdout.indexOf("WARNING "));
+      assert.match(text!.stdout, /FAILED: \d+ errors\. \d+ checks/);
 
-      assert.match(html!.out, /^<!doctype html>/);
+      assert.match(html!.stdout, /^<!doctype html>/);
       assert.doesNotMatch(
-        html!.out,
+        html!.stdout,
         /<script|<link|<img|<iframe|\bsrc=|\burl\(|@import|https?:/i,
         "asks nothing of a network",
       );
-      assert.ok(html!.out.includes("&lt;b&gt;bold"), "what comes from the database is text");
-      assert.ok(html!.out.includes("<svg"), "the trend is a picture");
+      assert.ok(html!.stdout.includes("&lt;b&gt;bold"), "what comes from the database is text");
+      assert.ok(html!.stdout.includes("<svg"), "the trend is a picture");
     } finally {
       await sql.unsafe(`alter table app.boards drop constraint "<b>bold"; drop publication report_feed`);
       await sql`delete from app.boards where title = ${name}`;
@@ -144,12 +124,12 @@ void describe("npm run audit", () => {
     const { sql, urls } = database;
     await sql`revoke select on app.media from tms_auditor`;
     try {
-      const { status, out } = await cli(urls.owner, "--format", "json", "--only", "data");
-      assert.equal(status, 2);
-      const report = JSON.parse(out) as Report;
+      const { code, stdout } = await run(urls.owner, "--format", "json", "--only", "data");
+      assert.equal(code, 2);
+      const report = JSON.parse(stdout) as Report;
       const failed = report.checks.find(check => check.check === "storage_of_other_tenant");
       assert.deepEqual([failed!.severity, failed!.checked, failed!.findings], ["error", 0, 1]);
-      assert.match((await cli(urls.owner, "--only", "data")).out, /INCOMPLETE: \d+ checks could not run/);
+      assert.match((await run(urls.owner, "--only", "data")).stdout, /INCOMPLETE: \d+ checks could not run/);
     } finally {
       await sql`grant select on app.media to tms_auditor`;
     }
@@ -206,32 +186,30 @@ void describe("npm run audit", () => {
     ];
     await Promise.all(
       cases.map(async ([url, words, ...args]) => {
-        const { status, out, err } = await cli(url, ...args);
-        assert.deepEqual([status, out], [2, ""], err);
-        assert.match(err, words);
+        const { code, stdout, stderr } = await run(url, ...args);
+        assert.deepEqual([code, stdout], [2, ""], stderr);
+        assert.match(stderr, words);
       }),
     );
   });
 
   const full = !existsSync("/dev/full") && "this system has no /dev/full";
-  it("exits 2 and says why in one line when its report cannot be written", { skip: full }, async () => {
-    const env = { ...process.env, DATABASE_URL: database.urls.owner };
-    const line = `"${process.execPath}" --import tsx src/cli.ts audit --tenant t1 --only data > /dev/full`;
-    const child = spawn("sh", ["-c", line], { cwd: ROOT, env });
-    let err = "";
-    child.stderr.setEncoding("utf8").on("data", text => (err += text));
-    const status = await new Promise(resolve => child.on("close", resolve));
-    assert.deepEqual([status, err], [2, "Standard output cannot be written (ENOSPC)\n"]);
+  it("exits 2 and says why in one line when its report cannot be written", { skip: full }, () => {
+    const { status, stderr } = inShell("audit --tenant t1 --only data > /dev/full", {
+      DATABASE_URL: database.urls.owner,
+    });
+    assert.deepEqual([status, stderr], [2, "Standard output cannot be written (ENOSPC)\n"]);
   });
 
   it("ends quietly when the reader of its report has gone", () => {
-    const line = `"${process.execPath}" --import tsx src/cli.ts audit --tenant t1 --only data | { exec <&-; sleep 1; }`;
-    const env = { ...process.env, DATABASE_URL: database.urls.owner };
-    assert.equal(spawnSync("sh", ["-c", line], { cwd: ROOT, env, encoding: "utf8" }).stderr, "");
+    const { stderr } = inShell("audit --tenant t1 --only data | { exec <&-; sleep 1; }", {
+      DATABASE_URL: database.urls.owner,
+    });
+    assert.equal(stderr, "");
   });
 
   it("reports one tenant by its slug", async () => {
-    const { status, out } = await cli(
+    const { code, stdout } = await run(
       database.urls.owner,
       "--format",
       "json",
@@ -240,8 +218,8 @@ void describe("npm run audit", () => {
       "--only",
       "data",
     );
-    const report = JSON.parse(out) as Report;
-    assert.deepEqual([status, report.tenant], [0, "t2"]);
+    const report = JSON.parse(stdout) as Report;
+    assert.deepEqual([code, report.tenant], [0, "t2"]);
     assert.equal(report.checks.find(check => check.check === "tenant_missing")!.checked, 13);
     assert.ok(report.checks.every(check => check.category !== "isolation_config"));
   });

@@ -1,5 +1,5 @@
 /** Runs `tenancy` as a person would: another process, with nothing of our environment but what is given. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -28,10 +28,18 @@ export interface Command {
   prints(pattern: RegExp): Promise<RegExpExecArray>;
 }
 
-export function tenancy(args: string[], env: Record<string, string> = {}, root = built): Command {
+type Environment = Record<string, string>;
+const withOurs = (env: Environment) => ({
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
+  TMPDIR: tmpdir(),
+  ...env,
+});
+
+export function tenancy(args: string[], env: Environment = {}, root = built): Command {
   const child = spawn(process.execPath, ["dist/cli.js", ...args], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: tmpdir(), ...env },
+    env: withOurs(env),
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = new Promise<number | null>((resolve, reject) => {
@@ -63,6 +71,14 @@ export function tenancy(args: string[], env: Record<string, string> = {}, root =
   });
   return command;
 }
+
+/** `tenancy` in a line of a shell, which begins with its arguments. */
+export const inShell = (line: string, env: Environment) =>
+  spawnSync("sh", ["-c", `"${process.execPath}" dist/cli.js ${line}`], {
+    cwd: built,
+    env: withOurs(env),
+    encoding: "utf8",
+  });
 
 /** The command's end: status, and its words on standard error without the line end. */
 export async function outcome(

@@ -1,6 +1,5 @@
 /** What the commands about tenants say: explain, events, and what all commands have in common. Export and import are in transfer.test.ts. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -16,7 +15,7 @@ import {
   token,
   withSettings,
 } from "../harness.ts";
-import { built, outcome, tenancy } from "./command.ts";
+import { inShell, outcome, tenancy } from "./command.ts";
 
 let database: Database;
 let env: Record<string, string>;
@@ -174,24 +173,17 @@ test("the audit's report keeps a key in its line", () => {
   assert.match(toText(audit as unknown as Audit), /^ {2}- app\.boards, title x\\u000aPASSED$/m);
 });
 
-const inShell = (line: string) =>
-  spawnSync("sh", ["-c", `"${process.execPath}" dist/cli.js ${line}`], {
-    cwd: built,
-    env: { PATH: process.env.PATH, SERVICE_JWT_SECRET: TEST_SECRET, ...env },
-    encoding: "utf8",
-  });
-
 test("events ends quietly when its reader has gone", () => {
   // The reader ends before the first line, so that every write meets a closed pipe.
   for (const options of ["", "--follow"])
-    assert.equal(inShell(`events --json ${options} | { exec <&-; sleep 1; }`).stderr, "", options);
+    assert.equal(inShell(`events --json ${options} | { exec <&-; sleep 1; }`, env).stderr, "", options);
 });
 
 test("what cannot be written ends in one line", {
   skip: !existsSync("/dev/full") && "this system has no /dev/full",
 }, () => {
   for (const command of ["events", "token --sub alice", "export --tenant acme"]) {
-    const { status, stderr } = inShell(`${command} > /dev/full`);
+    const { status, stderr } = inShell(`${command} > /dev/full`, { SERVICE_JWT_SECRET: TEST_SECRET, ...env });
     assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"], command);
   }
 });
