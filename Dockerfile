@@ -1,5 +1,5 @@
 # The service with production dependencies only, run as an ordinary user. docs/containers.md
-ARG NODE_IMAGE=node:20-slim
+ARG NODE_IMAGE=node:24-slim
 
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app

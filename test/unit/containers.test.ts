@@ -101,7 +101,7 @@ test("the Dockerfile has stages of one base, known instructions, and sources tha
         }
     }
   }
-  assert.match(read("Dockerfile"), /^ARG NODE_IMAGE=node:20-slim$/m);
+  assert.match(read("Dockerfile"), /^ARG NODE_IMAGE=node:24-slim$/m);
 });
 
 test("the image runs the built command line as an ordinary user, without what only development needs", () => {
