@@ -5,6 +5,7 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include api/boards/list_boards.sql
 --! include api/members/list_members.sql
 --! include api/members/remove_member.sql
+--! include api/service/ensure_default_tenant.sql
 --! include api/service/take_rate_limit.sql
 --! include api/setup/explain_for_operator.sql
 revoke create on schema app, api from tms_app, tms_registrar;

@@ -421,6 +421,16 @@ test("ensure_default_tenant makes none where another tenant has its slug, and sa
     assert.equal((await tx`select from app.tenants where is_default`).count, 1);
   }));
 
+test("ensure_default_tenant takes the default tenant that somebody made in SQL before the first start", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "mine", isDefault: true });
+    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
+    assert.deepEqual([...(await tx`select id from app.tenants`)], [{ id }]);
+    await tx`delete from app.tenants`;
+    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
+    assert.equal((await tx`select from app.tenants`).count, 0);
+  }));
+
 test("ensure_default_tenant makes it once in the life of a database", () =>
   rolledBack(database.sql, async tx => {
     await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
