@@ -1,7 +1,10 @@
 /** What the Dockerfile puts into the image, put into a folder: built, migrated and started without TypeScript's runner. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { after, before, test } from "node:test";
+import { runInNewContext } from "node:vm";
 import { build } from "../build.ts";
 import { createDatabase, type Database, TEST_SECRET } from "../harness.ts";
 import { until } from "../until.ts";
@@ -30,6 +33,29 @@ const run = (args: string[], env: Record<string, string> = {}) =>
     env: environment(env),
     encoding: "utf8",
   });
+
+test("npm ci refuses the releases of Node.js that are too old, and no newer one for the linter's sake", () => {
+  const read = (file: string) => readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
+  const { scripts, engines } = JSON.parse(read("package.json")) as {
+    scripts: { preinstall: string };
+    engines: { node: string };
+  };
+  const refused = (node: string) => {
+    const script = /^node -e "(.*)"$/.exec(scripts.preinstall)![1]!;
+    try {
+      runInNewContext(script, { process: { versions: { node } } });
+      return undefined;
+    } catch (thrown) {
+      return thrown;
+    }
+  };
+  const [, least] = /^>=(.*)$/.exec(engines.node)!;
+  for (const old of ["18.20.8", "20.9.0", "20.18.3"])
+    assert.equal(refused(old), `Node.js ${least} or newer is needed`);
+  for (const good of ["20.19.0", "20.20.2", "22.0.0", "22.11.0", "26.10.0", "100.0.0"])
+    assert.equal(refused(good), undefined, good);
+  assert.doesNotMatch(read(".npmrc"), /engine-strict/, "it asks of dependencies, too");
+});
 
 test("the built command line tells what it can do", () => {
   const { status, stdout } = run(["--help"]);
