@@ -1,6 +1,7 @@
 -- What the second reading of the migration before left for this one, and lists that do not walk the rows of one moment.
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
+--! include context/board_json.sql
 --! include context/tenant_page.sql
 --! include api/boards/list_boards.sql
 --! include api/members/list_members.sql

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { assertError, createWorld, operator, type World } from "./world.ts";
+import { assertError, createWorld, operator, person, type World } from "./world.ts";
 
 let world: World;
 before(async () => {
@@ -138,4 +138,41 @@ test("a question mark in a search stays in it on the next page", async () => {
   assert.deepEqual(new Set(slugs), new Set(["what-1", "what-2"]));
   assert.equal(slugs.length, 2);
   assert.equal(second.headers.link, undefined);
+});
+
+test("a page of boards ends where it should, whatever the boards' texts look like", async () => {
+  const id = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
+  await world.database.sql`
+    with t as (insert into app.tenants (name, slug) values ('Acme', 'acme') returning id),
+    u as (insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'ann' from t returning tenant_id, id)
+    insert into app.boards (tenant_id, id, owner_id, title, description, created_at, updated_at)
+    select u.tenant_id, ('00000000-0000-4000-8000-00000000000' || n)::uuid, u.id, 'Ä "' || n || '"\\',
+           case when n % 2 = 0 then 'x"},{"board_id":"00000000-0000-4000-8000-00000000000' || n + 1 || '","title":"' || chr(10) end, t, t
+    from u, generate_series(1, 5) n, lateral (select timestamptz '2026-01-01 12:00:00.5+05' - n / 2 * interval '1 s' as t) at`;
+  const token = await person("ann", "acme");
+  const page = async (url: string) => world.service.request({ url, token });
+  const whole = (await page("/api/boards")).body.boards;
+  assert.deepEqual(
+    whole.map((board: { board_id: string }) => board.board_id),
+    [1, 2, 3, 4, 5].map(id),
+  );
+  assert.deepEqual(
+    [whole[1].title, whole[1].description, whole[0].description, whole[0].created_at],
+    ['Ä "2"\\', `x"},{"board_id":"${id(3)}","title":"\n`, null, "2026-01-01T07:00:00.5Z"],
+  );
+  for (const limit of [1, 2, 3, 4, 5]) {
+    const sizes: number[] = [];
+    const seen: object[] = [];
+    for (let at: string | undefined = `/api/boards?limit=${limit}`; at; ) {
+      const { body, headers }: Awaited<ReturnType<typeof page>> = await page(at);
+      sizes.push(body.boards.length);
+      seen.push(...body.boards);
+      at = /^<([^>]+)>; rel="next"$/.exec(String(headers.link))?.[1];
+    }
+    assert.deepEqual(seen, whole);
+    assert.deepEqual([Math.max(...sizes), sizes.length], [limit, Math.ceil(5 / limit)]);
+  }
+  await world.database
+    .sql`delete from app.boards where tenant_id = (select id from app.tenants where slug = 'acme')`;
+  assert.deepEqual((await page("/api/boards")).body, { boards: [] });
 });
