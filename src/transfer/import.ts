@@ -67,6 +67,8 @@ export async function importTenant(
         header = headerFrom(text);
         all = await tablesOf(transaction);
         known = knownOf(all.tables, header);
+        if (all.deferred.length > 0)
+          await transaction.unsafe(`set constraints ${all.deferred.join(", ")} deferred`);
         triggers = advice([all.tenants, ...known]);
         sum.update(`${text}\n`);
         continue;

@@ -64,9 +64,14 @@ export const settle = (sql: postgres.TransactionSql) =>
       .join("; "),
   );
 
-/** app.tenants, and the tenants' tables, parents before children. Generated columns are left out: they follow from the others. */
-export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants: Known; tables: Known[] }> {
-  const found = await sql<(Known & { parents: string[] })[]>`
+/**
+ * app.tenants, and the tenants' tables, parents before children but for the keys of circles, to be deferred. Generated columns
+ * are left out: they follow from the others.
+ */
+export async function tablesOf(
+  sql: postgres.TransactionSql,
+): Promise<{ tenants: Known; tables: Known[]; deferred: string[] }> {
+  const found = await sql<(Known & { parents: { table: string; waits: string | null }[] })[]>`
     with recursive json_type (oid) as (
       select unnest('{json,jsonb}'::regtype[])::oid
       union select t.oid from pg_type t join json_type on t.typbasetype = json_type.oid
@@ -77,8 +82,9 @@ export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants:
       join pg_attribute a on a.attrelid = r.relid and a.attname = r.tenant_column and not a.attisdropped
       where not c.relispartition
     ), reference as (
-      select coalesce(pg_partition_root(conrelid), conrelid) as child, coalesce(pg_partition_root(confrelid), confrelid) as parent
-      from pg_constraint where contype = 'f'
+      select coalesce(pg_partition_root(conrelid), conrelid) as child, coalesce(pg_partition_root(confrelid), confrelid) as parent,
+        case when condeferrable then format('%I.%I', (select nspname from pg_namespace n where n.oid = connamespace), conname) end as waits
+      from pg_constraint where contype = 'f' and conparentid = 0
     )
     select c.oid::regclass::text as name, pg_get_userbyid(c.relowner)::text as owner, c.is_uuid as tenant_is_uuid,
       case when c.relkind = 'r' and c.relhassubclass then 'only ' else '' end || c.oid::regclass as from,
@@ -89,7 +95,7 @@ export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants:
        ) select oid::regclass::text from above where oid in (select t.oid from tenant_table t) order by step desc, 1 limit 1) as heir_of,
       columns.columns, columns.generated, columns.json, columns.json_domains, columns.domains,
       exists (select from reference where child = c.oid and parent = c.oid) as whole,
-      (select coalesce(json_agg(distinct parent::regclass::text), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
+      (select coalesce(json_agg(json_build_object('table', parent::regclass::text, 'waits', waits)), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
       (select coalesce(json_agg(quote_ident(polname) order by polname), '[]') from pg_policy
        where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and polname <> 'tenant_only'
          and polroles && array[0, 'tms_app'::regrole::oid]) as narrowed_by,
@@ -112,19 +118,39 @@ export async function tablesOf(sql: postgres.TransactionSql): Promise<{ tenants:
       where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) columns
     order by c.relname, 1`;
   const ordered: Known[] = [];
+  const deferred: string[] = [];
   const left = new Map(found.map(table => [table.name, table]));
   const tenants = left.get("app.tenants")!;
   left.delete(tenants.name);
   while (left.size > 0) {
-    const ready = [...left.values()].filter(({ parents }) => !parents.some(parent => left.has(parent)));
+    const all = [...left.values()];
+    let ready = all.filter(({ parents }) => !parents.some(({ table }) => left.has(table)));
+    // A key that may wait until the end asks for no order.
+    if (ready.length === 0)
+      ready = all.filter(({ parents }) => !parents.some(({ table, waits }) => !waits && left.has(table)));
     if (ready.length === 0)
       throw new StartupError(
-        `The foreign keys of ${[...left.keys()].join(", ")} go in a circle: no order fits`,
+        `The foreign keys of ${circular(all).join(", ")} go in a circle: no order fits. Make one of them deferrable: alter table … alter constraint … deferrable`,
       );
-    for (const table of ready) left.delete(table.name);
+    for (const { parents } of ready)
+      deferred.push(...parents.flatMap(({ table, waits }) => (waits && left.has(table) ? [waits] : [])));
+    for (const { name } of ready) left.delete(name);
     ordered.push(...ready);
   }
-  return { tenants, tables: ordered };
+  return { tenants, tables: ordered, deferred };
+}
+
+/** Of tables that wait for each other those in a circle, and none that only refers to one. */
+function circular(tables: { name: string; parents: { table: string }[] }[]): string[] {
+  const left = new Map(tables.map(table => [table.name, table]));
+  const referred = () =>
+    new Set([...left.values()].flatMap(({ parents }) => parents.map(({ table }) => table)));
+  for (let size = 0; size !== left.size; ) {
+    size = left.size;
+    const parents = referred();
+    for (const name of left.keys()) if (!parents.has(name)) left.delete(name);
+  }
+  return [...left.keys()];
 }
 
 /** What opens a table to tms_app. The gate wants a child reached through its parent alone, where its own columns are not seen. */
