@@ -36,6 +36,7 @@ function claimsOf({ claims, token }: Arguments): Claims | undefined {
 function toText({ allowed, because, tenant, membership, operator, roles, tables, notes }: Explained): string {
   const flags = ({ name, superuser, bypassrls }: Explained["roles"]["login"]) =>
     [name, superuser && "superuser", bypassrls && "bypassrls"].filter(Boolean).join(", ");
+  const width = Math.max(30, ...tables.map(({ table }) => table.length));
   const lines = [
     `${allowed ? "Allowed" : "Refused"}: ${because}`,
     "",
@@ -44,10 +45,10 @@ function toText({ allowed, because, tenant, membership, operator, roles, tables,
     `operator    ${operator ? "yes" : "no"}`,
     `roles       logged in as ${flags(roles.login)}; requests act as ${flags(roles.acts_as)}`,
     "",
-    `${"table".padEnd(30)} ${"row security".padEnd(13)} ${"holds".padStart(7)} ${"shows".padStart(7)}`,
+    `${"table".padEnd(width)} ${"row security".padEnd(13)} ${"holds".padStart(7)} ${"shows".padStart(7)}`,
     ...tables.map(
       ({ table, row_security, held, shown, more }) =>
-        `${table.padEnd(30)} ${row_security.padEnd(13)} ${`${held ?? "?"}${more ? "+" : ""}`.padStart(7)} ${String(shown ?? "?").padStart(7)}`,
+        `${table.padEnd(width)} ${row_security.padEnd(13)} ${`${held ?? "?"}${more ? "+" : ""}`.padStart(7)} ${String(shown ?? "?").padStart(7)}`,
     ),
     ...notes.flatMap(note => ["", note]),
   ];
