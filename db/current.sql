@@ -12,7 +12,13 @@ grant create on schema app, api to tms_app, tms_registrar;
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/manifest.sql
+--! include audit/catalog.sql
+--! include audit/relations.sql
+--! include audit/checks/tables.sql
+--! include audit/checks/keys.sql
+--! include audit/checks/functions.sql
 --! include audit/as_tms_app.sql
 --! include audit/proof.sql
+--! include audit/views.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;

@@ -193,6 +193,20 @@ void describe("the remedies", () => {
       assert.match(found!.remedy, /^-- this gives every row to the default tenant.*\nselect app\.isolate/);
     }));
 
+  it("give a tenants' table its column's name back, and nobody's rows to the default tenant", () =>
+    undone(async sql => {
+      await sql.unsafe("alter table app.media rename tenant_id to org_id");
+      const held = () => sql`select org_id as id, count(*) from app.media group by 1 order by 1`;
+      const before = [...(await held())];
+      assert.ok(before.length > 1);
+      const [found] = await asOwner(sql, "table_without_tenant");
+      assert.match(found!.detail, /org_id/);
+      const after = await sql`select tenant_id as id, count(*) from app.media group by 1 order by 1`;
+      assert.deepEqual([...after], before);
+      for (const check of ["table_without_tenant", "policy_changed", "table_missing"])
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
+    }));
+
   it("recount tenants for an owner who has not said that this is maintenance", async () => {
     const { sql, urls } = database;
     await sql.begin(async smuggled => {

@@ -68,6 +68,13 @@ void describe("the schema checks", () => {
     );
   });
 
+  it("foreign_key_missing has nothing against a number or text named like no table", async () => {
+    const plant =
+      'alter table app.media add column shop_id bigint, add column "stripeId" text, add column board_id text';
+    const found = await planted(database.sql, plant, "foreign_key_missing");
+    assert.deepEqual(found, []);
+  });
+
   it("table_rules has the table isolated, and not the partition with the fault, which tms_app could then write by its own name", async () => {
     const [found] = await planted(
       database.sql,

@@ -135,6 +135,16 @@ export const keys: Plant[] = [
     row: { columns: ["folder_id"] },
   },
   {
+    check: "foreign_key_missing",
+    severity: "warning",
+    how: "a number that is named like another table, as some tools name it",
+    sql: `create table app."Folder" (tenant_id uuid not null, id bigint generated always as identity, primary key (tenant_id, id));
+          alter table app."Folder" owner to tms_owner; select app.isolate('app."Folder"');
+          alter table app.media add column "folderId" int`,
+    relation: "app.media",
+    row: { columns: ["folderId"] },
+  },
+  {
     check: "unique_key_missing",
     how: "a dropped unique constraint",
     sql: "alter table app.users drop constraint users_tenant_identity_key",

@@ -53,6 +53,20 @@ export const tables: Plant[] = [
   },
   {
     check: "table_without_tenant",
+    how: "a tenant_id that was renamed",
+    sql: "alter table app.media rename tenant_id to org_id",
+    relation: "app.media",
+  },
+  {
+    check: "table_rules",
+    severity: "warning",
+    how: "the default that filled the old rows",
+    sql: `do $$ begin execute format('alter table app.media alter tenant_id set default %L', (select min(id::text) from app.tenants)); end $$`,
+    relation: "app.media",
+    row: { column: "tenant_id" },
+  },
+  {
+    check: "table_without_tenant",
     how: "a table hung on boards",
     sql: "create schema extra; create unique index on app.boards (id); create table extra.labels (board_id uuid references app.boards (id))",
     relation: "extra.labels",
