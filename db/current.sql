@@ -15,6 +15,7 @@ revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/catalog.sql
 --! include audit/relations.sql
 --! include audit/checks/tables.sql
+--! include audit/checks/grants.sql
 --! include audit/checks/keys.sql
 --! include audit/checks/functions.sql
 --! include audit/as_tms_app.sql

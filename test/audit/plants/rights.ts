@@ -170,6 +170,13 @@ export const rights: Plant[] = [
     row: { role: "tms_auditor", privilege: "UPDATE" },
   },
   {
+    check: "other_grants",
+    how: "numbers of somebody's own tables that requests may set",
+    sql: "create schema shop; grant usage on schema shop to tms_app; create table shop.orders (id serial); grant all on all sequences in schema shop to tms_app",
+    relation: "shop.orders_id_seq",
+    row: { role: "tms_app", privilege: "UPDATE" },
+  },
+  {
     check: "schema_grants",
     how: "a place for everybody's tables",
     sql: "create schema crm; grant usage, create on schema crm to public",
