@@ -68,9 +68,10 @@ void describe("the schema checks", () => {
     );
   });
 
-  it("foreign_key_missing has nothing against a number or text named like no table", async () => {
-    const plant =
-      'alter table app.media add column shop_id bigint, add column "stripeId" text, add column board_id text';
+  it("foreign_key_missing has nothing against a table's own key, nor a number or text named like no table", async () => {
+    const plant = `alter table app.media add column shop_id bigint, add column "stripeId" text, add column board_id text;
+      create table app.bookings (tenant_id uuid not null, booking_id uuid, primary key (tenant_id, booking_id));
+      create table app.room (tenant_id uuid not null, "roomId" int, primary key (tenant_id, "roomId"))`;
     const found = await planted(database.sql, plant, "foreign_key_missing");
     assert.deepEqual(found, []);
   });
