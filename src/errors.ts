@@ -1,5 +1,5 @@
-import { STATUS_CODES } from "node:http";
-import type { Socket } from "node:net";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
@@ -165,6 +165,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     log.warn({ err: found.cause }, "the database refused what no check of ours did");
   else log.debug({ reason: reasonOf(found), status: found.status, detail: found.message }, "request refused");
   request.refusal = found ?? INTERNAL;
+  if (!request.raw.complete) linger(request.raw);
   const { status, error: title, message, extra, headers } = request.refusal;
   const body = { error: title, detail: message, ...extra, ...(status >= 500 && { request_id: request.id }) };
   if (status === 503) reply.header("retry-after", "1");
@@ -175,6 +176,26 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .header("cache-control", "no-store")
     .header("x-content-type-options", "nosniff")
     .send(JSON.stringify(body));
+}
+
+/** So long a client that was answered in the middle of its body may go on sending: then it has read the answer, or will not. */
+const LINGER_MS = 2_000;
+
+/**
+ * Where the answer ends the connection: a connection that is closed with bytes unread is reset, and the client loses the answer
+ * (RFC 9112, 9.6). So our side ends first, and what still comes is read and dropped.
+ */
+function linger(request: IncomingMessage): void {
+  const { socket } = request;
+  let lingers = false;
+  socket.destroySoon = () => {
+    if (request.complete) return Socket.prototype.destroySoon.call(socket);
+    if (lingers) return;
+    lingers = true;
+    socket.end();
+    const late = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once("close", () => clearTimeout(late));
+  };
 }
 
 /** 503 that the service answers on purpose, and many of them at once. */

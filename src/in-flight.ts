@@ -49,7 +49,9 @@ export default fp(
     app.addHook("onRequest", (request, reply, done) => {
       const { socket } = request.raw;
       const ofSocket = sockets.get(socket);
-      if (socket.destroyed || (ofSocket && ofSocket.size >= MOST_PIPELINED)) return void socket.destroy();
+      // What comes after an answer that ended the connection is no request to work on.
+      const ended = socket.destroyed || socket.writableEnded;
+      if (ended || (ofSocket && ofSocket.size >= MOST_PIPELINED)) return void socket.destroy();
       ofSocket?.add(reply.raw);
       // Also when the client leaves before the answer: `onResponse` would miss that.
       reply.raw.once("close", closed);

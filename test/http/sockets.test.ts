@@ -244,6 +244,39 @@ test("a client that leaves in the middle of its body costs nobody anything", asy
   assert.deepEqual(alarming, []);
 });
 
+test("a client that sends all of a body beyond the limit before it reads gets its 413, and nothing behind it is done", async () => {
+  const size = 4 << 20;
+  const socket = connect(port, "127.0.0.1");
+  const errors: Error[] = [];
+  socket.on("error", error => errors.push(error)).pause();
+  const behind = JSON.stringify({ organization_name: "Behind", admin_email: "a@example.com" });
+  socket.write(`${post(`content-length: ${size}`)}\r\n`);
+  for (let sent = 0; sent < size; sent += size / 64) {
+    await sleep(2);
+    if (socket.destroyed) break;
+    socket.write("x".repeat(size / 64));
+  }
+  socket.write(`${post(`content-length: ${behind.length}`)}\r\n${behind}`);
+  await sleep(100);
+  let text = "";
+  socket.on("data", bytes => (text += bytes.toString("latin1"))).resume();
+  if (!socket.destroyed) await once(socket, "close");
+  assert.deepEqual(errors, []);
+  assert.equal(text.match(/HTTP\/1\.1 /g)?.length, 1, text);
+  assert.match(text, /^HTTP\/1\.1 413 [\s\S]*connection: close/i);
+  const registered = await world.database.sql`select from app.tenants where name = 'Behind'`;
+  assert.equal(registered.length, 0);
+});
+
+test("a client that never ends such a body is cut off", async () => {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  socket.on("error", () => {}).resume();
+  socket.write(`${post("content-length: 99999999999")}\r\n`);
+  const writing = setInterval(() => socket.write("x".repeat(1_000)), 50);
+  await new Promise(resolve => socket.once("close", resolve));
+  clearInterval(writing);
+});
+
 const none = (what: string) =>
   until(`${what}: none counts as in flight`, () => world.service.app.inFlight.size === 0);
 const open = async () => {
