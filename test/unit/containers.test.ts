@@ -227,6 +227,7 @@ test("PgBouncer pools by transaction, asks the database that compose runs, and f
       }),
   );
   assert.equal(settings.pool_mode, "transaction");
+  assert.equal(settings.server_login_retry, "1", "its default keeps a database that is back away for 15 s");
   assert.match(settings.tms!, /host=postgres port=5432 dbname=tms/);
   const targets = compose.services.pgbouncer!.configs!.map(({ target }) => target);
   assert.ok(targets.includes(settings.auth_file!));
