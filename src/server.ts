@@ -30,6 +30,6 @@ async function closeWithin(app: FastifyInstance, timeoutMs: number): Promise<voi
   const late = sleep(timeoutMs, true, { signal: done.signal }).catch(() => false);
   const wasLate = await Promise.race([app.close(), late]).finally(() => done.abort());
   if (!wasLate) return;
-  app.log.warn({ unanswered: app.inFlight.size }, "stopped before every request was answered");
+  app.log.warn({ unanswered: app.inFlight.length }, "stopped before every request was answered");
   app.server.closeAllConnections();
 }

@@ -161,7 +161,7 @@ test("a connection that breaks costs those on it an honest 503, each its own, an
     await get(service, "/api/boards", "acme");
     wire.freeze(true);
     const lost = others(20, () => get(service, "/api/boards", "hooli"));
-    await until("all are on their way", () => service.app.inFlight.size === 20);
+    await until("all are on their way", () => service.app.inFlight.length === 20);
     wire.refuse(true); // one that is late finds no other connection
     wire.cut();
     for (const { status, body } of await Promise.all(lost)) {

@@ -158,7 +158,7 @@ test("over the limit of requests in flight the answer is 503 at once, and probes
   const address = await app.listen({ port: 0 });
   const release = await lockBoards(t);
   const open = Array.from({ length: 20 }, () => get(address, "/api/boards"));
-  await until("the limit is reached", () => app.inFlight.size === 20);
+  await until("the limit is reached", () => app.inFlight.length === 20);
   const more = await Promise.all(Array.from({ length: 200 }, () => get(address, "/api/boards")));
   for (const { status, headers, body } of more) {
     assert.equal(status, 503);
@@ -181,9 +181,9 @@ test("a client that leaves before its answer is no longer in flight", async t =>
   const leaving = http.get(`${address}/api/boards`, { headers: { authorization: `Bearer ${alice}` } });
   leaving.on("error", () => {});
   await lockWaiters(database.sql);
-  assert.equal(app.inFlight.size, 1);
+  assert.equal(app.inFlight.length, 1);
   leaving.destroy();
-  await until("nothing is in flight", () => app.inFlight.size === 0);
+  await until("nothing is in flight", () => app.inFlight.length === 0);
   await release();
   await app.close();
 });
