@@ -81,7 +81,7 @@ export default fp(
       const reaper = setInterval(() => {
         if (performance.now() < listened + NOTICE_MS) return; // who was taken last may still be about to ask
         const busy = new Set(open.map(response => response.req.socket));
-        for (const socket of [...sockets]) if (!busy.has(socket)) socket.destroySoon();
+        for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
       }, 20);
       app.server.once("close", () => clearInterval(reaper));
     });
