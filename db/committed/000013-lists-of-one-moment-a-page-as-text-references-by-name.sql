@@ -1,5 +1,5 @@
 --! Previous: sha1:577cf89fb4cbc6da60a20aa16bcbc1021d903bc4
---! Hash: sha1:afc6980cf633f728b57339f47f7566624dcd0a51
+--! Hash: sha1:972e159560a5b19404c773ad359a57edc07b1c28
 --! Message: lists of one moment, a page as text, references by name
 
 -- Lists that do not walk the rows of one moment, a page of boards in fewer instructions, and what the schemas of real applications
@@ -89,7 +89,8 @@ begin
       limit p_limit + 1) b;
   end if;
   -- One row more than the page tells whether there is a next one.
-  select '{"boards":[' || concat_ws(',', v_ties, string_agg(b.json, ',')) || ']}', v_ids || array_agg(b.id), v_times || array_agg(b.created_at)
+  select '{"boards":[' || coalesce(v_ties || ',' || string_agg(b.json, ','), v_ties, string_agg(b.json, ','), '') || ']}',
+    v_ids || array_agg(b.id), v_times || array_agg(b.created_at)
   into body, v_ids, v_times
   from (
     select app.board_json(row(t.*)::app.boards) as json, t.id, t.created_at
@@ -427,7 +428,7 @@ as $$
     ('function', 'api.get_schema_version()', 'tms_registrar', 'tms_service', 'f2a7f8344bf343031795bd5adcf44dad'),
     ('function', 'api.get_setup_status(text,text,text,text,text,text,text,text[])', 'tms_registrar', 'tms_service', '644645cadd2d707d7257ffd9374cecad'),
     ('function', 'api.get_tenant(text,text,text,text,text,text,text)', 'tms_registrar', 'tms_service', '3b331c5f22ce84451db4d40c954cda90'),
-    ('function', 'api.list_boards(text,text,text,text,text,text,integer,text)', 'tms_app', 'tms_service', '311a4348a4242ade67afad2e690d2b6c'),
+    ('function', 'api.list_boards(text,text,text,text,text,text,integer,text)', 'tms_app', 'tms_service', '232fea41870a7ebcd555b769c0c8bf42'),
     ('function', 'api.list_members(text,text,text,text,text,text,integer,text)', 'tms_app', 'tms_service', '9c48b26b968b3a7851606bad8cf23e49'),
     ('function', 'api.list_my_tenants(text,text,text,text,text,text)', 'tms_registrar', 'tms_service', '7fb84d44efb0ad29a3010156ec1c5076'),
     ('function', 'api.list_tenants(text,text,text,text,text,text,integer,text,text,text)', 'tms_registrar', 'tms_service', '7fd7b7deda326d54e6a4a7b1216ce4dd'),
