@@ -3,6 +3,8 @@ set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
+--! include audit/proved.sql
+--! include audit/checks/grants.sql
 --! include audit/manifest.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;
