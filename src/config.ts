@@ -1,6 +1,8 @@
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { Ajv } from "ajv";
-import { ASYMMETRIC, HS, KINDS, type Name, TABLE, type Value, type Variable } from "./variables.ts";
+import { ASYMMETRIC, HS, KINDS } from "./kinds.ts";
+import { PACKAGE_ROOT } from "./paths.ts";
+import { type Name, TABLE, type Value, type Variable } from "./variables.ts";
 
 export interface Config {
   host: string;
@@ -120,7 +122,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
   const config: Config = {
     host: read("SERVICE_HOST")!,
     port: read("SERVICE_PORT")!,
-    dataDir: read("SERVICE_DATA_DIR") ?? fileURLToPath(new URL("../.data", import.meta.url)),
+    dataDir: read("SERVICE_DATA_DIR") ?? path.join(PACKAGE_ROOT, ".data"),
     databaseUrl: read("SERVICE_DATABASE_URL"),
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
     databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,

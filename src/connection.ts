@@ -1,7 +1,7 @@
 /** A command's connection to the database, and what goes wrong with it in one sentence. */
 import postgres from "postgres";
+import { KINDS } from "./kinds.ts";
 import { StartupError } from "./startup-error.ts";
-import { KINDS } from "./variables.ts";
 
 /** By this driver as by node-postgres, which reads addresses otherwise in four things. */
 export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {

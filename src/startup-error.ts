@@ -1,5 +1,5 @@
+import { KINDS } from "./kinds.ts";
 import { plainLines } from "./plain.ts";
-import { KINDS } from "./variables.ts";
 
 /** Why something could not start, for the person at the terminal: one sentence a line. */
 export class StartupError extends Error {

@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import type { CommandModule } from "yargs";
+import { KINDS } from "../kinds.ts";
 import { StartupError } from "../startup-error.ts";
 import { linesOf } from "../transfer/file.ts";
 import { importTenant } from "../transfer/import.ts";
-import { KINDS } from "../variables.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";

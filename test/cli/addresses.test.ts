@@ -6,8 +6,8 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 import { createSecureContext, TLSSocket } from "node:tls";
 import { explainDatabase, connect as open } from "../../src/connection.ts";
+import { KINDS } from "../../src/kinds.ts";
 import { migrate } from "../../src/migrate.ts";
-import { KINDS } from "../../src/variables.ts";
 import { createDatabase, type Database } from "../harness.ts";
 import { makeFolder } from "./command.ts";
 
