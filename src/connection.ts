@@ -31,6 +31,20 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
   });
 }
 
+/** What `work` gives, on a connection that ends with it. */
+export async function onConnection<T>(
+  url: string,
+  work: (sql: postgres.Sql) => Promise<T>,
+  options?: Parameters<typeof connect>[1],
+): Promise<T> {
+  const sql = connect(url, options);
+  try {
+    return await work(sql);
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}
+
 function parseUrl(url: string): URL | undefined {
   return URL.canParse(url) ? new URL(url) : undefined;
 }

@@ -3,6 +3,7 @@ import type postgres from "postgres";
 import {
   connect,
   explainDatabase,
+  onConnection,
   refuseKeyword,
   requireAddress,
   requireDatabase,
@@ -163,15 +164,10 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
  * migration, whether or not there was one to apply. Throws StartupError naming the object and the remedy.
  */
 export async function checkIsolation(ownerUrl: string): Promise<void> {
-  const sql = connect(ownerUrl, UNHURRIED);
-  try {
-    await sql`select audit.require_isolation()`;
-  } catch (error) {
-    if ((error as { code?: string }).code !== "55000") throw error;
-    throw new StartupError(`Migrated, but ${lowerFirst((error as Error).message)}`);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  await onConnection(ownerUrl, async sql => sql`select audit.require_isolation()`, UNHURRIED).catch(error => {
+    if (error.code !== "55000") throw error;
+    throw new StartupError(`Migrated, but ${lowerFirst(error.message)}`);
+  });
 }
 
 const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);

@@ -1,6 +1,6 @@
 /** Runs the audit in the database and reads what it stored: nothing is judged here. */
 import type postgres from "postgres";
-import { connect, explainDatabase } from "../connection.ts";
+import { explainDatabase, onConnection } from "../connection.ts";
 import { StartupError } from "../startup-error.ts";
 
 type Severity = "error" | "warning" | "info";
@@ -83,8 +83,8 @@ export async function runAudit(
   onProgress?: (progress: Progress) => void,
 ): Promise<Audit> {
   let onLine = (_line: string) => {};
-  const sql = connect(url, {
-    onnotice: notice => onLine(notice.message ?? ""),
+  const options = {
+    onnotice: (notice: postgres.Notice) => onLine(notice.message ?? ""),
     // A login's usual limits are for requests. A lock that somebody never gives back must not stop the audit.
     connection: {
       application_name: "tms audit",
@@ -92,20 +92,19 @@ export async function runAudit(
       quote_all_identifiers: false,
       lock_timeout: 30_000,
     },
-  });
-  try {
+  };
+  const work = async (sql: postgres.Sql) => {
     // An audit whose reader is gone must not go on. A server on Windows, which cannot see that, refuses the setting.
     await sql`set client_connection_check_interval = '5s'`.catch(() => {});
     await requireAudit(sql);
     if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
     const [run] = await sql<{ p_run: string }[]>`
       call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;
-    return await readAudit(sql, Number(run!.p_run));
-  } catch (error) {
+    return readAudit(sql, Number(run!.p_run));
+  };
+  return onConnection(url, work, options).catch(error => {
     throw explainAudit(error, url);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 async function requireAudit(sql: postgres.Sql) {

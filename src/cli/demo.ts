@@ -1,7 +1,7 @@
 import path from "node:path";
-import postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
+import { onConnection } from "../connection.ts";
 import { KINDS } from "../kinds.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
@@ -31,16 +31,12 @@ function demoConfig(): Config {
 }
 
 async function runOnSomePort(config: Config): Promise<Running> {
-  const onExit = (fault: string) => {
-    console.error(fault);
-    process.exit(1);
-  };
   try {
-    return await runService(config, () => {}, onExit);
+    return await runService(config, () => {});
   } catch (error) {
     if (!(error instanceof PortTaken)) throw error;
     console.log(`Port ${config.port} is taken by another program, so the demo listens on another one.`);
-    return runService({ ...config, port: 0 }, () => {}, onExit);
+    return runService({ ...config, port: 0 }, () => {});
   }
 }
 
@@ -73,10 +69,10 @@ async function guide(
   tokens: { operator: string; members: string[]; carol: string },
 ) {
   const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
-  const sql = postgres(database, { max: 1 });
-  const [acme] = await sql<
-    { id: string }[]
-  >`select id from app.tenants where slug = ${MEMBERS[0].slug}`.finally(() => sql.end());
+  const [acme] = await onConnection(
+    database,
+    async sql => sql<{ id: string }[]>`select id from app.tenants where slug = ${MEMBERS[0].slug}`,
+  );
   return `The tenant management service is at ${address} (try the API at ${address}/docs).
 Multi-tenant mode is on; the tenants acme and globex have sample data. Ctrl-C stops it.
 Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, npm run audit and the other commands work on them.

@@ -1,6 +1,6 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
-import { connect, requireAddress, requireDatabase } from "../connection.ts";
+import { onConnection, requireAddress, requireDatabase } from "../connection.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "../migrate/history.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
@@ -53,15 +53,12 @@ function checkEnvironment(): Record<string, string> {
 
 /** graphile-migrate takes another branch's migration of the same number for its own, and says that all is up to date. */
 async function refuseOtherHistory(ownerUrl: string) {
-  const sql = connect(ownerUrl);
-  try {
-    const build = await committedMigrations();
-    checkHistory(build, (await appliedMigrations(sql)).slice(0, build.length));
-  } catch (error) {
+  const build = await committedMigrations();
+  await onConnection(ownerUrl, async sql =>
+    checkHistory(build, (await appliedMigrations(sql)).slice(0, build.length)),
+  ).catch(error => {
     if (error instanceof StartupError) throw error; // of a database that cannot be asked graphile-migrate tells
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {

@@ -3,7 +3,7 @@ import { type Config, loadConfig } from "../config.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";
-import { StartupError } from "../startup-error.ts";
+import { StartupError, tell } from "../startup-error.ts";
 import { onInterruption } from "./interruption.ts";
 
 export interface Running {
@@ -16,21 +16,22 @@ export interface Running {
   stop(): Promise<void>;
 }
 
+const fail = (fault: unknown) => {
+  tell(fault);
+  process.exit(1);
+};
+
 /**
  * The service and, where the configuration names no database, the embedded Postgres below it, migrated.
  * @throws StartupError
  */
-export async function runService(
-  given: Config,
-  log: (line: string) => void,
-  onExit: (fault: string) => void,
-): Promise<Running> {
+export async function runService(given: Config, log: (line: string) => void): Promise<Running> {
   if (given.databaseUrl !== null) {
     // Somebody else's is not migrated from here: a pipeline does that, once, and with another login.
     const service = await listen(given);
     return { address: service.address, config: given, urls: null, stop: () => service.close() };
   }
-  const embedded = await startEmbedded({ dataDir: given.dataDir, log, onExit });
+  const embedded = await startEmbedded({ dataDir: given.dataDir, log, onExit: fail });
   try {
     const { urls } = embedded;
     log(`Embedded Postgres in ${given.dataDir}, at ${new URL(urls.service).host}`);
@@ -81,10 +82,6 @@ export class PortTaken extends StartupError {}
  */
 export function stopOnSignal(running: Promise<Running>): () => boolean {
   let stopping = false;
-  const fail = (error: unknown) => {
-    console.error(error instanceof Error ? error.message : error);
-    process.exit(1);
-  };
   onInterruption(() => {
     stopping = true;
     return running.then(service => service.stop()).then(() => process.exit(0), fail);
@@ -104,10 +101,7 @@ export const start: CommandModule = {
   handler: async () => {
     const { config, warnings } = loadConfig(process.env);
     for (const warning of warnings) logLine(config, 40)(warning);
-    const running = runService(config, logLine(config, 30), fault => {
-      console.error(fault);
-      process.exit(1);
-    });
+    const running = runService(config, logLine(config, 30));
     stopOnSignal(running);
     await running;
   },

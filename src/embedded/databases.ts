@@ -1,4 +1,4 @@
-import postgres from "postgres";
+import { onConnection } from "../connection.ts";
 import { closeLargeObjects, runRoles } from "../migrate/administrator.ts";
 import { scramVerifier } from "../scram.ts";
 import type { Secrets } from "./secrets.ts";
@@ -23,9 +23,8 @@ export function urlsOf(secrets: Secrets, port: number): DatabaseUrls {
 }
 
 /** Roles, passwords and databases where they are missing. */
-export async function prepare(urls: DatabaseUrls, secrets: Secrets) {
-  const sql = postgres(urls.root, { max: 1, onnotice: () => {} });
-  try {
+export const prepare = (urls: DatabaseUrls, secrets: Secrets) =>
+  onConnection(urls.root, async sql => {
     await runRoles(sql);
     await sql.unsafe(`alter role tms_owner password '${scramVerifier(secrets.owner)}'`);
     await sql.unsafe(`alter role tms_service password '${scramVerifier(secrets.service)}'`);
@@ -37,7 +36,4 @@ export async function prepare(urls: DatabaseUrls, secrets: Secrets) {
     for (const name of ["tms", "tms_shadow", "postgres", "template1"])
       await sql.unsafe(`revoke all on database ${name} from public`);
     await closeLargeObjects(urls.root, "tms");
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
-}
+  });

@@ -1,7 +1,7 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { connect, databaseOf, explainDatabase, refuseKeyword, userOf } from "../connection.ts";
+import { databaseOf, explainDatabase, onConnection, refuseKeyword, userOf } from "../connection.ts";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";
@@ -17,14 +17,10 @@ export const runRoles = async (sql: postgres.Sql) => {
 };
 
 async function asAdministrator(rootUrl: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = connect(rootUrl, { connection: { application_name: "tms migrate (roles)" } });
-  try {
-    await work(sql);
-  } catch (error) {
+  const options = { connection: { application_name: "tms migrate (roles)" } };
+  await onConnection(rootUrl, work, options).catch(error => {
     throw explainAdministrator(error, rootUrl);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  });
 }
 
 function explainAdministrator(error: unknown, rootUrl: string): unknown {
@@ -40,12 +36,8 @@ function explainAdministrator(error: unknown, rootUrl: string): unknown {
 
 /** Applies db/large_objects.sql to a database, with a superuser's login. */
 export async function closeLargeObjects(rootUrl: string, database: string): Promise<void> {
-  const sql = connect(Object.assign(new URL(rootUrl), { pathname: `/${database}` }).href);
-  try {
-    await sql.unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8")).simple();
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
+  const url = Object.assign(new URL(rootUrl), { pathname: `/${database}` }).href;
+  await onConnection(url, async sql => sql.unsafe(await readFile(LARGE_OBJECTS_SQL, "utf8")).simple());
 }
 
 interface Preparation {
@@ -163,14 +155,8 @@ async function createDatabase(sql: postgres.Sql, name: string): Promise<boolean>
 }
 
 /** Does the server know the login but not this password? A role that roles.sql has just made has none. */
-async function refusesPassword(url: string): Promise<boolean> {
-  const sql = connect(url);
-  try {
-    await sql`select`;
-    return false;
-  } catch (error) {
-    return (error as { code?: string }).code === "28P01";
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
-}
+const refusesPassword = (url: string): Promise<boolean> =>
+  onConnection(url, async sql => sql`select`).then(
+    () => false,
+    error => error.code === "28P01",
+  );
