@@ -6,6 +6,7 @@ import database from "./database.ts";
 import { sendError } from "./errors.ts";
 import { httpOptions } from "./http.ts";
 import inFlight from "./in-flight.ts";
+import type { LogStream } from "./log.ts";
 import methods from "./methods.ts";
 import metrics from "./metrics.ts";
 import openapi from "./openapi.ts";
@@ -24,14 +25,10 @@ import tenant from "./tenant.ts";
 import tracing from "./tracing.ts";
 import validation from "./validation.ts";
 
-export interface AppOptions {
-  logStream?: { write(line: string): void };
-}
-
 /** The map of the service: what a request meets, in this order. */
-export async function buildApp(config: Config, options: AppOptions = {}): Promise<FastifyInstance> {
+export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
   // The router's refusals, before any handler (bad escapes, overlong parts), have the same body as everything else.
-  const app = Fastify({ ...httpOptions(config, options), frameworkErrors: sendError });
+  const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
 
   await app.register(protocol);

@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { FastifyHttpOptions } from "fastify";
-import type { AppOptions } from "./app.ts";
 import type { Config } from "./config.ts";
 import { malformedRequest } from "./errors.ts";
-import { loggerOptions } from "./log.ts";
+import { type LogStream, loggerOptions } from "./log.ts";
 
 /** How the service listens: limits of one request, its id. */
-export function httpOptions(config: Config, { logStream }: AppOptions): FastifyHttpOptions<Server> {
+export function httpOptions(config: Config, logStream: LogStream | undefined): FastifyHttpOptions<Server> {
   return {
     ...loggerOptions(config, logStream),
     genReqId: ({ headers }) => {

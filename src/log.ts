@@ -1,6 +1,8 @@
 import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
-import type { AppOptions } from "./app.ts";
 import type { Config } from "./config.ts";
+
+/** Takes the lines that would go to standard output. */
+export type LogStream = { write(line: string): void };
 
 /** One line for a finished request, on the logger that knows its tenant; the start of one is for debugging. */
 class OneLine extends LogController {
@@ -23,7 +25,7 @@ class OneLine extends LogController {
 }
 
 /** Structured lines, each with the request's id and, where a trace came along, its `trace_id`. */
-export function loggerOptions(config: Config, stream: AppOptions["logStream"]): FastifyServerOptions {
+export function loggerOptions(config: Config, stream: LogStream | undefined): FastifyServerOptions {
   return {
     logger: {
       level: config.logLevel,

@@ -20,31 +20,30 @@ const OPEN = /^\/api\/(?:setup|tenants\/(?:mine|register|registration))(?:\/|$)/
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     const registers = [new Registry()];
-    const own = { registers };
     const requests = new Histogram({
       name: "tms_http_request_duration_seconds",
       help: "Requests by route, method and status: how many, and how long from the first byte to the last of the answer",
       labelNames: ["method", "route", "status"],
       buckets: BUCKETS,
-      ...own,
+      registers,
     });
     const resolutions = new Counter({
       name: "tms_tenant_resolutions_total",
       help: "Tenants that requests named, by where they were named and whether the caller got in",
       labelNames: ["source", "outcome", ...(config.metricsTenantLabel ? ["tenant"] : [])],
-      ...own,
+      registers,
     });
     const refusals = new Counter({
       name: "tms_refusals_total",
       help: "Requests answered with an error, by status and reason",
       labelNames: ["status", "reason"],
-      ...own,
+      registers,
     });
     const limited = new Counter({
       name: "tms_rate_limit_refusals_total",
       help: "Requests over a rate limit, by its bucket",
       labelNames: ["bucket"],
-      ...own,
+      registers,
     });
     collectDefaultMetrics({ register: registers[0]! });
     gauges(app, registers);

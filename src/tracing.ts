@@ -83,7 +83,6 @@ export default fp(
       );
     });
     const tracer = trace.getTracer("tenant-management-service");
-    const spans = new WeakMap<object, Span>();
 
     app.addHook("onRequest", (request, _reply, done) => {
       const { method, routeOptions, headers } = request;
@@ -91,9 +90,9 @@ export default fp(
       const attributes = { "http.request.method": method, "http.route": route };
       const parent = propagation.extract(context.active(), headers);
       const span = tracer.startSpan(`${method} ${route}`, { kind: SERVER!, attributes }, parent);
-      spans.set(request, span);
       const inside = trace.setSpan(parent, span);
       request.span = {
+        own: span,
         call: name =>
           tracer.startSpan(
             `api.${name}`,
@@ -106,7 +105,7 @@ export default fp(
       done();
     });
     app.addHook("onResponse", (request, reply, done) => {
-      const span = spans.get(request);
+      const span = request.span?.own;
       span?.setAttribute("http.response.status_code", reply.statusCode);
       if (request.resolved) span?.setAttribute("tenant.slug", request.tenant.slug ?? app.defaultTenantSlug);
       if (reply.statusCode >= 500) span?.setStatus({ code: ERROR! });
@@ -120,6 +119,6 @@ export default fp(
 declare module "fastify" {
   interface FastifyRequest {
     /** null where nobody asked for traces. */
-    span: { call(name: string): { end(): void } } | null;
+    span: { own: Span; call(name: string): Span } | null;
   }
 }

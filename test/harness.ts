@@ -162,7 +162,7 @@ export async function createService(database: Database, env: Record<string, stri
     ...env,
   });
   const logs: Record<string, unknown>[] = [];
-  const app = await buildApp(config, { logStream: { write: line => void logs.push(JSON.parse(line)) } });
+  const app = await buildApp(config, { write: line => void logs.push(JSON.parse(line)) });
   await app.ready();
   return {
     app,

@@ -205,8 +205,8 @@ p { margin: .25rem 0; }
 .kind, .about, .dim { color: var(--dim); }
 .kind { font-size: .85rem; text-transform: uppercase; letter-spacing: .08em; }
 .mark { display: inline-block; width: .62em; height: .62em; border-radius: 50%; margin-right: .4em; background: currentColor; }
-.mark.error, .place { color: var(--error); } .mark.warning { color: var(--warning); } .mark.fine { color: var(--fine); }
-.place { color: inherit; font-weight: 600; overflow-wrap: anywhere; }
+.mark.error { color: var(--error); } .mark.warning { color: var(--warning); } .mark.fine { color: var(--fine); }
+.place { font-weight: 600; overflow-wrap: anywhere; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem; margin-top: 1.5rem; }
 .card { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.5rem; line-height: 1.2; font-variant-numeric: tabular-nums; }

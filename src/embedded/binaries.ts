@@ -26,24 +26,22 @@ export async function binaries(account: Account | undefined, log?: (line: string
   }
   const refusal = tryRun(native, account);
   if (!refusal) return native;
-  if (account) {
-    const copy = path.join(
-      SHARED,
-      `binaries-${createHash("sha256").update(native).digest("hex").slice(0, 16)}`,
-    );
-    if (!tryRun(copy, account)) return copy;
-    log?.(`Copying the Postgres binaries to ${copy}, where the user it runs as can reach them`);
-    await makeFolder(SHARED, account);
-    const draft = `${copy}.${process.pid}`;
-    await run("cp", ["-R", native, draft]);
-    await run("chmod", ["-R", "a+rX", draft]);
-    await rm(copy, { recursive: true, force: true });
-    await rename(draft, copy);
-    const second = tryRun(copy, account);
-    if (!second) return copy;
-    throw cannotRun(second);
-  }
-  throw cannotRun(refusal);
+  if (!account) throw cannotRun(refusal);
+  const copy = path.join(
+    SHARED,
+    `binaries-${createHash("sha256").update(native).digest("hex").slice(0, 16)}`,
+  );
+  if (!tryRun(copy, account)) return copy;
+  log?.(`Copying the Postgres binaries to ${copy}, where the user it runs as can reach them`);
+  await makeFolder(SHARED, account);
+  const draft = `${copy}.${process.pid}`;
+  await run("cp", ["-R", native, draft]);
+  await run("chmod", ["-R", "a+rX", draft]);
+  await rm(copy, { recursive: true, force: true });
+  await rename(draft, copy);
+  const second = tryRun(copy, account);
+  if (second) throw cannotRun(second);
+  return copy;
 }
 
 /** Where a C library other than glibc is, as on Alpine, the refusal is a bare ENOENT. */

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { LONGEST_SLUG, SLUG_PATTERN } from "../slug.ts";
 
-// For validators of other languages, too: some match a pattern with the whole text, some know no \\p.
+// For validators of other languages, too: some match a pattern with the whole text, some know no \p.
 /** Not only white space (U+0085 is, though not to JavaScript). */
 export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
 /** What a token's `sub` or `iss` can be: a log prints it as one line. */
