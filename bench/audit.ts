@@ -10,11 +10,11 @@ import { SignJWT } from "jose";
 import type postgres from "postgres";
 import { loadConfig } from "../src/config.ts";
 import { startServer } from "../src/server.ts";
+import { SECRET } from "./cases.ts";
 import { type BenchDatabase, type BenchServer, vacuum } from "./database.ts";
 import { type Figure, median } from "./report.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const SECRET = "a benchmark's secret of more than thirty-two bytes";
 const TABLES = [
   "tenants",
   "users",
@@ -110,9 +110,8 @@ async function peakMemory(url: string): Promise<number | null> {
       stdio: ["ignore", "ignore", "inherit"],
     },
   );
-  const ended = new Promise<void>(resolve => child.once("close", () => resolve()));
   let running = true;
-  void ended.then(() => {
+  child.once("close", () => {
     running = false;
   });
   let peak: number | null = null;
@@ -125,7 +124,6 @@ async function peakMemory(url: string): Promise<number | null> {
     }
     await sleep(20);
   }
-  await ended;
   return peak;
 }
 
@@ -166,49 +164,26 @@ export async function auditBench(server: BenchServer, { quick }: { quick: boolea
       throw new Error(`The audit found ${run!.found} in clean data`);
 
     const [quiet, busy] = await latencies(large, check);
-    const base = median(times.count.seconds);
     const cpu = (cpu: number[]) => (cpu.length > 0 ? round(median(cpu)) : null);
+    const figure = (variant: string, measured: Record<string, number | null>): Figure => ({
+      group: "audit",
+      case: name,
+      variant,
+      ...measured,
+    });
     return [
-      {
-        group: "audit",
-        case: name,
-        variant: "count(*) pass",
-        seconds: round(base),
+      figure("count(*) pass", {
+        seconds: round(median(times.count.seconds)),
         cpuSeconds: cpu(times.count.cpu),
-      },
-      {
-        group: "audit",
-        case: name,
-        variant: "data checks",
+      }),
+      figure("data checks", {
         seconds: round(median(times.check.seconds)),
         cpuSeconds: cpu(times.check.cpu),
-      },
-      {
-        group: "audit",
-        case: name,
-        variant: "a request, quiet",
-        medianMs: round(median(quiet)),
-        requests: quiet.length,
-      },
-      {
-        group: "audit",
-        case: name,
-        variant: "a request, meanwhile",
-        medianMs: round(median(busy)),
-        requests: busy.length,
-      },
-      {
-        group: "audit",
-        case: name,
-        variant: "memory of the command",
-        peakMiB: whole(await peakMemory(large.urls.owner)),
-      },
-      {
-        group: "audit",
-        case: name,
-        variant: "memory, 10 tenants",
-        peakMiB: whole(await peakMemory(small.urls.owner)),
-      },
+      }),
+      figure("a request, quiet", { medianMs: round(median(quiet)), requests: quiet.length }),
+      figure("a request, meanwhile", { medianMs: round(median(busy)), requests: busy.length }),
+      figure("memory of the command", { peakMiB: whole(await peakMemory(large.urls.owner)) }),
+      figure("memory, 10 tenants", { peakMiB: whole(await peakMemory(small.urls.owner)) }),
     ];
   } finally {
     await small.drop();

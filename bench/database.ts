@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
+import { onConnection } from "../src/connection.ts";
 import { startEmbedded } from "../src/embedded.ts";
 import { migrate } from "../src/migrate.ts";
 
@@ -37,9 +38,10 @@ export async function startBenchServer(): Promise<BenchServer> {
     },
   });
   const at = (url: string, name: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
-  const root = postgres(embedded.urls.root, { max: 1 });
-  const [file] = await root<{ pid: string }[]>`select pg_read_file('postmaster.pid') as pid`;
-  await root.end();
+  const asRoot = <T>(work: (root: postgres.Sql) => Promise<T>) => onConnection(embedded.urls.root, work);
+  const [file] = await asRoot(
+    async root => root<{ pid: string }[]>`select pg_read_file('postmaster.pid') as pid`,
+  );
   const postmaster = Number.parseInt(file!.pid, 10);
   return {
     cpu: () => clusterCpu(postmaster),
@@ -51,10 +53,10 @@ export async function startBenchServer(): Promise<BenchServer> {
         service: at(embedded.urls.service, name),
       };
       if (copyOf) {
-        const root = postgres(embedded.urls.root, { max: 1 });
-        await root`create database ${root(name)} owner tms_owner template ${root(copyOf)} strategy file_copy`;
-        await root`revoke temporary on database ${root(name)} from public`;
-        await root.end();
+        await asRoot(async root => {
+          await root`create database ${root(name)} owner tms_owner template ${root(copyOf)} strategy file_copy`;
+          await root`revoke temporary on database ${root(name)} from public`;
+        });
       }
       await migrate({
         ownerUrl: urls.owner,
@@ -68,9 +70,7 @@ export async function startBenchServer(): Promise<BenchServer> {
         sql,
         async drop() {
           await sql.end({ timeout: 5 });
-          const root = postgres(embedded.urls.root, { max: 1, onnotice: () => {} });
-          await root`drop database ${root(name)} with (force)`;
-          await root.end();
+          await asRoot(async root => root`drop database ${root(name)} with (force)`);
         },
       };
     },

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { BenchDatabase, BenchServer } from "./database.ts";
 import { type Figure, median } from "./report.ts";
@@ -25,7 +26,7 @@ export async function deletionBench(server: BenchServer, { quick }: { quick: boo
     await loaded.sql.end();
     for (const variant of ["api.delete_tenant", "by hand"] as const) {
       const database = await server.database("bench_deletion_copy", "bench_deletion");
-      latency.quiet.push(...(await others(database, new Promise(resolve => setTimeout(resolve, 2_000)))));
+      latency.quiet.push(...(await others(database, sleep(2_000))));
       const start = process.hrtime.bigint();
       const deletion = remove(database, variant, id).then(
         () => Number(process.hrtime.bigint() - start) / 1e9,
@@ -82,7 +83,7 @@ async function others({ urls }: BenchDatabase, work: Promise<unknown>): Promise<
         values: [`t-${n}`, `user-${n}`],
       });
       times.push(Number(process.hrtime.bigint() - start) / 1e6);
-      await new Promise(resolve => setTimeout(resolve, 2)); // readers, not a load test
+      await sleep(2); // readers, not a load test
     }
   };
   await Promise.all([member(), member()]);
@@ -101,10 +102,8 @@ async function seedOthers({ sql }: BenchDatabase): Promise<void> {
  * triggers, so that no time goes to looking up the parents of rows that are made to fit.
  */
 async function seedLarge({ sql }: BenchDatabase, thousands: number): Promise<string> {
-  const [{ id }] = (await sql`
-    insert into app.tenants (slug, name) values ('large-' || gen_random_uuid(), 'Large') returning id`) as unknown as [
-    { id: string },
-  ];
+  const [{ id }] = await sql<[{ id: string }]>`
+    insert into app.tenants (slug, name) values ('large-' || gen_random_uuid(), 'Large') returning id`;
   // Several statements in one message are one transaction.
   await sql.unsafe(`
     set local session_replication_role = replica;

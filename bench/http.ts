@@ -1,15 +1,12 @@
 import { type ChildProcess, execFileSync, fork } from "node:child_process";
-import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import autocannon, { type Request } from "autocannon";
-import { SignJWT } from "jose";
+import autocannon from "autocannon";
+import { type Case, casesOf, type Name, SECRET } from "./cases.ts";
 import { type BenchDatabase, type BenchServer, seed } from "./database.ts";
 import { type Figure, median } from "./report.ts";
 
-const SECRET = "a benchmark secret of more than thirty-two bytes";
-const TENANTS = 10_000;
 const CONNECTIONS = 32;
 const POSTGRAPHILE = "postgraphile@4.14.1";
 
@@ -22,38 +19,24 @@ interface Turns {
 const WHOLE: Turns = { rounds: 5, seconds: 2, warmUp: 3 };
 const QUICK: Turns = { rounds: 2, seconds: 1, warmUp: 1 };
 
-type Name = "service" | "rows" | "json" | "postgraphile" | "postgraphile, no page info";
-
 interface Variant {
   name: Name;
   child: ChildProcess;
   address: string;
 }
 
-/** Requests that differ from each other; a list is sent round and round, a function makes each. */
-type Requests = Request[] | ((request: Request) => Request);
-
-interface Case {
-  name: string;
-  /** The floor that makes JSON in SQL has no case of its own for writes. */
-  variants: Name[];
-  requests: Requests;
-  /** What others than the service and the floor are asked instead. */
-  asked?: Partial<Record<Name, Requests>>;
-  rounds?: number;
-}
-
 /** HTTP through the service and through the floor, 32 connections, variants in turn: A B C A B C. */
 export async function httpBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
+  const tenants = quick ? 1_000 : 10_000;
   const database = await server.database("bench_http");
-  await seed(database.sql, quick ? 1_000 : TENANTS, 20);
+  await seed(database.sql, tenants, 20);
   const built = mkdtempSync(path.join(tmpdir(), "tms-bench-built-"));
   let variants: Variant[] = [];
   try {
     build(built);
     variants = await startVariants(database, built, quick ? null : bringPostGraphile(built));
     const figures: Figure[] = [];
-    for (const one of await cases(quick ? 1_000 : TENANTS)) {
+    for (const one of await casesOf(tenants)) {
       const taking = variants.filter(({ name }) => one.variants.includes(name));
       const turns = quick ? QUICK : { ...WHOLE, rounds: one.rounds ?? WHOLE.rounds };
       figures.push(...(await measure(server, one, taking, turns)));
@@ -122,92 +105,6 @@ async function startVariants(
     variants.push(started, { ...started, name: "postgraphile, no page info" });
   }
   return variants;
-}
-
-async function cases(tenants: number): Promise<Case[]> {
-  const key = new TextEncoder().encode(SECRET);
-  const sign = (claims: Record<string, unknown>) =>
-    new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).setExpirationTime("2h").sign(key);
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
-  const ids = Array.from({ length: 1_000 }, (_, i) => 1 + Math.floor((i * tenants) / 1_000));
-  const members = await Promise.all(
-    ids.map(n => sign({ sub: `user-${n}`, tenant: `t-${n}`, tenant_id: uuidOf(n) })),
-  );
-  // Limits count by identity: enough operators that none reaches its own.
-  const operators = await Promise.all(
-    Array.from({ length: 20_000 }, (_, i) =>
-      sign({ sub: `operator-${i}`, tenant: "t-1", tenant_id: uuidOf(1), roles: "tenant-operator" }),
-    ),
-  );
-  const founders = await Promise.all(
-    Array.from({ length: 20_000 }, (_, i) =>
-      sign({ sub: `founder-${i}`, tenant: "nobody-yet", tenant_id: uuidOf(1) }),
-    ),
-  );
-  const reading: Name[] = ["service", "rows", "json"];
-  const get = (path: string) =>
-    members.map((token): Request => ({ method: "GET", path, headers: bearer(token) }));
-  const nodes = "nodes { id title description ownerId createdAt updatedAt }";
-  const graphQl = (fields: string) =>
-    members.map(
-      (token): Request => ({
-        method: "POST",
-        path: "/graphql",
-        headers: { ...bearer(token), "content-type": "application/json" },
-        body: JSON.stringify({ query: `{ allBoards(first: 20, orderBy: CREATED_AT_DESC) { ${fields} } }` }),
-      }),
-    );
-  let turn = 0;
-  const post = (path: string, tokens: string[], body: (slug: string) => object) => (request: Request) => {
-    const slug = `n-${randomUUID()}`;
-    return {
-      ...request,
-      method: "POST" as const,
-      path,
-      headers: { ...bearer(tokens[turn++ % tokens.length]!), "content-type": "application/json" },
-      body: JSON.stringify(body(slug)),
-    };
-  };
-  return [
-    { name: "read the current tenant", variants: reading, requests: get("/api/tenants/current") },
-    {
-      name: "list 20 boards",
-      variants: [...reading, "postgraphile", "postgraphile, no page info"],
-      requests: get("/api/boards?limit=20"),
-      asked: {
-        postgraphile: graphQl(`${nodes} pageInfo { hasNextPage endCursor }`),
-        "postgraphile, no page info": graphQl(nodes),
-      },
-    },
-    {
-      name: "read one tenant as operator",
-      variants: reading,
-      rounds: 3,
-      requests: request => ({
-        ...request,
-        method: "GET",
-        path: `/api/setup/tenant/${uuidOf(ids[turn % ids.length]!)}`,
-        headers: bearer(operators[turn++ % operators.length]!),
-      }),
-    },
-    {
-      name: "create a tenant",
-      variants: ["service", "rows"],
-      rounds: 3,
-      requests: post("/api/setup/tenant", operators, slug => ({ name: slug, slug })),
-    },
-    {
-      name: "register",
-      variants: ["service", "rows"],
-      rounds: 3,
-      requests: post("/api/tenants/register", founders, slug => ({
-        organization_name: slug,
-        organization_slug: slug,
-        admin_email: "ann@corp.example",
-        include_sample_data: false,
-      })),
-    },
-  ];
 }
 
 async function measure(
@@ -292,10 +189,4 @@ function serverCpu({ child }: Variant): Promise<number> {
     });
     child.send("cpu");
   });
-}
-
-/** The id that the seed gave tenant n. */
-function uuidOf(n: number): string {
-  const hex = createHash("md5").update(`t${n}`).digest("hex");
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
 }

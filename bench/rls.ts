@@ -81,7 +81,7 @@ export async function rlsBench(server: BenchServer, { quick }: { quick: boolean 
     // For the owner row-level security is off then; tms_app stays under it.
     for (const table of ["boards", "media", "provider_configs"])
       await database.sql.unsafe(`alter table app.${table} no force row level security`);
-    const [{ id }] = (await database.sql.unsafe(`select ${TENANT} as id`)) as unknown as [{ id: string }];
+    const [{ id }] = await database.sql.unsafe<[{ id: string }]>(`select ${TENANT} as id`);
     await app.unsafe(`set app.tenant_id = '${id}'`);
 
     const figures: Figure[] = [];
