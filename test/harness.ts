@@ -185,6 +185,20 @@ export async function createService(database: Database, env: Record<string, stri
   };
 }
 
+/** `work` with a service of its own on the database, for as long as it takes. */
+export async function withService<T>(
+  database: Database,
+  env: Record<string, string>,
+  work: (service: Service) => Promise<T>,
+): Promise<T> {
+  const service = await createService(database, env);
+  try {
+    return await work(service);
+  } finally {
+    await service.close();
+  }
+}
+
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -231,10 +231,8 @@ test("columns that somebody added to app.tenants are carried, and missed where t
   assert.deepEqual({ ...newer }, { newer: "new", plan: "gold" });
   // As an earlier release wrote it: values as JSON, generated columns too.
   const [header, , ...rest] = all.trimEnd().split("\n");
-  const [{ row }] = (await here.database
-    .sql`select to_json(t.*)::text as row from app.tenants t where id = ${acme}`) as unknown as [
-    { row: string },
-  ];
+  const [{ row }] = await here.database.sql<[{ row: string }]>`
+    select to_json(t.*)::text as row from app.tenants t where id = ${acme}`;
   const earlier = resealed([header!, `{"table":"app.tenants","row":${row}}`, ...rest]);
   const old = await load(earlier, there, "acme-3");
   const [same] = await there.database

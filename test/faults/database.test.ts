@@ -16,6 +16,7 @@ import {
   seedUser,
   type TestResponse,
   token,
+  withService,
 } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { startWire, type Wire } from "./wire.ts";
@@ -53,13 +54,7 @@ async function serverWaits(statement: string, lock: string) {
 /** The server's timeouts are shorter than in production, so that tests need not wait; `work` is on a service that has longer ones. */
 async function withPatience(env: Record<string, string>, work: (service: Service) => Promise<void>) {
   await serverWaits("60s", "60s");
-  const patient = await createService(database, env);
-  try {
-    await work(patient);
-  } finally {
-    await patient.close();
-    await serverWaits("300ms", "150ms");
-  }
+  await withService(database, env, work).finally(() => serverWaits("300ms", "150ms"));
 }
 
 const boards = (of = service) => of.request({ url: "/api/boards", token: ann });
@@ -265,15 +260,8 @@ test("a server that only reads, as during a failover, is 503 for what writes and
   await database.sql.unsafe(
     `alter role tms_service in database ${database.name} set default_transaction_read_only = on`,
   );
-  const reading = await createService(database).catch(error => error as Error);
-  await database.sql.unsafe(
-    `alter role tms_service in database ${database.name} reset default_transaction_read_only`,
-  );
-  if (reading instanceof Error) {
-    // The start itself writes nothing when the default tenant was made before.
-    assert.fail(`the service did not start on a server that only reads: ${reading.message}`);
-  }
-  try {
+  // The start itself writes nothing when the default tenant was made before.
+  await withService(database, {}, async reading => {
     assert.equal((await boards(reading)).status, 200);
     const answer = await reading.request({
       method: "POST",
@@ -283,9 +271,11 @@ test("a server that only reads, as during a failover, is 503 for what writes and
     });
     assert.equal(answer.status, 403, "who may not write is told so first");
     assertUnavailable(await reading.request({ url: "/api/setup/status", token: operator }));
-  } finally {
-    await reading.close();
-  }
+  }).finally(() =>
+    database.sql.unsafe(
+      `alter role tms_service in database ${database.name} reset default_transaction_read_only`,
+    ),
+  );
 });
 
 test("Postgres is stopped and started again under load: 503 meanwhile, then all is as before", async () => {

@@ -4,12 +4,12 @@ import postgres from "postgres";
 import { migrate } from "../../src/migrate.ts";
 import {
   createDatabase,
-  createService,
   type Database,
   type Service,
   seedTenant,
   seedUser,
   token,
+  withService,
 } from "../harness.ts";
 import { keepsStatements, type Pooler, startPgbouncer, withoutPgbouncer } from "./pgbouncer.ts";
 
@@ -37,16 +37,9 @@ async function behind(
   work: (service: Service, pooler: Pooler) => Promise<void>,
 ) {
   const pooler = await startPgbouncer(database.urls.service, settings);
-  try {
-    const service = await createService(database, { SERVICE_DATABASE_URL: pooler.url, ...env });
-    try {
-      await work(service, pooler);
-    } finally {
-      await service.close();
-    }
-  } finally {
-    await pooler.stop();
-  }
+  await withService(database, { SERVICE_DATABASE_URL: pooler.url, ...env }, service =>
+    work(service, pooler),
+  ).finally(() => pooler.stop());
 }
 
 /** Many tenants at once over three connections: everybody gets what is theirs, writes and long transactions included. */
@@ -175,11 +168,8 @@ test("a pooler that refuses what migrations ask for is named as what it is", { s
 test("a pooler that goes away is 503, and its return needs no restart", { skip }, async () => {
   const first = await startPgbouncer(database.urls.service);
   const port = new URL(first.url).port;
-  const service = await createService(database, {
-    SERVICE_DATABASE_URL: first.url,
-    SERVICE_DATABASE_PREPARED: "false",
-  });
-  try {
+  const env = { SERVICE_DATABASE_URL: first.url, SERVICE_DATABASE_PREPARED: "false" };
+  await withService(database, env, async service => {
     const boards = () => service.request({ url: "/api/boards", token: tokens.get("acme")! });
     assert.equal((await boards()).status, 200);
     await first.stop();
@@ -189,7 +179,5 @@ test("a pooler that goes away is 503, and its return needs no restart", { skip }
     assert.equal((await boards()).status, 200);
     await service.close();
     await second.stop();
-  } finally {
-    await service.close();
-  }
+  });
 });

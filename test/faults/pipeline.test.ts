@@ -3,13 +3,13 @@ import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   createDatabase,
-  createService,
   type Database,
   type Service,
   seedTenant,
   seedUser,
   type TestResponse,
   token,
+  withService,
 } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { startWire, type Wire } from "./wire.ts";
@@ -34,14 +34,8 @@ after(async () => {
   await database.drop();
 });
 
-async function withService(env: Record<string, string>, work: (service: Service) => Promise<void>) {
-  const service = await createService(database, { SERVICE_DATABASE_URL: wire.url, ...env });
-  try {
-    await work(service);
-  } finally {
-    await service.close();
-  }
-}
+const onWire = (env: Record<string, string>, work: (service: Service) => Promise<void>) =>
+  withService(database, { SERVICE_DATABASE_URL: wire.url, ...env }, work);
 const get = async (service: Service, url: string, slug: string, sub = `of-${slug}`) =>
   service.request({ url, token: await token({ sub, tenant: slug }) });
 const connections = (service: Service) => service.app.database.pools.primary.totalCount;
@@ -56,7 +50,7 @@ async function whileBoardsAreLocked(work: () => Promise<void>) {
 }
 
 test("requests of many tenants, good and refused, share a connection, and each gets its own answer", () =>
-  withService({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+  onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     await Promise.all(
       others(120, async i => {
         const slug = TENANTS[i % TENANTS.length]!;
@@ -88,7 +82,7 @@ test("short reads are packed as deep as configured, and not at all at depth 1", 
     ["8", 4],
     ["1", 10],
   ] as const) {
-    await withService({ SERVICE_DATABASE_PIPELINE_DEPTH: depth }, async service => {
+    await onWire({ SERVICE_DATABASE_PIPELINE_DEPTH: depth }, async service => {
       await get(service, "/api/boards", "acme");
       const answers = await Promise.all(others(32, () => get(service, "/api/boards", "acme")));
       assert.ok(answers.every(({ status }) => status === 200));
@@ -98,7 +92,7 @@ test("short reads are packed as deep as configured, and not at all at depth 1", 
 });
 
 test("who comes after a read that waits for a lock does not wait with it", () =>
-  withService({}, async service => {
+  onWire({}, async service => {
     let held: Promise<TestResponse> | undefined;
     await whileBoardsAreLocked(async () => {
       held = get(service, "/api/boards", "acme");
@@ -117,7 +111,7 @@ test("those in line behind a read that waited in vain are told at once, and do n
   const { sql, name } = database;
   // Shorter than in production, so that the test need not wait as long; the rule is the same.
   await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '2s'`);
-  await withService({}, async service => {
+  await onWire({}, async service => {
     await get(service, "/api/boards", "acme");
     await whileBoardsAreLocked(async () => {
       const times: number[] = [];
@@ -135,7 +129,7 @@ test("those in line behind a read that waited in vain are told at once, and do n
 });
 
 test("a write gets a connection of its own while reads never cease", () =>
-  withService({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+  onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     let going = true;
     const readers = others(12, async i => {
       while (going) assert.equal((await get(service, "/api/boards", TENANTS[i % 4]!)).status, 200);
@@ -157,7 +151,7 @@ test("a write gets a connection of its own while reads never cease", () =>
   }));
 
 test("a connection that breaks costs those on it an honest 503, each its own, and nobody else anything", () =>
-  withService({}, async service => {
+  onWire({}, async service => {
     await get(service, "/api/boards", "acme");
     wire.freeze(true);
     const lost = others(20, () => get(service, "/api/boards", "hooli"));

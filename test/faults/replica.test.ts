@@ -16,7 +16,15 @@ import postgres from "postgres";
 import { freePort } from "../../src/embedded/server.ts";
 import { startEmbedded } from "../../src/embedded.ts";
 import { migrate } from "../../src/migrate.ts";
-import { createService, type Database, type Service, seedTenant, seedUser, token } from "../harness.ts";
+import {
+  createService,
+  type Database,
+  type Service,
+  seedTenant,
+  seedUser,
+  token,
+  withService,
+} from "../harness.ts";
 import { until } from "../until.ts";
 import { ownerOf, type Program, startProgram, temporaryFolder } from "./programs.ts";
 import { startWire } from "./wire.ts";
@@ -56,10 +64,8 @@ after(async () => {
 
 /** A streaming replica from a base backup by SQL and a copy of the files: the embedded binaries bring no pg_basebackup. */
 async function startReplica() {
-  const [{ bindir, data }] = (await sql`
-    select (select setting from pg_config where name = 'BINDIR') as bindir, current_setting('data_directory') as data`) as unknown as [
-    { bindir: string; data: string },
-  ];
+  const [{ bindir, data }] = await sql<[{ bindir: string; data: string }]>`
+    select (select setting from pg_config where name = 'BINDIR') as bindir, current_setting('data_directory') as data`;
   appendFileSync(path.join(data, "pg_hba.conf"), "\nhost replication all 127.0.0.1/32 scram-sha-256\n");
   await sql`select pg_reload_conf()`;
   const account = ownerOf(data);
@@ -110,9 +116,7 @@ const list = async () =>
 
 /** Until the replica has all that the primary wrote. */
 async function caughtUp() {
-  const [{ lsn }] = (await sql`select pg_current_wal_flush_lsn()::text as lsn`) as unknown as [
-    { lsn: string },
-  ];
+  const [{ lsn }] = await sql<[{ lsn: string }]>`select pg_current_wal_flush_lsn()::text as lsn`;
   await until("the replica has caught up", async () => {
     const [row] = await replica.sql<
       { there: boolean }[]
@@ -132,11 +136,9 @@ async function fallBehind() {
 
 test("it is a replica that streams", async () => {
   await caughtUp();
-  const [{ recovering }] = (await replica.sql`select pg_is_in_recovery() as recovering`) as unknown as [
-    { recovering: boolean },
-  ];
+  const [row] = await replica.sql`select pg_is_in_recovery() as recovering`;
   const senders = await sql`select state from pg_stat_replication`;
-  assert.deepEqual([recovering, senders.map(({ state }) => state as string)], [true, ["streaming"]]);
+  assert.deepEqual([row!.recovering, senders.map(({ state }) => state as string)], [true, ["streaming"]]);
 });
 
 test("an operator's reads come from the replica, also while it is behind", async () => {
@@ -170,9 +172,9 @@ test("the replica's login is held to the same rules as the primary's", async () 
     /The login of SERVICE_DATABASE_READ_URL is not safe to use: it is a superuser/,
   );
   const nowhere = Object.assign(new URL(replica.url), { port: String(await freePort()) }).href;
-  const without = await createService(database, env(nowhere));
-  assert.equal((await without.request({ url: "/api/setup/tenants", token: operator })).status, 200);
-  await without.close();
+  await withService(database, env(nowhere), async without =>
+    assert.equal((await without.request({ url: "/api/setup/tenants", token: operator })).status, 200),
+  );
 });
 
 test("a membership is never asked of a replica that is behind", async () => {
@@ -190,7 +192,7 @@ test("a membership is never asked of a replica that is behind", async () => {
 });
 
 test("a stale read cannot overwrite: its ETag is the replica's, and the primary answers 412", async () => {
-  const [{ id }] = (await sql`select id from app.tenants where slug = 'acme'`) as unknown as [{ id: string }];
+  const [{ id }] = await sql<[{ id: string }]>`select id from app.tenants where slug = 'acme'`;
   const url = `/api/setup/tenant/${id}`;
   await caughtUp();
   await fallBehind();
@@ -231,8 +233,8 @@ test("without the replica the primary answers; when it is back, it is asked agai
 test("an address that leads to a standby is not ready; what writes is 503, and the next try asks where it leads now", async () => {
   await caughtUp();
   const wire = await startWire(replica.url);
-  const own = await createService({ urls: { service: wire.url } } as Database);
-  try {
+  const database = { urls: { service: wire.url } } as Database;
+  await withService(database, {}, async own => {
     const status = () => own.request({ url: "/api/setup/status", token: operator });
     const ready = () => own.request({ url: "/ready" });
     const refused = await status();
@@ -245,10 +247,7 @@ test("an address that leads to a standby is not ready; what writes is 503, and t
     wire.lead(primary.urls.service);
     assert.equal((await status()).status, 200);
     await until("the service is ready", async () => (await ready()).status === 200);
-  } finally {
-    await own.close();
-    await wire.close();
-  }
+  }).finally(wire.close);
 });
 
 test("each check of the audit can be asked of a standby, but for the writes of the proof", async () => {
@@ -263,8 +262,7 @@ test("each check of the audit can be asked of a standby, but for the writes of t
 
 test("a standby that is promoted is served without a restart", async () => {
   await caughtUp();
-  const own = await createService({ urls: { service: replica.url } } as Database);
-  try {
+  await withService({ urls: { service: replica.url } } as Database, {}, async own => {
     const create = () =>
       own.request({
         method: "POST",
@@ -276,7 +274,5 @@ test("a standby that is promoted is served without a restart", async () => {
     await replica.sql`select pg_promote()`;
     assert.equal((await create()).status, 201);
     await until("it is ready", async () => (await own.request({ url: "/ready" })).status === 200);
-  } finally {
-    await own.close();
-  }
+  });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createService, seedTenant, seedUser, token, withRole } from "../harness.ts";
+import { seedTenant, seedUser, token, withRole, withService } from "../harness.ts";
 import { createWorld, type World } from "./world.ts";
 
 let world: World;
@@ -90,9 +90,9 @@ test("without a tenant the default one is meant, which strangers join in single-
   const found = await bySlug("subject=bob");
   assert.deepEqual([found.allowed, found.because], [false, "bob of jwt is not a member of the tenant"]);
   assert.deepEqual([found.tenant.slug, found.tenant.is_default], ["default", true]);
-  const single = await createService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" });
-  const asked = await single.request({ url: "/api/setup/explain?subject=bob", token: operator });
-  await single.close();
+  const asked = await withService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" }, single =>
+    single.request({ url: "/api/setup/explain?subject=bob", token: operator }),
+  );
   assert.equal(asked.body.allowed, true);
 });
 
@@ -150,8 +150,7 @@ test("explaining is for operators, and counts against their limit", async () => 
 });
 
 test("single-tenant mode: a stranger would join the default tenant, and nothing is written by saying so", async () => {
-  const single = await createService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" });
-  try {
+  await withService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" }, async single => {
     const admin = await token({ sub: "op", roles: "tenant-operator" });
     const { body } = await single.request({
       method: "POST",
@@ -174,9 +173,7 @@ test("single-tenant mode: a stranger would join the default tenant, and nothing 
       await world.database.sql`select from app.users where auth_subject = 'new'`.then(rows => rows.length),
       0,
     );
-  } finally {
-    await single.close();
-  }
+  });
 });
 
 test("a DBA asks in psql, and a superuser is told that nothing is hidden from one", async () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { parse } from "yaml";
-import { createService, seedTenant, seedUser, token } from "../harness.ts";
+import { seedTenant, seedUser, token, withService } from "../harness.ts";
 import { createWorld, operator, type World } from "./world.ts";
 
 let world: World;
@@ -121,8 +121,7 @@ test("tenants are counted by status; no slug is a label", async () => {
 });
 
 test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one that was only named is not", async () => {
-  const labelled = await createService(world.database, { SERVICE_METRICS_TENANT_LABEL: "true" });
-  try {
+  await withService(world.database, { SERVICE_METRICS_TENANT_LABEL: "true" }, async labelled => {
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "made-up" });
     // What asks for no membership takes any name: as a label each would be one more series.
@@ -135,9 +134,7 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
     const text = await scrape(labelled);
     assert.match(text, /tms_tenant_resolutions_total\{source="header",outcome="resolved",tenant="acme"\} 1/);
     assert.doesNotMatch(text, /made-up/);
-  } finally {
-    await labelled.close();
-  }
+  });
 });
 
 test("every metric has a help line and the text is what Prometheus reads", async () => {

@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import {
-  createDatabase,
   createService,
-  type Database,
   type Service,
   seedTenant,
   seedUser,
   type TestResponse,
+  withService,
 } from "../harness.ts";
 import { assertError, createWorld, operator, person, type World } from "./world.ts";
 
@@ -186,14 +185,13 @@ test("what has no limit carries no headers", async () => {
 });
 
 test("when the counter cannot be reached the request is refused with 503, not let through", async () => {
-  const database: Database = await createDatabase();
-  await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '50ms'`);
-  const service = await createService(database);
-  try {
-    const token = await operator();
+  const { sql, name } = world.database;
+  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '50ms'`);
+  const token = await operator();
+  await withService(world.database, {}, async service => {
     const create = (slug: string) =>
       service.request({ method: "POST", url: "/api/setup/tenant", token, body: { name: "n", slug } });
-    await database.sql.begin(async tx => {
+    await sql.begin(async tx => {
       await tx`lock table control.rate_limits in access exclusive mode`;
       const answer = await create("let-through");
       assert.deepEqual(
@@ -201,10 +199,7 @@ test("when the counter cannot be reached the request is refused with 503, not le
         [503, "Service unavailable", "1"],
       );
     });
-    assert.equal((await database.sql`select from app.tenants where slug = 'let-through'`).count, 0);
+    assert.equal((await sql`select from app.tenants where slug = 'let-through'`).count, 0);
     assert.equal((await create("now")).status, 201);
-  } finally {
-    await service.close();
-    await database.drop();
-  }
+  });
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { createService, type Service, seedTenant, seedUser } from "../harness.ts";
+import { type Service, seedTenant, seedUser, withService } from "../harness.ts";
 import { assertError, createWorld, DENIED, operator, person, type World } from "./world.ts";
 
 let world: World;
@@ -23,17 +23,8 @@ const register = async (
   });
 
 /** Another service on the same database, with other settings, for one test. */
-async function withService<T>(
-  env: Record<string, string>,
-  work: (service: Service) => Promise<T>,
-): Promise<T> {
-  const service = await createService(world.database, env);
-  try {
-    return await work(service);
-  } finally {
-    await service.close();
-  }
-}
+const besides = <T>(env: Record<string, string>, work: (service: Service) => Promise<T>) =>
+  withService(world.database, env, work);
 
 test("registration status answers the settings", async () => {
   const status = async (service: Service) =>
@@ -50,7 +41,7 @@ test("registration status answers the settings", async () => {
     SERVICE_MAX_TENANTS_PER_USER: "3",
     SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "Acme.com, bücher.example",
   };
-  await withService(env, async service =>
+  await besides(env, async service =>
     assert.deepEqual(await status(service), {
       enabled: true,
       requires_approval: true,
@@ -58,7 +49,7 @@ test("registration status answers the settings", async () => {
       allowed_domains: ["acme.com", "xn--bcher-kva.example"],
     }),
   );
-  await withService({ SERVICE_MULTI_TENANT_MODE: "false" }, async service =>
+  await besides({ SERVICE_MULTI_TENANT_MODE: "false" }, async service =>
     assert.equal((await status(service)).enabled, false),
   );
 });
@@ -225,26 +216,23 @@ test("what breaks a rule is 422 and names the field", async () => {
 });
 
 test("only allowed domains register: in any case, after IDNA, and not their subdomains", async () => {
-  await withService(
-    { SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "acme.com,bücher.example" },
-    async service => {
-      const status = async (admin_email: string) => (await register({ admin_email }, { service })).status;
-      for (const email of [
-        "a@acme.com",
-        "a@ACME.COM",
-        "a@bücher.example",
-        "a@BÜCHER.example",
-        "a@xn--bcher-kva.example",
-      ])
-        assert.equal(await status(email), 201, email);
-      for (const email of ["a@evil.com", "a@sub.acme.com", "a@acme.com.evil.com", "a@notacme.com"])
-        assert.equal(await status(email), 403, email);
-      assertError(await register({ admin_email: "a@Evil.com" }, { service }), 403, {
-        error: "Domain not allowed",
-        detail: "Email domain 'evil.com' is not allowed for registration",
-      });
-    },
-  );
+  await besides({ SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "acme.com,bücher.example" }, async service => {
+    const status = async (admin_email: string) => (await register({ admin_email }, { service })).status;
+    for (const email of [
+      "a@acme.com",
+      "a@ACME.COM",
+      "a@bücher.example",
+      "a@BÜCHER.example",
+      "a@xn--bcher-kva.example",
+    ])
+      assert.equal(await status(email), 201, email);
+    for (const email of ["a@evil.com", "a@sub.acme.com", "a@acme.com.evil.com", "a@notacme.com"])
+      assert.equal(await status(email), 403, email);
+    assertError(await register({ admin_email: "a@Evil.com" }, { service }), 403, {
+      error: "Domain not allowed",
+      detail: "Email domain 'evil.com' is not allowed for registration",
+    });
+  });
 });
 
 test("the checks come in the order mode, domain, limit, slug", async () => {
@@ -254,14 +242,14 @@ test("the checks come in the order mode, domain, limit, slug", async () => {
   const env = { SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "acme.com", SERVICE_MAX_TENANTS_PER_USER: "1" };
   const attempt = (service: Service, body: object, sub = "orderly") =>
     register({ organization_slug: "order-used", admin_email: "a@evil.com", ...body }, { sub, service });
-  await withService({ ...env, SERVICE_MULTI_TENANT_MODE: "false" }, async service =>
+  await besides({ ...env, SERVICE_MULTI_TENANT_MODE: "false" }, async service =>
     assertError(await attempt(service, {}), 403, {
       error: "Registration disabled",
       detail: "Tenant registration is only available in multi-tenant mode",
     }),
   );
   await sql`delete from control.rate_limits`;
-  await withService(env, async service => {
+  await besides(env, async service => {
     assert.equal((await attempt(service, {})).body.error, "Domain not allowed");
     assertError(await attempt(service, { admin_email: "a@acme.com" }), 403, {
       error: "Tenant limit reached",
@@ -272,7 +260,7 @@ test("the checks come in the order mode, domain, limit, slug", async () => {
 });
 
 test("a registration that needs approval is 202 and pending; nobody enters before an operator approves", async () => {
-  await withService({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" }, async service => {
+  await besides({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" }, async service => {
     const { status, body } = await register({ organization_slug: "later" }, { sub: "late", service });
     assert.deepEqual([status, body.status], [202, "pending"]);
     assert.match(body.admin_instructions, /X-Tenant: later/);
@@ -319,7 +307,7 @@ test("one person with a limit of 3 registers 30 times at once: exactly 3 pass", 
   // The rate limit is another test's: this window is given room for all.
   await world.database
     .sql`insert into control.rate_limits values ('register', E'jwt\ngreedy', -100, now() + interval '1 hour')`;
-  await withService({ SERVICE_MAX_TENANTS_PER_USER: "3" }, async service => {
+  await besides({ SERVICE_MAX_TENANTS_PER_USER: "3" }, async service => {
     const answers = await Promise.all(
       times(30, i => register({ organization_slug: `greedy-${i}` }, { sub: "greedy", service })),
     );
@@ -333,7 +321,7 @@ test("one person with a limit of 3 registers 30 times at once: exactly 3 pass", 
 });
 
 test("without a frontend address the dashboard is a path", async () => {
-  await withService({}, async service =>
+  await besides({}, async service =>
     assert.equal(
       (await register({ organization_slug: "pathless" }, { service })).body.dashboard_url,
       "/?tenant=pathless",

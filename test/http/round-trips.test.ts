@@ -8,6 +8,7 @@ import {
   type Service,
   seedTenant,
   seedUser,
+  withService,
 } from "../harness.ts";
 import { operator, person } from "./world.ts";
 
@@ -50,20 +51,21 @@ test("the usual authenticated request takes exactly one round trip: membership, 
 });
 
 test("the very first request of a kind on a connection takes no more", async () => {
-  const fresh = await createService(database, {
-    SERVICE_DATABASE_URL: wire.url,
-    SERVICE_DATABASE_POOL_SIZE: "1",
-  });
-  try {
-    wire.trips();
-    assert.equal(
-      (await fresh.request({ url: "/api/boards", token: await person("ann", "acme") })).status,
-      200,
-    );
-    assert.equal(wire.trips(), 1);
-  } finally {
-    await fresh.close();
-  }
+  await withService(
+    database,
+    {
+      SERVICE_DATABASE_URL: wire.url,
+      SERVICE_DATABASE_POOL_SIZE: "1",
+    },
+    async fresh => {
+      wire.trips();
+      assert.equal(
+        (await fresh.request({ url: "/api/boards", token: await person("ann", "acme") })).status,
+        200,
+      );
+      assert.equal(wire.trips(), 1);
+    },
+  );
 });
 
 test("a refused request takes one as well, and one without a good token or tenant none", async () => {
@@ -90,25 +92,26 @@ test("a limited request takes one more, for the count that survives its rollback
 });
 
 test("with explicit transactions a call, refused or not, ends its own", async () => {
-  const explicit = await createService(database, {
-    SERVICE_DATABASE_POOL_SIZE: "1",
-    SERVICE_DATABASE_EXPLICIT_TRANSACTION: "true",
-  });
-  try {
-    for (const [name, status] of [
-      ["ann", 200],
-      ["eve", 403],
-      ["ann", 200],
-    ] as const)
-      assert.equal(
-        (await explicit.request({ url: "/api/boards", token: await person(name, "acme") })).status,
-        status,
-      );
-    const ended = await database.sql`
+  await withService(
+    database,
+    {
+      SERVICE_DATABASE_POOL_SIZE: "1",
+      SERVICE_DATABASE_EXPLICIT_TRANSACTION: "true",
+    },
+    async explicit => {
+      for (const [name, status] of [
+        ["ann", 200],
+        ["eve", 403],
+        ["ann", 200],
+      ] as const)
+        assert.equal(
+          (await explicit.request({ url: "/api/boards", token: await person(name, "acme") })).status,
+          status,
+        );
+      const ended = await database.sql`
       select query, state from pg_stat_activity
       where usename = 'tms_service' and datname = current_database() and query <> '' and query !~ '^select'`;
-    assert.deepEqual([...ended], [{ query: "commit", state: "idle" }]);
-  } finally {
-    await explicit.close();
-  }
+      assert.deepEqual([...ended], [{ query: "commit", state: "idle" }]);
+    },
+  );
 });

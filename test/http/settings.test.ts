@@ -9,6 +9,7 @@ import {
   seedTenant,
   seedUser,
   token,
+  withService,
   withSettings,
 } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
@@ -19,15 +20,10 @@ before(async () => {
 });
 after(() => database.drop());
 
-async function withService(env: Record<string, string>, work: (service: Service) => Promise<void>) {
-  const service = await createService(database, env);
-  try {
-    await work(service);
-  } finally {
-    await service.close();
-    await database.sql`delete from control.rate_limits`;
-    await database.sql`delete from app.tenants`;
-  }
+async function clean(env: Record<string, string>, work: (service: Service) => Promise<void>) {
+  await withService(database, env, work);
+  await database.sql`delete from control.rate_limits`;
+  await database.sql`delete from app.tenants`;
 }
 
 const ofService = () => `role tms_service in database ${database.name}`;
@@ -54,7 +50,7 @@ const ODD = {
 
 test("a database that reads and writes strings, names and times in another way gets the same answers", () =>
   withSettings(database, ODD, () =>
-    withService({}, async service => {
+    clean({}, async service => {
       const operator = await token({ sub: "op", tenant: "ops", roles: ["tenant-operator"] });
       const ask = (method: "GET" | "POST", url: string, body?: unknown) =>
         service.request({ method, url, token: operator, ...(body !== undefined && { body }) });
@@ -85,7 +81,7 @@ test("a database that reads and writes strings, names and times in another way g
 
 test("the limit of tenants holds where transactions begin as repeatable read", () =>
   withSettings(database, { default_transaction_isolation: "'repeatable read'" }, () =>
-    withService({ SERVICE_MAX_TENANTS_PER_USER: "1" }, async service => {
+    clean({ SERVICE_MAX_TENANTS_PER_USER: "1" }, async service => {
       const ann = await token({ sub: "ann", tenant: "lobby" });
       // As after a thousand registrations: no two sessions change the same row of the counter, which would end one of them.
       await database.sql`
@@ -132,7 +128,7 @@ test("the service does not start where its own sessions are told otherwise, and 
 });
 
 test("/ready does not call a database out of reach whose settings make it answer with an error", () =>
-  withService({}, service =>
+  clean({}, service =>
     withSettings(
       database,
       { row_security: "off" },
@@ -160,7 +156,7 @@ test("a transaction that lasted too long is 503", async t => {
     database,
     { transaction_timeout: "'100ms'" },
     () =>
-      withService({}, async service => {
+      clean({}, async service => {
         await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
         const ann = await token({ sub: "ann", tenant: "acme" });
         const lock = await database.sql.reserve();
