@@ -1,20 +1,15 @@
 /** A migration that leaves a table unprotected is stopped: in the development loop, in the pipeline, at the start. */
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
+import { GRAPHILE_CLI } from "../../src/migrate/graphile.ts";
 import { checkIsolation } from "../../src/migrate.ts";
 import { createDatabase, type Database } from "../harness.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
-const GRAPHILE = path.join(
-  path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
-  "dist",
-  "cli.js",
-);
 const FORGOTTEN =
   "create table if not exists app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), primary key (tenant_id, id));";
 
@@ -33,20 +28,14 @@ void describe("the gate", () => {
   });
 
   /** graphile-migrate's own development loop, once. */
-  function develop(current: string): Promise<{ status: number | null; said: string }> {
-    return writeFile(path.join(folder, "db", "current.sql"), `--! Message: next\n\n${current}\n`).then(
-      () =>
-        new Promise((resolve, reject) => {
-          const child = spawn(process.execPath, [GRAPHILE, "current"], {
-            cwd: folder,
-            env: { ...process.env, DATABASE_URL: database.urls.owner, NO_COLOR: "1", FORCE_COLOR: "0" },
-          });
-          let said = "";
-          for (const stream of [child.stdout, child.stderr])
-            stream.setEncoding("utf8").on("data", text => (said += text));
-          child.on("error", reject).on("close", status => resolve({ status, said }));
-        }),
-    );
+  async function develop(current: string): Promise<{ status: number | null; said: string }> {
+    await writeFile(path.join(folder, "db", "current.sql"), `--! Message: next\n\n${current}\n`);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [GRAPHILE_CLI, "current"], {
+      cwd: folder,
+      env: { ...process.env, DATABASE_URL: database.urls.owner, NO_COLOR: "1", FORCE_COLOR: "0" },
+      encoding: "utf8",
+    });
+    return { status, said: stdout + stderr };
   }
 
   it("stops graphile-migrate's development loop, naming the table and the remedy", async () => {

@@ -4,8 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import type postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase, type Database, rolledBack } from "../harness.ts";
 import { seedTenants } from "./world.ts";
 
 interface Mutant {
@@ -107,29 +106,21 @@ void describe("the audit under mutation", () => {
     const { sql } = database;
     const mutants = [...(await sql.unsafe<Mutant[]>(MUTANTS))];
     const survivors: string[] = [];
-    const queue = [...mutants];
-    const work = async (connection: postgres.ReservedSql) => {
-      for (let mutant = queue.pop(); mutant; mutant = queue.pop()) {
-        await connection.unsafe("begin");
-        await connection.unsafe(mutant.sql).catch(error => {
+    const [clean] =
+      await sql`select count(*)::int as n from audit.run_family('schema', true) where severity = 'error'`;
+    assert.equal(clean!.n, 0, "nothing is found where nothing was broken");
+    for (const mutant of mutants) {
+      const [, check] = EXPECTED.find(([pattern]) => pattern.test(mutant.name))!;
+      const found = await rolledBack(sql, async tx => {
+        await tx.unsafe(mutant.sql).catch(error => {
           throw new Error(`${mutant.name}: ${error.message} in ${mutant.sql}`);
         });
-        const [, check] = EXPECTED.find(([pattern]) => pattern.test(mutant!.name))!;
-        const [row] = await connection<{ found: boolean }[]>`
+        const [row] = await tx<{ found: boolean }[]>`
           select exists (select from audit.run_check(${check}) where severity = 'error')
               or exists (select from audit.run_family('schema', true) where severity = 'error') as found`;
-        await connection.unsafe("rollback");
-        if (!row!.found) survivors.push(mutant.name);
-      }
-    };
-    const connection = await sql.reserve();
-    try {
-      const [clean] =
-        await connection`select count(*)::int as n from audit.run_family('schema', true) where severity = 'error'`;
-      assert.equal(clean!.n, 0, "nothing is found where nothing was broken");
-      await work(connection);
-    } finally {
-      connection.release();
+        return row!.found;
+      });
+      if (!found) survivors.push(mutant.name);
     }
     const kinds = new Set(mutants.map(mutant => mutant.name.replace(/:.*/, "")));
     t.diagnostic(

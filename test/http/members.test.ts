@@ -183,20 +183,6 @@ test("who may not is told which role it takes; who is not there is not found, in
   assert.equal((await ask("stranger", "GET", "/api/boards", undefined, "beta")).body.boards.length, 1);
 });
 
-test("of two owners who remove each other at once one stays", async () => {
-  const { sql } = world.database;
-  const duo = await seedTenant(sql, { slug: "duo" });
-  const [one, two] = [
-    await seedUser(sql, duo, { subject: "one", role: "owner" }),
-    await seedUser(sql, duo, { subject: "two", role: "owner" }),
-  ];
-  await Promise.all([
-    ask("one", "DELETE", `/api/tenants/members/${two}`, undefined, "duo"),
-    ask("two", "DELETE", `/api/tenants/members/${one}`, undefined, "duo"),
-  ]);
-  assert.equal((await sql`select from app.users where tenant_id = ${duo} and removed_at is null`).count, 1);
-});
-
 test("who adds a member while the tenant is deleted is no member of it any more", async () => {
   const { sql } = world.database;
   const going = await seedTenant(sql, { slug: "going" });
