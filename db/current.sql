@@ -4,6 +4,7 @@ grant create on schema app, api to tms_app, tms_registrar;
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/proved.sql
+--! include audit/checks/functions.sql
 --! include audit/checks/grants.sql
 --! include audit/manifest.sql
 --! include audit/end.sql
