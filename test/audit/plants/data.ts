@@ -3,7 +3,6 @@
 export type Ids = Record<string, string>;
 interface DataPlant {
   check: string;
-  category: string;
   severity?: string;
   how: string;
   sql: (a: Ids, b: Ids) => string;
@@ -21,10 +20,18 @@ const tenant = (a: Ids) => ({ id: a.tenant });
 export const CONTACT =
   "alter table app.tenants add contact_id uuid, add foreign key (id, contact_id) references app.users (tenant_id, id); create index on app.tenants (id, contact_id);";
 
+/** A medium of a's at an address, an SQL expression, that names b. */
+const misplaced = (how: string, address: (b: Ids) => string): DataPlant => ({
+  check: "storage_of_other_tenant",
+  how,
+  sql: (a, b) => `update app.media set storage_url = ${address(b)} where id = '${a.medium}'`,
+  relation: "app.media",
+  row: key("medium"),
+});
+
 export const data: DataPlant[] = [
   {
     check: "user_of_other_tenant",
-    category: "cross_tenant_access",
     how: "a load with triggers off",
     sql: (a, b) =>
       `${REPLICA} update app.generations set user_id = '${b.owner}' where id = '${a.generation}'`,
@@ -33,7 +40,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "user_of_other_tenant",
-    category: "cross_tenant_access",
     how: "a dropped foreign key of the ledger",
     sql: (a, b) =>
       `alter table app.credit_transactions drop constraint credit_transactions_user; update app.credit_transactions set user_id = '${b.owner}' where id = '${a.credit}'`,
@@ -42,7 +48,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "user_of_other_tenant",
-    category: "cross_tenant_access",
     how: "a contact of the tenant that a load brought",
     sql: (a, b) =>
       `${CONTACT} ${REPLICA} update app.tenants set contact_id = '${b.owner}' where id = '${a.tenant}'`,
@@ -51,7 +56,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "parent_of_other_tenant",
-    category: "cross_tenant_access",
     how: "a foreign key of the past, on id alone",
     sql: (a, b) =>
       `alter table app.media drop constraint media_generation; create unique index on app.generations (id);
@@ -62,52 +66,24 @@ export const data: DataPlant[] = [
   },
   {
     check: "parent_of_other_tenant",
-    category: "cross_tenant_access",
     how: "a row moved between tenants with triggers off",
     sql: (a, b) =>
       `${REPLICA} update app.generations set board_id = '${b.board}' where id = '${a.generation}'`,
     relation: "app.generations",
     row: key("generation"),
   },
-  {
-    check: "storage_of_other_tenant",
-    category: "cross_tenant_access",
-    how: "an upload to the wrong folder",
-    sql: (a, b) =>
-      `update app.media set storage_url = 's3://media/${b.tenant}/x.png' where id = '${a.medium}'`,
-    relation: "app.media",
-    row: key("medium"),
-  },
-  {
-    check: "storage_of_other_tenant",
-    category: "cross_tenant_access",
-    how: "a folder below one that is nobody's",
-    sql: (a, b) =>
-      `update app.media set storage_url = 's3://' || gen_random_uuid() || '/' || '${b.tenant}' || '/x.png' where id = '${a.medium}'`,
-    relation: "app.media",
-    row: key("medium"),
-  },
-  {
-    check: "storage_of_other_tenant",
-    category: "cross_tenant_access",
-    how: "a store that writes ids in capitals",
-    sql: (a, b) =>
-      `update app.media set storage_url = upper('s3://media/${b.tenant}/x.png') where id = '${a.medium}'`,
-    relation: "app.media",
-    row: key("medium"),
-  },
-  {
-    check: "storage_of_other_tenant",
-    category: "cross_tenant_access",
-    how: "a store that writes ids without hyphens",
-    sql: (a, b) =>
-      `update app.media set storage_url = 's3://media/${b.tenant!.replaceAll("-", "")}/x.png' where id = '${a.medium}'`,
-    relation: "app.media",
-    row: key("medium"),
-  },
+  misplaced("an upload to the wrong folder", b => `'s3://media/${b.tenant}/x.png'`),
+  misplaced(
+    "a folder below one that is nobody's",
+    b => `'s3://' || gen_random_uuid() || '/' || '${b.tenant}' || '/x.png'`,
+  ),
+  misplaced("a store that writes ids in capitals", b => `upper('s3://media/${b.tenant}/x.png')`),
+  misplaced(
+    "a store that writes ids without hyphens",
+    b => `'s3://media/${b.tenant!.replaceAll("-", "")}/x.png'`,
+  ),
   {
     check: "tenant_missing",
-    category: "orphaned_record",
     how: "a tenant deleted with triggers off",
     sql: a => `${REPLICA} delete from app.tenants where id = '${a.tenant}'`,
     relation: "app.boards",
@@ -115,7 +91,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "parent_missing",
-    category: "orphaned_record",
     how: "a generation deleted with triggers off",
     sql: a => `${REPLICA} delete from app.generations where id = '${a.generation}'`,
     relation: "app.media",
@@ -123,7 +98,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "parent_missing",
-    category: "orphaned_record",
     how: "a NOT VALID foreign key over rows that it never saw",
     sql: a =>
       `alter table app.credit_transactions drop constraint credit_transactions_generation;
@@ -135,7 +109,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "board_owner_outside_tenant",
-    category: "board_membership",
     how: "a dropped foreign key",
     sql: (a, b) =>
       `alter table app.boards drop constraint boards_owner; update app.boards set owner_id = '${b.owner}' where id = '${a.board}'`,
@@ -144,7 +117,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "board_member_outside_tenant",
-    category: "board_membership",
     how: "an invitation by hand",
     sql: (a, b) =>
       `${REPLICA} insert into app.board_members (tenant_id, board_id, user_id) values ('${a.tenant}', '${a.board}', '${b.member}')`,
@@ -153,7 +125,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "membership_without_board",
-    category: "board_membership",
     how: "a board deleted with triggers off",
     sql: a => `${REPLICA} delete from app.boards where id = '${a.board}'`,
     relation: "app.board_members",
@@ -161,7 +132,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "board_inviter_outside_tenant",
-    category: "board_membership",
     how: "a superuser's hand",
     sql: (a, b) =>
       `${REPLICA} update app.board_members set invited_by = '${b.owner}' where board_id = '${a.board}'`,
@@ -170,7 +140,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "removed_member_on_board",
-    category: "board_membership",
     how: "an update past api.remove_member",
     sql: a => `update app.users set removed_at = now() where id = '${a.member}'`,
     relation: "app.board_members",
@@ -178,7 +147,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "board_role_unknown",
-    category: "board_membership",
     how: "a dropped check",
     sql: a =>
       `alter table app.board_members drop constraint board_members_role_known; update app.board_members set role = 'god' where board_id = '${a.board}'`,
@@ -187,7 +155,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "board_owner_as_member",
-    category: "board_membership",
     severity: "info",
     how: "an owner who invited themselves",
     sql: a => `update app.board_members set user_id = '${a.owner}' where board_id = '${a.board}'`,
@@ -196,7 +163,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "identity_twice_in_tenant",
-    category: "data_consistency",
     how: "a dropped unique constraint",
     sql: a =>
       `alter table app.users drop constraint users_tenant_identity_key;
@@ -206,7 +172,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "provider_twice_in_tenant",
-    category: "data_consistency",
     how: "a dropped unique constraint",
     sql: a =>
       `alter table app.provider_configs drop constraint provider_configs_name_key;
@@ -216,7 +181,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "slug_twice",
-    category: "data_consistency",
     how: "a dropped unique constraint",
     sql: a =>
       `alter table app.tenants drop constraint tenants_slug_key; update app.tenants set id = id, slug = (select slug from app.tenants where id = '${a.tenant}') where slug = 't9'`,
@@ -225,7 +189,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "default_tenant_twice",
-    category: "data_consistency",
     how: "a dropped index",
     sql: a =>
       `drop index app.tenants_one_default; update app.tenants set is_default = true, created_at = created_at + interval '1 s', updated_at = updated_at + interval '1 s' where id = '${a.tenant}'`,
@@ -234,7 +197,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "tenant_malformed",
-    category: "data_consistency",
     how: "a dropped check",
     sql: a =>
       `alter table app.tenants drop constraint tenants_slug_format; update app.tenants set slug = 'Böse Slug' where id = '${a.tenant}'`,
@@ -243,7 +205,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "tenant_count_wrong",
-    category: "data_consistency",
     how: "a tenant inserted with triggers off",
     sql: () => `${REPLICA} insert into app.tenants (slug, name) values ('smuggled', 'Smuggled')`,
     relation: "app.tenants",
@@ -252,7 +213,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "tenant_without_owner",
-    category: "data_consistency",
     severity: "warning",
     how: "an update past the api",
     sql: a => `update app.users set role = 'member' where tenant_id = '${a.tenant}'`,
@@ -261,7 +221,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "credit_balance",
-    category: "data_consistency",
     how: "an amount corrected by hand",
     sql: a => `update app.credit_transactions set amount = amount - 5 where id = '${a.credit}'`,
     relation: "app.credit_transactions",
@@ -269,7 +228,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "credit_balance",
-    category: "data_consistency",
     how: "an amount beside which no balance fits into a bigint",
     sql: a =>
       `update app.credit_transactions set amount = -9223372036854775808, balance_after = 9223372036854775807 where id = '${a.credit}'`,
@@ -278,7 +236,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "credit_balance",
-    category: "data_consistency",
     how: "an entry without an amount",
     sql: a =>
       `alter table app.credit_transactions alter amount drop not null; update app.credit_transactions set amount = null where id = '${a.credit}'`,
@@ -287,7 +244,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "generation_state",
-    category: "data_consistency",
     how: "a worker that died between two updates",
     sql: a => `update app.generations set completed_at = null where id = '${a.generation}'`,
     relation: "app.generations",
@@ -295,7 +251,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "completed_without_media",
-    category: "data_consistency",
     severity: "warning",
     how: "media swept by hand",
     sql: a => `delete from app.media where id = '${a.medium}'`,
@@ -304,7 +259,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "value_unknown",
-    category: "data_consistency",
     how: "a dropped check",
     sql: a =>
       `alter table app.users drop constraint users_role_known; update app.users set role = 'root' where id = '${a.member}'`,
@@ -313,7 +267,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "times_out_of_order",
-    category: "data_consistency",
     how: "a dropped check",
     sql: a =>
       `alter table app.boards drop constraint boards_times_in_order; update app.boards set updated_at = '2001-01-01' where id = '${a.board}'`,
@@ -322,7 +275,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "time_in_future",
-    category: "data_consistency",
     severity: "warning",
     how: "a clock that is wrong",
     sql: a =>
@@ -332,7 +284,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "not_an_object",
-    category: "data_consistency",
     how: "a dropped check",
     sql: a =>
       `alter table app.boards drop constraint boards_settings_is_object; update app.boards set settings = '[]' where id = '${a.board}'`,
@@ -341,7 +292,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "constraint_broken",
-    category: "data_consistency",
     how: "a check added NOT VALID",
     sql: a =>
       `update app.boards set title = 'x' where id = '${a.board}'; alter table app.boards add constraint boards_titled check (char_length(title) > 3) not valid`,
@@ -350,7 +300,6 @@ export const data: DataPlant[] = [
   },
   {
     check: "constraint_broken",
-    category: "data_consistency",
     how: "a check of the whole row",
     sql: a =>
       `update app.boards set title = 'x' where id = '${a.board}'; alter table app.boards add constraint boards_whole check (to_jsonb(boards) ->> 'title' <> 'x') not valid`,
