@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { buildClientSchema, type GraphQLObjectType, getIntrospectionQuery } from "graphql";
+import { seedTenant, seedUser, withService } from "../harness.ts";
+import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
+
+let world: World;
+let member: string;
+before(async () => {
+  world = await createWorld();
+  const { sql } = world.database;
+  const [acme, beta] = [await seedTenant(sql, { slug: "acme" }), await seedTenant(sql, { slug: "beta" })];
+  member = await seedUser(sql, acme, { subject: "member" });
+  const stranger = await seedUser(sql, beta, { subject: "stranger" });
+  for (const [tenant, owner, title] of [
+    [acme, member, "Acme's"],
+    [acme, member, "second"],
+    [beta, stranger, "Beta's"],
+  ] as const)
+    await sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${title})`;
+});
+after(() => world.end());
+
+const get = async (url: string) => world.service.request({ url, token: await person("member", "acme") });
+const post = async (sub: string, body: object) =>
+  world.service.request({ method: "POST", url: "/graphql", token: await person(sub, "acme"), body });
+const query = (sub: string, document: string, variables?: object) =>
+  post(sub, { query: document, variables });
+
+test("GraphQL answers the tenant, the membership and the boards of the tenant", async () => {
+  const { status, body } = await query(
+    "member",
+    "query Q($n: Int!) { tenant { slug status } membership { role user_id } boards(limit: $n) { title } all: boards { title } }",
+    { n: 1 },
+  );
+  assert.equal(status, 200);
+  assert.deepEqual(
+    [body.data.tenant, body.data.membership, body.data.boards.length, body.data.all.length],
+    [{ slug: "acme", status: "active" }, { role: "member", user_id: member }, 1, 2],
+  );
+});
+
+test("a GraphQL request of somebody else is refused like any other, before its document is looked at", async () => {
+  assertError(await query("stranger", "{ tenant { slug } }"), 403, DENIED);
+  assertError(await query("stranger", "{ nonsense"), 403, DENIED);
+});
+
+test("a document with a fault is 400 with what is wrong, and one that is too large is not even parsed", async () => {
+  for (const document of [
+    "{",
+    "{ nope }",
+    "",
+    "{ tenant { tenant { slug } } }",
+    `{ ${"a: boards { title } ".repeat(200)} }`,
+    "{ a ".repeat(5000),
+    `{ boards(limit: ${"[".repeat(5000)}) { title } }`,
+  ]) {
+    const { status, body } = await query("member", document);
+    assert.equal(status, 400, document.slice(0, 40));
+    assert.ok(body.error || body.errors.length > 0);
+    assert.ok(!JSON.stringify(body).includes("call stack"));
+  }
+  for (const document of ["mutation { a }", "subscription { a }"]) {
+    const { status, body } = await query("member", document);
+    assert.deepEqual([status, Object.keys(body)], [400, ["errors"]]);
+    assert.match(body.errors[0].message, /Only queries/);
+  }
+  assert.equal((await post("member", [{ query: "{ tenant { slug } }" }])).status, 400);
+  assert.equal((await query("member", `{ tenant { slug } } #${"x".repeat(33_000)}`)).status, 413);
+});
+
+test("GraphQL's tools read the schema, whose boards have every field, and nobody reads it a thousand times in one request", async () => {
+  const options = {
+    specifiedByUrl: true,
+    directiveIsRepeatable: true,
+    inputValueDeprecation: true,
+    oneOf: true,
+  };
+  const { status, body } = await query("member", getIntrospectionQuery(options));
+  assert.equal(status, 200, JSON.stringify(body));
+  const { Board } = buildClientSchema(body.data).getTypeMap();
+  assert.deepEqual(Object.keys((Board as GraphQLObjectType).getFields()), [
+    "board_id",
+    "title",
+    "description",
+    "owner_id",
+    "created_at",
+    "updated_at",
+  ]);
+  const aliases = (count: number, field: string) =>
+    Array.from({ length: count }, (_, i) => `a${i}: ${field}`).join(" ");
+  for (const document of [
+    `{ __schema { types { ...A } } } fragment A on __Type { ${aliases(30, "fields { type { ...B } }")} } fragment B on __Type { ${aliases(30, "fields { name }")} }`,
+    `{ __schema { types { fields { type { ...A } } } } } fragment A on __Type { ${aliases(30, "ofType { ...B }")} } fragment B on __Type { ${aliases(30, "ofType { name }")} }`,
+    `{ __schema { types { ...A } } } fragment A on __Type { interfaces { ...B } ...B } fragment B on __Type { possibleTypes { ...A } ...A }`,
+  ]) {
+    const answer = await query("member", document);
+    assert.equal(answer.status, 400, document);
+    assert.match(JSON.stringify(answer.body.errors), /asks for too many fields|Cannot spread fragment/);
+  }
+});
+
+test("GraphQL answers in its own media type to who accepts it", async () => {
+  for (const [accept, type] of [
+    ["application/graphql-response+json,application/json;q=0.9", "application/graphql-response+json"],
+    ["*/*", "application/json"],
+  ] as const) {
+    for (const [document, expected] of [
+      ["{ tenant { slug } }", 200],
+      ["{ nope }", 400],
+    ] as const) {
+      const { status, headers } = await world.service.request({
+        method: "POST",
+        url: "/graphql",
+        token: await person("member", "acme"),
+        headers: { accept },
+        body: { query: document, extensions: null },
+      });
+      assert.deepEqual(
+        [status, headers["content-type"], headers.vary],
+        [expected, `${type}; charset=utf-8`, "Accept"],
+      );
+    }
+  }
+});
+
+test("a GraphQL request that names no operation, or gives it other variables, is 400 by body and by address", async () => {
+  const named = "query a { __typename } query b { __typename }";
+  const needy = "query ($n: Int!) { boards(limit: $n) { title } }";
+  for (const [body, message] of [
+    [{ query: named }, /Must provide operation name/],
+    [{ query: named, operationName: "z" }, /Unknown operation named "z"/],
+    [{ query: named, operationName: "" }, /Unknown operation named ""/],
+    [{ query: "fragment f on Query { __typename }" }, /f/],
+    [{ query: needy }, /"\$n" of required type/],
+    [{ query: needy, variables: {} }, /"\$n" of required type/],
+    [{ query: needy, variables: { n: "x" } }, /"\$n" got invalid value/],
+    ...[[], 5, 0, true, "x", ""].map(variables => [
+      { query: needy, variables },
+      /^variables must be (?:a JSON )?object$/,
+    ]),
+    [{}, /^query is required/],
+  ] as [{ query?: string; variables?: unknown }, RegExp][]) {
+    const { variables, ...rest } = body;
+    const search = new URLSearchParams({
+      ...rest,
+      ...(variables !== undefined && { variables: JSON.stringify(variables) }),
+    });
+    for (const answer of [await post("member", body), await get(`/graphql?${search.toString()}`)]) {
+      assert.deepEqual([answer.status, Object.keys(answer.body)], [400, ["errors"]], JSON.stringify(body));
+      assert.match(answer.body.errors[0].message, message);
+      assert.ok(answer.headers["x-request-id"]);
+    }
+  }
+  for (const variables of ["", "{", "null x"]) {
+    const url = `/graphql?query=${encodeURIComponent(needy)}&variables=${encodeURIComponent(variables)}`;
+    assert.equal((await get(url)).status, 400, variables);
+  }
+  const good = await get(`/graphql?query=${encodeURIComponent(needy)}&variables={"n":1}`);
+  assert.deepEqual([good.status, good.body.data.boards.length], [200, 1]);
+  const none = await get("/graphql?query={__typename}&variables=null");
+  assert.equal(none.status, 200);
+});
+
+test("a GraphQL body is JSON, and its answers are kept by nobody else", async () => {
+  const sent = {
+    method: "POST" as const,
+    url: "/graphql",
+    token: await person("member", "acme"),
+    headers: { "content-type": "application/graphql" },
+    body: "{ __typename }",
+  };
+  assertError(await world.service.request(sent), 415, {
+    error: "Unsupported media type",
+    detail: "Send the body as application/json",
+  });
+  for (const document of ["{ __typename }", "{ nope }"]) {
+    const { headers } = await query("member", document);
+    assert.deepEqual(
+      [headers["content-type"], headers["cache-control"], headers["x-content-type-options"]],
+      ["application/json; charset=utf-8", "private, no-cache", "nosniff"],
+    );
+  }
+});
+
+test("a limit of boards that REST would refuse is an error of the field; each alias has its own limit", async () => {
+  for (const limit of [0, -5, 1001, 99999]) {
+    const { status, body } = await query("member", `{ boards(limit: ${limit}) { title } }`);
+    assert.deepEqual([status, body.data], [200, null]);
+    assert.deepEqual(
+      [body.errors[0].message, body.errors[0].path],
+      ["limit must be 1 to 1000", ["boards"]],
+      String(limit),
+    );
+  }
+  const { body } = await query(
+    "member",
+    "{ a: boards(limit: 1) { title } b: boards(limit: 998) { title } c: boards(limit: 1) { title } }",
+  );
+  const titles = ["a", "b", "c"].map(alias => body.data[alias].map((one: { title: string }) => one.title));
+  assert.deepEqual(titles, [["second"], ["second", "Acme's"], ["second"]]);
+});
+
+test("what a document may ask for is bounded, however few words it takes", async () => {
+  const many = await query(
+    "member",
+    "{ a: boards(limit: 998) { title } ...more } fragment more on Query { b: boards(limit: 3) { title } }",
+  );
+  assert.deepEqual(
+    [many.status, many.body.errors[0].message],
+    [200, "All boards of a request together must be at most 1000"],
+  );
+  const fields = (count: number) => Array.from({ length: count }, (_, i) => `t${i}: title`).join(" ");
+  const wide = await query("member", `{ boards { ...wide } } fragment wide on Board { ${fields(25)} }`);
+  assert.deepEqual(
+    [wide.status, wide.body.errors[0].message],
+    [400, "A document must ask for at most 24 fields of boards"],
+  );
+  assert.equal((await query("member", `{ boards { ${fields(24)} } }`)).status, 200);
+});
+
+test("a database that fails under a field is 503 as everywhere, and says when to come again", async () => {
+  const { sql, name } = world.database;
+  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '50ms'`);
+  const holder = await sql.reserve();
+  try {
+    await holder.unsafe("begin; lock table app.boards in access exclusive mode");
+    const answer = await withService(world.database, {}, async impatient =>
+      impatient.request({
+        method: "POST",
+        url: "/graphql",
+        token: await person("member", "acme"),
+        body: { query: "{ tenant { slug } boards { title } }" },
+      }),
+    );
+    assert.deepEqual(
+      [answer.status, answer.body.detail, answer.headers["retry-after"]],
+      [503, "The row is busy; send the request again", "1"],
+    );
+  } finally {
+    await holder.unsafe("rollback");
+    holder.release();
+    await sql.unsafe(`alter role tms_service in database ${name} reset lock_timeout`);
+  }
+});
