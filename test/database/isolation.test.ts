@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createDatabase, type Database, rolledBack } from "../harness.ts";
-import { leaks, size, tenantTables } from "./isolation.ts";
+import { leaks, size } from "./isolation.ts";
+import { tenantTables } from "./rows.ts";
 
 let database: Database;
 before(async () => {

@@ -3,102 +3,22 @@
  * not exist and once while B has a row in every table. Whatever differs between the two runs (a row, a count, an error's
  * text) is something A learned about B, and whatever changes in B is something A did to it.
  */
+import {
+  insert,
+  makeRow,
+  makeTenant,
+  pointing,
+  quoted,
+  type Row,
+  type Table,
+  tenantTables,
+  write,
+} from "./rows.ts";
 import type { Transaction } from "./support.ts";
 
 const A = "aaaaaaaa-0000-4000-8000-000000000000";
 const B = "bbbbbbbb-0000-4000-8000-000000000000";
 const NOBODY = "00000000-0000-4000-8000-000000000000";
-
-interface Column {
-  name: string;
-  type: string;
-  required: boolean;
-}
-interface Key {
-  columns: string[];
-  parent: string;
-  parentColumns: string[];
-}
-interface Table {
-  name: string;
-  /** The column that holds the tenant. */
-  tenant: string;
-  columns: Column[];
-  keys: Key[];
-}
-type Row = Record<string, string>;
-
-/** The tables with tenants' rows, parents before children: those of the schema app, and whatever else has the tenants' policy. */
-export async function tenantTables(tx: Transaction): Promise<Table[]> {
-  const tables = await tx<Table[]>`
-    select c.oid::regclass::text as name, case when c.oid = 'app.tenants'::regclass then 'id' else 'tenant_id' end as tenant,
-      (select json_agg(json_build_object('name', attname, 'type', format_type(atttypid, null),
-                                         'required', attnotnull and not atthasdef) order by attnum)
-       from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped and attgenerated = '') as columns,
-      (select coalesce(json_agg(json_build_object('parent', k.confrelid::regclass::text,
-         'columns', (select json_agg(attname order by n) from unnest(k.conkey) with ordinality as u (num, n)
-                     join pg_attribute on attrelid = k.conrelid and attnum = num),
-         'parentColumns', (select json_agg(attname order by n) from unnest(k.confkey) with ordinality as u (num, n)
-                           join pg_attribute on attrelid = k.confrelid and attnum = num)) order by k.conname), '[]')
-       from pg_constraint k where k.conrelid = c.oid and k.contype = 'f' and k.confrelid <> c.oid) as keys
-    from pg_class c
-    where c.relkind in ('r', 'p') and not c.relispartition
-      and (c.relnamespace = 'app'::regnamespace
-           or exists (select from pg_policy where polrelid = c.oid and polname = 'tenant_only'))`;
-  const sorted: Table[] = [];
-  for (let left = [...tables]; left.length > 0; ) {
-    const ready = left.filter(table =>
-      table.keys.every(key => !left.some(other => other.name === key.parent)),
-    );
-    if (ready.length === 0)
-      throw new Error(`foreign keys in a circle: ${left.map(table => table.name).join()}`);
-    sorted.push(...ready);
-    left = left.filter(table => !ready.includes(table));
-  }
-  return sorted;
-}
-
-const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
-const insert = (table: string, row: Row, rest = "") =>
-  `insert into ${table} (${Object.keys(row).join()}) values (${Object.values(row).map(quoted).join()}) ${rest}`;
-
-/** One row of a table: ids count up, keys point to `parents`, what has a default keeps it. */
-function makeRow(
-  table: Table,
-  index: number,
-  tenant: string,
-  parents: Record<string, Row>,
-  word: string,
-): Row {
-  const id = `${tenant.slice(0, 35)}${(index + 1).toString(16)}`;
-  const row: Row = {};
-  for (const { name, type, required } of table.columns) {
-    if (name === "id" && type === "uuid") row[name] = table.tenant === "id" ? tenant : id;
-    else if (!required) continue;
-    else if (type === "uuid") row[name] = id;
-    else if (type === "text") row[name] = table.tenant === "id" && name === "slug" ? `${word}-slug` : word;
-    else if (/int|numeric/.test(type)) row[name] = "1";
-    else if (/^(timestamp|date)/.test(type)) row[name] = "2026-01-01";
-    else if (type.startsWith("json")) row[name] = "{}";
-    else if (type === "boolean") row[name] = "true";
-    else throw new Error(`${table.name}.${name}: teach the battery to make a ${type}`);
-  }
-  for (const key of table.keys)
-    for (const [i, column] of key.columns.entries())
-      row[column] = parents[key.parent]![key.parentColumns[i]!]!;
-  if (table.tenant === "tenant_id") row.tenant_id = tenant;
-  return row;
-}
-
-function makeTenant(tables: Table[], tenant: string, word: string): Record<string, Row> {
-  const rows: Record<string, Row> = {};
-  for (const [index, table] of tables.entries()) rows[table.name] = makeRow(table, index, tenant, rows, word);
-  return rows;
-}
-
-async function write(tx: Transaction, rows: Record<string, Row>) {
-  for (const [table, row] of Object.entries(rows)) await tx.unsafe(insert(table, row));
-}
 
 interface Probe {
   name: string;
@@ -114,9 +34,7 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
   const theirs = b[name]!;
   const fresh = makeRow(table, 14, A, a, "fresh");
   const sameKeys = { ...theirs };
-  for (const key of table.keys)
-    for (const [i, column] of key.columns.entries())
-      sameKeys[column] = a[key.parent]![key.parentColumns[i]!]!;
+  for (const key of table.keys) Object.assign(sameKeys, pointing(key, a));
   if (tenant === "tenant_id") sameKeys.tenant_id = A;
   const column = table.columns[1]!.name;
   const id = table.columns.find(one => one.name === "id") ? "id" : table.columns[1]!.name;
@@ -148,14 +66,13 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
     ...table.keys
       .filter(key => key.parent !== "app.tenants")
       .flatMap((key): [string, string][] => {
-        const probe = { ...fresh };
-        for (const [i, one] of key.columns.entries())
-          if (one !== "tenant_id") probe[one] = b[key.parent]![key.parentColumns[i]!]!;
-        const sets = key.columns
-          .filter(one => one !== "tenant_id")
-          .map(one => `${one} = ${quoted(probe[one]!)}`);
+        const { tenant_id: _, ...pointer } = pointing(key, b);
+        const sets = Object.entries(pointer).map(([one, value]) => `${one} = ${quoted(value)}`);
         return [
-          [`insert pointing at their ${key.parent} by ${key.columns.join()}`, insert(name, probe)],
+          [
+            `insert pointing at their ${key.parent} by ${key.columns.join()}`,
+            insert(name, { ...fresh, ...pointer }),
+          ],
           [
             `update pointing at their ${key.parent} by ${key.columns.join()}`,
             `update ${name} set ${sets.join()}`,
@@ -216,7 +133,7 @@ const LOBBY = ["register_tenant", "get_registration_status", "list_my_tenants"];
 /** Every function that tms_app or tms_service may execute, with arguments that mean tenant B wherever one can. */
 async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<Probe[]> {
   const functions = await tx<
-    { name: string; schema: string; names: string[]; types: string[]; role: string; is_set: boolean }[]
+    { name: string; schema: string; names: string[]; types: string[]; role: string }[]
   >`
     select p.oid::regproc::text as name, p.pronamespace::regnamespace::text as schema, r.role,
       coalesce((p.proargnames)[1:p.pronargs], '{}') as names,
@@ -367,7 +284,7 @@ export async function leaks(tx: Transaction, mutate?: string): Promise<string[]>
   });
 }
 
-/** How many probes a run has, and how many of them Postgres answered with rows or counts: proof that the battery bites. */
+/** What a run asks: which tables, and how many functions. */
 export async function size(tx: Transaction) {
   const tables = await tenantTables(tx);
   return {

@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
-import { tenantTables } from "./isolation.ts";
+import { tenantTables } from "./rows.ts";
 import { call, refused, type Transaction } from "./support.ts";
 
 let database: Database;
