@@ -151,11 +151,19 @@ function send({ headers }: FastifyRequest, reply: FastifyReply, answer: object, 
   return sendRow(reply.header("vary", "Accept"), { body: JSON.stringify(answer) }, status, type);
 }
 
+/** A document that is asked for by its hash. Clients that read this word send the whole document from then on. */
+const NO_HASHES = new GraphQLError("PersistedQueryNotSupported");
+function isHash({ body, query }: FastifyRequest): boolean {
+  const { query: document, extensions } = { ...((body ?? query) as Partial<GraphqlQuery>) };
+  return document === undefined && JSON.stringify(extensions ?? null).includes("persistedQuery");
+}
+
 /** A fault of the query is GraphQL's to tell; everything else is answered like everywhere. */
 function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply): void {
   if (!(error instanceof GraphQLError || error.code?.startsWith("MER_") || error.validationContext))
     return void sendError(error, request, reply);
-  const errors = (error.errors ?? [error as GraphQLError]).map(({ message, locations }) => ({
+  const found = error.validationContext && isHash(request) ? NO_HASHES : (error as GraphQLError);
+  const errors = (error.errors ?? [found]).map(({ message, locations }) => ({
     message,
     locations,
   }));

@@ -162,6 +162,20 @@ test("a GraphQL request that names no operation, or gives it other variables, is
   assert.equal(none.status, 200);
 });
 
+test("who asks for a document by its hash is told in the word on which clients send it whole", async () => {
+  const extensions = { persistedQuery: { version: 1, sha256Hash: "0".repeat(64) } };
+  const search = new URLSearchParams({ extensions: JSON.stringify(extensions) }).toString();
+  for (const answer of [
+    await ask("member", "POST", "/graphql", { extensions }),
+    await ask("member", "GET", `/graphql?${search}`),
+  ]) {
+    assert.equal(answer.status, 400);
+    assert.deepEqual(answer.body, { errors: [{ message: "PersistedQueryNotSupported" }] });
+  }
+  const whole = await ask("member", "POST", "/graphql", { query: "{ __typename }", extensions });
+  assert.deepEqual(whole.body, { data: { __typename: "Query" } });
+});
+
 test("a GraphQL body is JSON, and its answers are kept by nobody else", async () => {
   const sent = {
     method: "POST" as const,
