@@ -139,7 +139,7 @@ export type RegistrationStatus = {
 export type Register = {
   /** Stored NFC; its length counts code points of that */ organization_name: string;
   organization_slug?: string;
-  admin_email: string;
+  /** Its domain has two labels or more */ admin_email: string;
   /** Stored NFC; its length counts code points of that */ admin_name?: string;
   use_case?: string;
   organization_size?: "small" | "medium" | "large" | "enterprise";
@@ -192,7 +192,7 @@ export type MemberList = { members: Array<Member>; };
 export type AddMember = {
   /** The `sub` of the new member's token */ auth_subject: string;
   /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
-  email?: string;
+  /** Its domain has two labels or more */ email?: string;
   /** Stored NFC; its length counts code points of that */ display_name?: string;
   role?: "owner" | "admin" | "member";
 };

@@ -29,7 +29,12 @@ export const JsonObject = Type.Object(
 );
 export const Uuid = Type.String({ format: "uuid", examples: ["5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10"] });
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
-export const Email = Type.String({ format: "email-address", maxLength: 320, examples: ["ada@acme.com"] });
+export const Email = Type.String({
+  format: "email-address",
+  maxLength: 320,
+  description: "Its domain has two labels or more",
+  examples: ["ada@acme.com"],
+});
 export const Text = (example: string) => Type.String({ examples: [example] });
 export const Nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
@@ -119,6 +120,15 @@ test("only the service's own operations go without a token, and the document and
   );
   for (const url of ["/openapi.json", "/docs", "/docs/json"])
     assert.equal((await world.service.request({ url })).status, 200, url);
+});
+
+test("the page names the headers that a proxy must let pages of other origins send and read", () => {
+  const page = readFileSync(new URL("../../docs/choices.md", import.meta.url), "utf8");
+  const told = (name: string) => page.match(new RegExp(`${name}: ([\\w, -]+)`))?.[1]?.split(", ");
+  const { headers, parameters } = document.components;
+  assert.deepEqual(told("Access-Control-Expose-Headers"), Object.keys(headers!).toSorted());
+  const sent = ["Authorization", "Content-Type", "X-Request-Id", "X-Tenant", ...Object.keys(parameters!)];
+  assert.deepEqual(told("Access-Control-Allow-Headers"), sent.toSorted());
 });
 
 test("the body that the document shows for an operation is one that the service takes", async () => {
