@@ -6,13 +6,17 @@ import { sendError } from "../errors.ts";
 const CSP =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The page's own dark mode leaves the headers of answers unreadable; its bar is for loading other people's documents. */
+/**
+ * The page's own dark mode leaves the headers of answers unreadable; its bar is for loading other people's documents;
+ * its column of links, which no answer here has, makes an open operation wider than a phone.
+ */
 const CSS = `
 .swagger-ui .topbar, html.dark-mode .swagger-ui .topbar { background: none; border: 0; padding: 0; position: absolute; right: 1rem; top: 1rem; z-index: 1; }
 .swagger-ui .topbar .topbar-wrapper > :not(.dark-mode-toggle) { display: none; }
 html:not(.dark-mode) .swagger-ui .topbar .dark-mode-toggle button svg { fill: #3b4151; }
 .swagger-ui .info { margin: 2rem 3rem 1rem 0; }
 .swagger-ui .scheme-container { padding: 1rem 0; }
+.swagger-ui .response-col_links { display: none; }
 html.dark-mode .swagger-ui table.headers td { color: #e4e6e6; }
 `;
 

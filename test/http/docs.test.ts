@@ -206,6 +206,8 @@ test("the page is dark for who likes it dark, fits a phone, and complains of not
   browser.events.length = 0;
   await browser.open(`${url}/docs`, 390, "dark");
   await browser.until(`document.querySelectorAll(".opblock").length > 20`);
+  await browser.click("#operations-Setup-listTenants .opblock-summary-control");
+  await browser.until(`document.querySelector("#operations-Setup-listTenants .responses-table") !== null`);
   assert.ok(await browser.until(`document.documentElement.scrollWidth <= 390`));
   const [ground, ink] = await browser.until<[string, string]>(
     `[document.documentElement, document.querySelector(".swagger-ui .info .title")].map((one, i) =>
