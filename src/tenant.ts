@@ -87,8 +87,8 @@ function slugOf(value: unknown): string {
 function fromEmail({ email, email_verified: verified }: Claims): string {
   // Some providers send their booleans as strings.
   if (!filled(email) || verified === false || verified === "false") return "";
-  const [, host, ...more] = email.split("@", 3);
-  const domain = host && more.length === 0 ? asciiDomain(host) : null;
+  const [local, host, ...more] = email.split("@", 3);
+  const domain = local && host && more.length === 0 ? asciiDomain(host) : null;
   if (!domain) return "";
   // Private suffixes too: whoever has a page at github.io does not share a tenant with all the others there.
   const options = { allowPrivateDomains: true, extractHostname: false };

@@ -271,6 +271,7 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
     "acme.com",
     "a@",
     "@",
+    "@acme.com",
     "a@b@acme.com",
     "a@acme.com@",
     "a@acme.com/x",
