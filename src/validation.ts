@@ -89,6 +89,7 @@ function isEmail(text: string): boolean {
   return (
     /^[^\s\p{Cc}@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
     !/^\.|\.\.|\.$/.test(local) &&
+    !text.endsWith(".") && // asciiDomain() takes the root's dot, addresses of mail do not
     asciiDomain(text.slice(at + 1)) !== null
   );
 }

@@ -168,6 +168,7 @@ const refused: [what: string, body: object, field: string][] = [
     "ada",
     "ada@",
     "@acme.com",
+    "ada@acme.com.",
     "a b@acme.com",
     "ada@localhost",
     "ada@acme..com",
