@@ -51,9 +51,11 @@ export default fp(
     }
     // Without a listener on the pool and one on each client, a connection that dies ends the process.
     // The error itself carries the whole client, its key for cancelling too: not for a log.
-    const lost = ({ message, code }: Error & { code?: string }) =>
-      app.log.warn({ code, reason: message }, "database connection lost");
     for (const pool of Object.values(pools)) {
+      const lost = ({ message, code }: Error & { code?: string }) => {
+        // At the end of the pool both sides close; an embedded Postgres may be first.
+        if (!pool.ending) app.log.warn({ code, reason: message }, "database connection lost");
+      };
       pool.on("error", () => {}); // the client's own listener has told of it
       pool.on("connect", client => client.on("error", lost));
     }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { traceId } from "../../src/log.ts";
-import { seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
+import { createService, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { until } from "../until.ts";
 import { createWorld, type World } from "./world.ts";
 
@@ -124,4 +124,19 @@ test("a connection that is lost is one line, without what the driver knows of it
   assert.equal(lost().length, killed!.n);
   assert.equal(lost()[0]!.code, "57P01");
   assert.ok(JSON.stringify(lost()[0]).length < 300, JSON.stringify(lost()[0]));
+});
+
+test("what a stop ends is not called lost, though the embedded Postgres may end it first", async () => {
+  const stopped = await createService(world.database);
+  const { pool } = stopped.app.pg;
+  const client = await pool.connect();
+  const closed = stopped.close();
+  await until("the pool ends", () => pool.ending);
+  client.emit("error", Object.assign(new Error("terminating connection"), { code: "57P01" }));
+  client.release();
+  await closed;
+  assert.deepEqual(
+    stopped.logs.filter(({ level }) => (level as number) >= 40),
+    [],
+  );
 });
