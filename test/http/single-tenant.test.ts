@@ -96,6 +96,21 @@ test("a first request may ask for the caller's tenants: the default one is there
     assert.equal(first.tenants[1].joined_at, membership.joined_at);
   }));
 
+test("a first request may be for the status of registration: the caller is a member from then on", () =>
+  inModes(async (database, start) => {
+    const service = await start(SINGLE);
+    const ask = async () =>
+      service.request({ url: "/api/tenants/registration/status", token: await person("ann") });
+    const enabled = (await Promise.all(Array.from({ length: 5 }, ask))).map(({ body }) => body.enabled);
+    assert.deepEqual(enabled, [false, false, false, false, false]);
+    assert.deepEqual(
+      [...(await database.sql`select auth_subject, role from app.users`)],
+      [{ auth_subject: "ann", role: "member" }],
+    );
+    await database.sql`update app.users set removed_at = now()`;
+    assert.equal((await ask()).status, 200, "whoever belongs nowhere is told, too");
+  }));
+
 test("a removed member of the default tenant does not come back by asking again", () =>
   inModes(async (database, start) => {
     const service = await start(SINGLE);
