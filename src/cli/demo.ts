@@ -5,6 +5,7 @@ import { onConnection } from "../connection.ts";
 import { KINDS } from "../kinds.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
+import { TABLE } from "../variables.ts";
 import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
@@ -27,6 +28,9 @@ function demoConfig(): Config {
     ...(KINDS.flag.parse(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,
   });
+  const unread = Object.keys(TABLE).filter(name => process.env[name] && !OBEYED.includes(name));
+  if (unread.length > 0)
+    console.log(`The demo has settings of its own: it does not read ${unread.join(", ")}.`);
   return config;
 }
 

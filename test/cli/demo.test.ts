@@ -12,11 +12,11 @@ import { type Command, makeFolder, outcome, tenancy } from "./command.ts";
 const folder = makeFolder();
 let demo: Command;
 
-const launch = (port: string) =>
-  tenancy(["demo"], { SERVICE_DATA_DIR: path.join(folder, "demo"), SERVICE_PORT: port });
+const launch = (port: string, env: Record<string, string> = {}) =>
+  tenancy(["demo"], { SERVICE_DATA_DIR: path.join(folder, "demo"), SERVICE_PORT: port, ...env });
 
-async function startDemo(port: string): Promise<string> {
-  demo = launch(port);
+async function startDemo(port: string, env?: Record<string, string>): Promise<string> {
+  demo = launch(port, env);
   await demo.prints(/^SQL$/m);
   return demo.stdout;
 }
@@ -88,16 +88,22 @@ test("the demo's SQL lines show a DBA one tenant's boards, and none without a te
 
 test("the demo prints no secret of others, no log line, and nothing on standard error", () => {
   assert.equal(demo.stderr, "");
-  assert.doesNotMatch(demo.stdout, /"level":/);
+  assert.doesNotMatch(demo.stdout, /"level":|does not read/);
 });
 
-test("a second demo finds its tenants, and takes another port when its own is taken", async () => {
+test("a second demo finds its tenants, takes another port when its own is taken, and says what it does not read", async () => {
   await stopDemo();
   const other = createServer();
   await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as { port: number };
-  const printed = await startDemo(String(port));
+  const secret = "a secret of somebody's production, of which nothing is signed";
+  const env = { SERVICE_MULTI_TENANT_MODE: "false", SERVICE_JWT_SECRET: secret, SERVICE_LOG_LEVEL: "" };
+  const printed = await startDemo(String(port), env);
   other.close();
+  assert.match(
+    printed,
+    /^The demo has settings of its own: it does not read SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_SECRET\.$/m,
+  );
   assert.match(
     printed,
     new RegExp(`^Port ${port} is taken by another program, so the demo listens on another one\\.$`, "m"),
