@@ -80,6 +80,22 @@ void describe("the schema checks", () => {
     assert.deepEqual(found, []);
   });
 
+  it("foreign_key_missing reads in proportion to the tables", () =>
+    rolledBack(database.sql, async tx => {
+      const read: number[] = [];
+      for (const upTo of [40, 80]) {
+        await tx.unsafe(`do $$ begin for i in ${upTo - 39}..${upTo} loop
+          execute format('create table app.t%s (tenant_id uuid, id text, a_id text, b_id text, c_id text, d_id text, primary key (tenant_id, id))', i);
+        end loop; end $$; analyze pg_class, pg_attribute`);
+        const [plan] = await tx.unsafe(
+          "explain (analyze, buffers, timing off, format json) select from audit.check_foreign_key_missing()",
+        );
+        const [{ Plan: top }] = plan!["QUERY PLAN"] as [{ Plan: Record<string, number> }];
+        read.push(top["Shared Hit Blocks"]! + top["Shared Read Blocks"]!);
+      }
+      assert.ok(read[1]! < 3 * read[0]!, read.join(" → "));
+    }));
+
   it("table_rules has the table isolated, and not the partition with the fault, which tms_app could then write by its own name", async () => {
     const [found] = await planted(
       database.sql,

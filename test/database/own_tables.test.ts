@@ -253,6 +253,19 @@ test("a trigger that only sets a column is no warning, whatever it asks of itsel
     assert.deepEqual([...(await tx`select * from audit.run_check('trigger_rights')`)], []);
   }));
 
+test("a trigger is a warning where a key's action can fire it, and nowhere else", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`
+      create function public.note() returns trigger language plpgsql as $$ begin perform 1 from app.media; return new; end $$;
+      create trigger note after insert or update on app.boards for each row execute function public.note()`);
+    const warned = async () => (await tx`select * from audit.run_check('trigger_rights')`).length;
+    assert.equal(await warned(), 0);
+    await tx.unsafe(
+      "alter table app.boards add foreign key (tenant_id, owner_id) references app.users (tenant_id, id) on update cascade",
+    );
+    assert.equal(await warned(), 1);
+  }));
+
 test("explain goes on where the auditor may not count", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "acme" });

@@ -145,6 +145,15 @@ export const keys: Plant[] = [
     row: { columns: ["folderId"] },
   },
   {
+    check: "foreign_key_missing",
+    severity: "warning",
+    how: "a side of many-to-many, as Prisma names it",
+    sql: `create table app."_BoardToTag" (tenant_id uuid not null, "A" uuid not null, "B" text not null, primary key (tenant_id, "A", "B"));
+          alter table app."_BoardToTag" owner to tms_owner; select app.isolate('app."_BoardToTag"')`,
+    relation: 'app."_BoardToTag"',
+    row: { columns: ["B"] },
+  },
+  {
     check: "unique_key_missing",
     how: "a dropped unique constraint",
     sql: "alter table app.users drop constraint users_tenant_identity_key",
