@@ -41,6 +41,17 @@ export interface Known extends Table {
   disabling: string[];
 }
 
+/** What a foreign key refers to. */
+interface Parent {
+  table: string;
+  /** The key's name, if it may wait for the end of a transaction. */
+  waits: string | null;
+  /** The statement that lets it. */
+  deferring: string;
+  /** A row need not refer to anything. */
+  optional: boolean;
+}
+
 /**
  * A login may have settings by which names and values are written or read otherwise: without a schema, in another order, short
  * of digits.
@@ -71,7 +82,7 @@ export const settle = (sql: postgres.TransactionSql) =>
 export async function tablesOf(
   sql: postgres.TransactionSql,
 ): Promise<{ tenants: Known; tables: Known[]; deferred: string[] }> {
-  const found = await sql<(Known & { parents: { table: string; waits: string | null }[] })[]>`
+  const found = await sql<(Known & { parents: Parent[] })[]>`
     with recursive json_type (oid) as (
       select unnest('{json,jsonb}'::regtype[])::oid
       union select t.oid from pg_type t join json_type on t.typbasetype = json_type.oid
@@ -83,6 +94,8 @@ export async function tablesOf(
       where not c.relispartition
     ), reference as (
       select coalesce(pg_partition_root(conrelid), conrelid) as child, coalesce(pg_partition_root(confrelid), confrelid) as parent,
+        format('alter table %s alter constraint %I deferrable;', conrelid::regclass, conname) as deferring,
+        exists (select from pg_attribute where attrelid = conrelid and attnum = any (conkey) and not attnotnull) as optional,
         case when condeferrable then format('%I.%I', (select nspname from pg_namespace n where n.oid = connamespace), conname) end as waits
       from pg_constraint where contype = 'f' and conparentid = 0
     )
@@ -95,7 +108,7 @@ export async function tablesOf(
        ) select oid::regclass::text from above where oid in (select t.oid from tenant_table t) order by step desc, 1 limit 1) as heir_of,
       columns.columns, columns.generated, columns.json, columns.json_domains, columns.domains,
       exists (select from reference where child = c.oid and parent = c.oid) as whole,
-      (select coalesce(json_agg(json_build_object('table', parent::regclass::text, 'waits', waits)), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
+      (select coalesce(json_agg(json_build_object('table', parent::regclass::text, 'waits', waits, 'deferring', deferring, 'optional', optional)), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
       (select coalesce(json_agg(quote_ident(polname) order by polname), '[]') from pg_policy
        where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and polname <> 'tenant_only'
          and polroles && array[0, 'tms_app'::regrole::oid]) as narrowed_by,
@@ -128,10 +141,7 @@ export async function tablesOf(
     // A key that may wait until the end asks for no order.
     if (ready.length === 0)
       ready = all.filter(({ parents }) => !parents.some(({ table, waits }) => !waits && left.has(table)));
-    if (ready.length === 0)
-      throw new StartupError(
-        `The foreign keys of ${circular(all).join(", ")} go in a circle: no order fits. Make one of them deferrable: alter table … alter constraint … deferrable`,
-      );
+    if (ready.length === 0) throw circular(all.map(({ name, parents }) => ({ name, parents })));
     for (const { parents } of ready)
       deferred.push(...parents.flatMap(({ table, waits }) => (waits && left.has(table) ? [waits] : [])));
     for (const { name } of ready) left.delete(name);
@@ -140,17 +150,27 @@ export async function tablesOf(
   return { tenants, tables: ordered, deferred };
 }
 
-/** Of tables that wait for each other those in a circle, and none that only refers to one. */
-function circular(tables: { name: string; parents: { table: string }[] }[]): string[] {
-  const left = new Map(tables.map(table => [table.name, table]));
-  const referred = () =>
-    new Set([...left.values()].flatMap(({ parents }) => parents.map(({ table }) => table)));
-  for (let size = 0; size !== left.size; ) {
-    size = left.size;
-    const parents = referred();
-    for (const name of left.keys()) if (!parents.has(name)) left.delete(name);
+/** Which tables wait for each other, and the keys that leave an order once they may wait: of each circle one, if it can, that may be null. */
+function circular(tables: { name: string; parents: Parent[] }[]): StartupError {
+  let keys = tables.flatMap(({ name: child, parents }) =>
+    parents.filter(({ waits }) => !waits).map(parent => ({ ...parent, child })),
+  );
+  const leadsTo = (from: string, to: string, seen = new Set<string>()): boolean =>
+    from === to ||
+    (!seen.has(from) &&
+      seen.add(from) &&
+      keys.some(({ child, table }) => child === from && leadsTo(table, to, seen)));
+  const circles = () => keys.filter(({ child, table }) => leadsTo(table, child));
+  const names = [...new Set(circles().map(({ child }) => child))];
+  const statements: string[] = [];
+  for (let circle = circles(); circle.length > 0; circle = circles()) {
+    const key = circle.find(({ optional }) => optional) ?? circle[0]!;
+    statements.push(key.deferring);
+    keys = keys.filter(other => other !== key);
   }
-  return [...left.keys()];
+  return new StartupError(
+    `The foreign keys of ${names.join(", ")} go in a circle: no order fits. As tms_owner, here and where you import:\n${statements.join("\n")}`,
+  );
 }
 
 /** What opens a table to tms_app. The gate wants a child reached through its parent alone, where its own columns are not seen. */
