@@ -201,6 +201,25 @@ test("without a default tenant nothing can be adopted", () =>
     assert.match(await message(tx, "select app.isolate('app.notes', true)"), /^55000 .*no default tenant/);
   }));
 
+test("where tenant_id is filled nothing is the default tenant's, nor need there be one: it goes first in the key", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    await tx.unsafe(
+      "create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id)); create table app.drafts (id int primary key, tenant_id uuid)",
+    );
+    for (const table of ["app.notes", "app.drafts"]) {
+      await tx.unsafe(`insert into ${table} values (1, $1)`, [acme]);
+      await tx.unsafe(`select app.isolate('${table}', true)`);
+    }
+    const keys = await tx`
+      select pg_get_constraintdef(oid) as key from pg_constraint
+      where conrelid in ('app.notes'::regclass, 'app.drafts'::regclass) and contype = 'p'`;
+    assert.deepEqual(
+      keys.map(({ key }) => key),
+      ["PRIMARY KEY (tenant_id, id)", "PRIMARY KEY (tenant_id, id)"],
+    );
+  }));
+
 test("every table of our own breaks no rule and carries the tenant's policies", async () => {
   const rows = await database.sql`
     select c.oid::regclass::text as name, f.fault from pg_class c left join lateral app.table_faults(c.oid) f on true
