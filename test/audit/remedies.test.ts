@@ -207,6 +207,16 @@ void describe("the remedies", () => {
         assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
     }));
 
+  it("take a function in control back from whom it was given to, though its owner may not name it there", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        "grant execute on function control.visible_rows(regclass, name, uuid[]), control.examine(text, uuid, int) to pg_monitor, tms_service",
+      );
+      assert.equal((await asOwner(sql, "function_changed")).length, 2);
+      for (const check of ["function_changed", "service_reach", "schema_grants"])
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
+    }));
+
   it("recount tenants for an owner who has not said that this is maintenance", async () => {
     const { sql, urls } = database;
     await sql.begin(async smuggled => {

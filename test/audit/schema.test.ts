@@ -245,6 +245,8 @@ void describe("the schema checks", () => {
     const sql = `create function app.promote(p uuid) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
       begin
         if app.tenant_id() is null then raise exception 'set app.tenant_id first, or set local role tms_app'; end if;
+        if p is null then raise exception 'Set role to one of owner, admin, member'; end if;
+        execute 'update app.users' || ' set role = $1 where id = $2' using 'admin', p;
         update app.users set role = 'admin' where tenant_id = app.tenant_id() and id = p;
         set local app.tenant_id = '';
         perform set_config('app.tenant_id', p::text, true), set_config('app.tenant_id', p::text, is_local => true), set_config('app.tenant_id', p::text, 't');
@@ -268,6 +270,27 @@ void describe("the schema checks", () => {
       assert.deepEqual(await planted(database.sql, tighter, check), [], check);
     const rights = `create role crm; create schema crm authorization crm; alter default privileges for role crm grant execute on functions to pg_monitor`;
     assert.deepEqual(await planted(database.sql, rights, "default_privileges"), []);
+  });
+
+  it("default_privileges lets requests draw the numbers of tables that somebody makes, and not set them", async () => {
+    const drawn =
+      "create schema shop authorization tms_owner; alter default privileges for role tms_owner in schema shop grant";
+    const numbers = `${drawn} usage, select on sequences to tms_app`;
+    assert.deepEqual(await planted(database.sql, numbers, "default_privileges"), []);
+    const found = await planted(database.sql, `${drawn} all on sequences to tms_app`, "default_privileges");
+    assert.deepEqual(
+      found.map(({ severity, row }) => [severity, row.privilege]),
+      [["error", "UPDATE"]],
+    );
+  });
+
+  it("index_missing has nothing against an index of the rows that refer to something", async () => {
+    const index = (where: string) =>
+      `alter table app.media add column folder_id uuid, add foreign key (tenant_id, folder_id) references app.boards (tenant_id, id);
+       create index on app.media (tenant_id, folder_id) where ${where}`;
+    assert.deepEqual(await planted(database.sql, index("folder_id is not null"), "index_missing"), []);
+    const found = await planted(database.sql, index("size_bytes is not null"), "index_missing");
+    assert.equal(found.length, 1);
   });
 
   it("calls it a warning where somebody's own policy shows a tenant less than it has", async () => {

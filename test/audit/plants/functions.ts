@@ -28,6 +28,12 @@ export const functions: Plant[] = [
   },
   {
     check: "function_bypass",
+    how: "a definer of the owner's that was packed into an extension",
+    sql: "create schema extra; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; alter function extra.help() owner to tms_owner; alter extension pg_trgm add function extra.help()",
+    relation: "extra.help()",
+  },
+  {
+    check: "function_bypass",
     how: "a superuser's definer, elsewhere, for tms_registrar by name",
     sql: "create schema extra; grant usage on schema extra to tms_registrar; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; revoke all on function extra.help() from public; grant execute on function extra.help() to tms_registrar",
     relation: "extra.help()",
@@ -152,6 +158,12 @@ export const functions: Plant[] = [
     check: "function_body",
     how: "a quoted setting",
     sql: "create function app.visit() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin set \"app.maintenance\" = 'on'; end $$",
+    relation: "app.visit()",
+  },
+  {
+    check: "function_body",
+    how: "a setting of two quoted names",
+    sql: 'create function app.visit() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin set "app"."tenant_id" = \'x\'; end $$',
     relation: "app.visit()",
   },
   {

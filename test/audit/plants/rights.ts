@@ -164,6 +164,14 @@ export const rights: Plant[] = [
   },
   {
     check: "other_grants",
+    severity: "warning",
+    how: "a view in the rights of its reader, for a role of somebody else's",
+    sql: "create view app.titles with (security_invoker) as select title from app.boards; alter view app.titles owner to tms_owner; grant select on app.titles to pg_monitor",
+    relation: "app.titles",
+    row: { role: "pg_monitor", privilege: "SELECT" },
+  },
+  {
+    check: "other_grants",
     how: "numbers that can be used up",
     sql: "create sequence app.numbers; alter sequence app.numbers owner to tms_owner; grant all on sequence app.numbers to tms_auditor",
     relation: "app.numbers",

@@ -70,6 +70,15 @@ export const roles: Plant[] = [
   {
     check: "role_membership",
     severity: "warning",
+    how: "a job that may make schemas, as GRANT ALL on the database lets it",
+    sql: `create role shop_job login noinherit in role tms_app;
+      do $$ begin execute format('grant all privileges on database %I to shop_job', current_database()); end $$`,
+    relation: null,
+    row: { role: "tms_app", member: "shop_job" },
+  },
+  {
+    check: "role_membership",
+    severity: "warning",
     how: "a group that reads every tenant",
     sql: "create role authenticated; grant tms_auditor to authenticated",
     relation: null,
