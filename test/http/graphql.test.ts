@@ -166,13 +166,13 @@ test("who asks for a document by its hash is told in the word on which clients s
   const extensions = { persistedQuery: { version: 1, sha256Hash: "0".repeat(64) } };
   const search = new URLSearchParams({ extensions: JSON.stringify(extensions) }).toString();
   for (const answer of [
-    await ask("member", "POST", "/graphql", { extensions }),
-    await ask("member", "GET", `/graphql?${search}`),
+    await post("member", { extensions }),
+    await get(`/graphql?${search}`),
   ]) {
     assert.equal(answer.status, 400);
     assert.deepEqual(answer.body, { errors: [{ message: "PersistedQueryNotSupported" }] });
   }
-  const whole = await ask("member", "POST", "/graphql", { query: "{ __typename }", extensions });
+  const whole = await post("member", { query: "{ __typename }", extensions });
   assert.deepEqual(whole.body, { data: { __typename: "Query" } });
 });
 
