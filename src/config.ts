@@ -1,7 +1,6 @@
-import path from "node:path";
 import { Ajv } from "ajv";
 import { ASYMMETRIC, HS, KINDS } from "./kinds.ts";
-import { PACKAGE_ROOT } from "./paths.ts";
+import { DATA_DIR } from "./paths.ts";
 import { type Name, TABLE, type Value, type Variable } from "./variables.ts";
 
 export interface Config {
@@ -122,7 +121,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
   const config: Config = {
     host: read("SERVICE_HOST")!,
     port: read("SERVICE_PORT")!,
-    dataDir: read("SERVICE_DATA_DIR") ?? path.join(PACKAGE_ROOT, ".data"),
+    dataDir: read("SERVICE_DATA_DIR") ?? DATA_DIR,
     databaseUrl: read("SERVICE_DATABASE_URL"),
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
     databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,

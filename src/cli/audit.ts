@@ -86,10 +86,9 @@ export const audit: CommandModule<object, Arguments> = {
   handler: async args => {
     try {
       const scope = scopeFrom(args);
-      const database = await ownerDatabase(
-        line => say(`${line}\n`),
-        "tms_owner's login or that of a member of tms_auditor",
-      );
+      const database = await ownerDatabase(line => say(`${line}\n`), {
+        login: "tms_owner's login or that of a member of tms_auditor",
+      });
       try {
         const bar = process.stderr.isTTY ? progressBar() : undefined;
         const result = await runAudit(database.url, scope, bar?.show).finally(bar?.end);

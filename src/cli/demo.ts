@@ -1,9 +1,8 @@
-import path from "node:path";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
 import { onConnection } from "../connection.ts";
 import { KINDS } from "../kinds.ts";
-import { PACKAGE_ROOT } from "../paths.ts";
+import { DEMO_DATA_DIR } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
 import { TABLE } from "../variables.ts";
 import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
@@ -23,7 +22,7 @@ function demoConfig(): Config {
     OBEYED.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])),
   );
   const { config } = loadConfig({
-    SERVICE_DATA_DIR: path.join(PACKAGE_ROOT, ".data", "demo"),
+    SERVICE_DATA_DIR: DEMO_DATA_DIR,
     SERVICE_MULTI_TENANT_MODE: "true",
     ...(KINDS.flag.parse(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,

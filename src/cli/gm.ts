@@ -1,12 +1,13 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
 import { onConnection, requireAddress, requireDatabase } from "../connection.ts";
+import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "../migrate/history.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
-import { environmentEmbedded } from "./owner.ts";
+import { environmentFolder } from "./owner.ts";
 
 const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as const;
 const args = process.argv.slice(2);
@@ -18,7 +19,7 @@ async function main(signal: AbortSignal) {
   if (NAMES.some(name => process.env[name])) {
     return run(checkEnvironment(), signal);
   }
-  const { urls, stop } = await environmentEmbedded(console.error);
+  const { urls, stop } = await openEmbedded({ dataDir: environmentFolder(), log: console.error });
   try {
     return await run(
       { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SHADOW_DATABASE_URL: urls.shadow },

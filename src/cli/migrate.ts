@@ -5,7 +5,7 @@ import { migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
-import { ownerDatabase } from "./owner.ts";
+import { environmentFolder, ownerDatabase } from "./owner.ts";
 
 const say = (line: string) => console.log(line);
 
@@ -33,7 +33,7 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     const { signal } = interruption;
     const undo = onInterruption(name => interruption.abort(name));
     const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
-    const { url: ownerUrl, stop } = await ownerDatabase(say);
+    const { url: ownerUrl, stop } = await ownerDatabase(say, { folder: environmentFolder });
     try {
       const options = { ownerUrl, rootUrl, serviceUrl, log: say, signal };
       const { applied, version, serverVersion } = await migrateDatabase(options);

@@ -1,7 +1,10 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
 import type postgres from "postgres";
 import { loadConfig } from "../config.ts";
 import { connect, explainDatabase, requireAddress } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
+import { DATA_DIR, DEMO_DATA_DIR } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 
@@ -13,12 +16,18 @@ interface OwnerDatabase {
   stop: () => Promise<void>;
 }
 
-/** The embedded Postgres of the environment's data folder; the other variables are not looked at. */
-export const environmentEmbedded = (log: (line: string) => void) =>
-  openEmbedded({
-    dataDir: loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir,
-    log,
-  });
+/** The environment's data folder; the other variables are not looked at. */
+export const environmentFolder = () =>
+  loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir;
+
+/** The same for what works on a service that was begun: who has only tried the demo means the demo's. */
+export function begunFolder(log: (line: string) => void): string {
+  const isBegun = (folder: string) => existsSync(path.join(folder, "secrets.json"));
+  if (process.env.SERVICE_DATA_DIR || isBegun(DATA_DIR) || !isBegun(DEMO_DATA_DIR))
+    return environmentFolder();
+  log(`Nothing was started in ${DATA_DIR} yet: this is about the demo, in ${DEMO_DATA_DIR}`);
+  return DEMO_DATA_DIR;
+}
 
 /**
  * The environment's DATABASE_URL, else the embedded Postgres; never that where another address says which database is meant.
@@ -26,13 +35,13 @@ export const environmentEmbedded = (log: (line: string) => void) =>
  */
 export async function ownerDatabase(
   log: (line: string) => void,
-  login = "tms_owner's login",
+  { login = "tms_owner's login", folder = begunFolder } = {},
 ): Promise<OwnerDatabase> {
   const { DATABASE_URL } = process.env;
   if (DATABASE_URL) return { url: requireAddress(DATABASE_URL, "DATABASE_URL"), stop: async () => {} };
   const other = ["ROOT_DATABASE_URL", "SERVICE_DATABASE_URL"].find(name => process.env[name]);
   if (other) throw new StartupError(`DATABASE_URL, ${login}, is missing, and ${other} is set`);
-  const { urls, stop } = await environmentEmbedded(log);
+  const { urls, stop } = await openEmbedded({ dataDir: folder(log), log });
   return { url: urls.owner, stop };
 }
 

@@ -6,6 +6,7 @@ import { text } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
+import { begunFolder } from "./owner.ts";
 
 interface TokenOptions {
   sub: string;
@@ -108,7 +109,7 @@ export const token: CommandModule<object, Arguments> = {
       claims: Object.fromEntries(claim.map(parseClaim)),
       expiresIn: parseDuration(expires),
     };
-    const secret = config.jwt.secret ?? (await embeddedJwtSecret(config.dataDir));
+    const secret = config.jwt.secret ?? (await embeddedJwtSecret(begunFolder(console.error)));
     await printLine(await signToken(config, secret, options));
   },
 };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
-import { readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
 import { jwtVerify } from "jose";
-import { makeFolder, outcome, tenancy } from "./command.ts";
+import { copyProject, makeFolder, outcome, tenancy } from "./command.ts";
 
 const folder = makeFolder();
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -97,4 +97,22 @@ test("token says in one sentence why it cannot", async () => {
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
     assert.match(stderr, sentence);
   }
+});
+
+test("who has only tried the demo gets a token for it, and is told so; once something else was started, for that", async () => {
+  const root = copyProject();
+  after(() => rmSync(root, { recursive: true, force: true }));
+  const begin = (data: string, jwt: string) => {
+    mkdirSync(path.join(root, data), { recursive: true });
+    writeFileSync(path.join(root, data, "secrets.json"), JSON.stringify({ jwt }));
+  };
+  const token = () => outcome(tenancy(["token", "--sub", "s"], {}, root));
+  begin(".data/demo", SECRET);
+  const ofDemo = await token();
+  assert.match(ofDemo.stderr, /^Nothing was started in \S+\.data yet: this is about the demo, in \S+demo$/);
+  assert.equal((await claimsOf(ofDemo.stdout)).sub, "s");
+  begin(".data", SECRET.toUpperCase());
+  const ofService = await token();
+  assert.equal(ofService.stderr, "");
+  assert.equal((await claimsOf(ofService.stdout, SECRET.toUpperCase())).sub, "s");
 });

@@ -247,7 +247,7 @@ test("an address that leads to a standby is not ready; what writes is 503, and t
     wire.lead(primary.urls.service);
     assert.equal((await status()).status, 200);
     await until("the service is ready", async () => (await ready()).status === 200);
-  }).finally(wire.close);
+  }).finally(() => wire.close());
 });
 
 test("each check of the audit can be asked of a standby, but for the writes of the proof", async () => {

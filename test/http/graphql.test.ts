@@ -165,10 +165,7 @@ test("a GraphQL request that names no operation, or gives it other variables, is
 test("who asks for a document by its hash is told in the word on which clients send it whole", async () => {
   const extensions = { persistedQuery: { version: 1, sha256Hash: "0".repeat(64) } };
   const search = new URLSearchParams({ extensions: JSON.stringify(extensions) }).toString();
-  for (const answer of [
-    await post("member", { extensions }),
-    await get(`/graphql?${search}`),
-  ]) {
+  for (const answer of [await post("member", { extensions }), await get(`/graphql?${search}`)]) {
     assert.equal(answer.status, 400);
     assert.deepEqual(answer.body, { errors: [{ message: "PersistedQueryNotSupported" }] });
   }
