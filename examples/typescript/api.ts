@@ -41,7 +41,7 @@ export type SetupStatus = {
   recommendations: Array<string>;
 };
 
-export type TenantStatus = "pending" | "active" | "suspended";
+export type TenantStatus = "active" | "pending" | "suspended";
 
 export type Explanation = {
   /** Would the request get into the tenant */ allowed: boolean;
@@ -151,7 +151,7 @@ export type RegisteredTenant = {
   tenant_id: string;
   /** Stored NFC; its length counts code points of that */ organization_name: string;
   tenant_slug: string;
-  status: "pending" | "active";
+  status: "active" | "pending";
   admin_instructions: string;
   dashboard_url: string;
   api_access: {

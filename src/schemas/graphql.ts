@@ -1,9 +1,11 @@
 import { type Static, Type } from "typebox";
-import { JsonObject, Nullable } from "./common.ts";
+import { Nullable } from "./common.ts";
 
 /** GraphQL over HTTP; for clients that accept it. */
 export const RESPONSE_TYPE = "application/graphql-response+json";
 
+/** Any: which fields it has is the document's to say. */
+const Fields = Type.Object({}, { additionalProperties: true });
 const query = Type.String({ examples: ["{ tenant { name slug } membership { role } }"] });
 const operationName = Type.Optional(Nullable(Type.String()));
 
@@ -11,8 +13,8 @@ export const GraphqlQuery = Type.Object(
   {
     query,
     operationName,
-    variables: Type.Optional(Nullable(JsonObject)),
-    extensions: Type.Optional(Nullable(JsonObject)),
+    variables: Type.Optional(Nullable(Fields)),
+    extensions: Type.Optional(Nullable(Fields)),
   },
   {
     title: "GraphqlQuery",
@@ -35,14 +37,29 @@ const errors = Type.Array(
     message: Type.String(),
     locations: Type.Optional(Type.Array(Type.Object({ line: Type.Integer(), column: Type.Integer() }))),
     path: Type.Optional(Type.Array(Type.Unsafe<string | number>({ type: ["string", "integer"] }))),
-    extensions: Type.Optional(JsonObject),
+    extensions: Type.Optional(Fields),
   }),
 );
 
 export const GraphqlAnswer = Type.Object(
-  { data: Nullable(JsonObject), errors: Type.Optional(errors) },
-  { title: "GraphqlAnswer" },
+  { data: Nullable(Fields), errors: Type.Optional(errors) },
+  {
+    title: "GraphqlAnswer",
+    examples: [{ data: { tenant: { name: "Acme Corp", slug: "acme" }, membership: { role: "owner" } } }],
+  },
 );
 
 /** A query that cannot be run at all. */
-export const GraphqlRefusal = Type.Object({ errors }, { title: "GraphqlRefusal" });
+export const GraphqlRefusal = Type.Object(
+  { errors },
+  {
+    title: "GraphqlRefusal",
+    examples: [
+      {
+        errors: [
+          { message: 'Cannot query field "nobody" on type "Query".', locations: [{ line: 1, column: 3 }] },
+        ],
+      },
+    ],
+  },
+);

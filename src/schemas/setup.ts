@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import { JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
 
-export const TenantStatus = Type.Enum(["pending", "active", "suspended"], { title: "TenantStatus" });
+/** Pages show the first as their example. (Given as one, it would be filled in as the filter of the list.) */
+export const TenantStatus = Type.Enum(["active", "pending", "suspended"], { title: "TenantStatus" });
 
 export const Tenant = Type.Object(
   {

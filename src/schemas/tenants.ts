@@ -58,7 +58,7 @@ export const RegisteredTenant = Type.Object(
     tenant_id: Uuid,
     organization_name: Name,
     tenant_slug: Slug,
-    status: Type.Enum(["pending", "active"]),
+    status: Type.Enum(["active", "pending"]),
     admin_instructions: Text("Send the header X-Tenant: acme on all API requests."),
     dashboard_url: Text("https://app.example.com/?tenant=acme"),
     api_access: Type.Object({

@@ -184,6 +184,35 @@ test("a request that GraphQL never sees is refused as everywhere, and a faulty q
   assert.match(empty.body.errors[0].message, /query/);
 });
 
+test("the answers that the document shows are ones that the service gives", async () => {
+  const { GraphqlAnswer, GraphqlRefusal, Tenant, RegisteredTenant } = document.components.schemas as Record<
+    string,
+    { properties: Record<string, Json>; examples: unknown[] }
+  >;
+  for (const { properties } of [Tenant!, RegisteredTenant!]) {
+    const { $ref, ...own } = properties.status!;
+    const status = (typeof $ref === "string" ? resolve($ref) : own) as {
+      enum: string[];
+      examples?: string[];
+    };
+    assert.deepEqual([status.enum[0], status.examples], ["active", undefined]);
+  }
+  for (const [query, { examples }] of [
+    ["{ tenant { name slug } membership { role } }", GraphqlAnswer!],
+    ["{ nobody }", GraphqlRefusal!],
+  ] as const) {
+    const { body } = await world.service.request({
+      method: "POST",
+      url: "/graphql",
+      token: tokens.owner,
+      body: { query },
+    });
+    const shape = (value: unknown) =>
+      JSON.stringify(value, (_key, one) => (typeof one === "object" ? one : 0));
+    assert.equal(shape(examples?.[0]), shape(body));
+  }
+});
+
 test("the pages take everything from this service, and allow nothing else", async () => {
   const { body, headers } = await world.service.request({ url: "/docs" });
   const sources = [...(body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source!);
