@@ -2,6 +2,7 @@
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/enter_lobby.sql
+--! include context/write_policies.sql
 --! include context/adopt.sql
 --! include context/isolate.sql
 revoke create on schema app, api from tms_app, tms_registrar;

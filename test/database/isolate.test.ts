@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import postgres from "postgres";
 import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { as, type Transaction } from "./support.ts";
 
@@ -219,6 +220,21 @@ test("where tenant_id is filled nothing is the default tenant's, nor need there 
       ["PRIMARY KEY (tenant_id, id)", "PRIMARY KEY (tenant_id, id)"],
     );
   }));
+
+test("app.isolate() says nothing where all is well", async () => {
+  const notices: unknown[] = [];
+  const sql = postgres(database.urls.root, { max: 1, onnotice: ({ message }) => notices.push(message) });
+  try {
+    await rolledBack(sql, tx =>
+      tx.unsafe(
+        "create table app.notes (tenant_id uuid, id int, primary key (tenant_id, id)); select app.isolate('app.notes')",
+      ),
+    );
+  } finally {
+    await sql.end();
+  }
+  assert.deepEqual(notices, []);
+});
 
 test("every table of our own breaks no rule and carries the tenant's policies", async () => {
   const rows = await database.sql`
