@@ -207,6 +207,22 @@ void describe("the remedies", () => {
         assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
     }));
 
+  it("give a table that nobody isolated one key to its tenant, pasted one after another", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        "create table app.notes (tenant_id uuid not null, id uuid, primary key (tenant_id, id)); alter table app.notes owner to tms_owner",
+      );
+      const found = await sql<Found[]>`
+        select f.* from audit.checks() c cross join lateral audit.run_check(c."check") f where c.gate and f.relation = 'app.notes'`;
+      assert.ok(found.length > 6);
+      await sql.unsafe("set local role tms_owner");
+      for (const { remedy } of found) await sql.unsafe(remedy);
+      const [keys] =
+        await sql`select count(*)::int as n from pg_constraint where conrelid = 'app.notes'::regclass and contype = 'f'`;
+      assert.equal(keys!.n, 1);
+      await sql.unsafe("reset role; select audit.require_isolation()");
+    }));
+
   it("take a function in control back from whom it was given to, though its owner may not name it there", () =>
     undone(async sql => {
       await sql.unsafe(
