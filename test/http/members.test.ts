@@ -139,15 +139,29 @@ test("a member is added by an admin, sees the tenant at once, and is out at once
     display_name: "e\u0301",
   });
   assert.deepEqual(
-    [added.status, Object.keys(added.body), added.body.role, added.body.display_name],
-    [201, MEMBER, "member", "\u00e9"],
+    [added.status, Object.keys(added.body), { ...added.body, user_id: "", joined_at: "" }],
+    [
+      201,
+      MEMBER,
+      {
+        user_id: "",
+        role: "member",
+        auth_provider: "jwt",
+        auth_subject: "new",
+        email: "new@acme.com",
+        display_name: "\u00e9",
+        joined_at: "",
+      },
+    ],
   );
   assert.equal(added.headers.location, `/api/tenants/members/${added.body.user_id}`);
-  assert.equal((await enter()).status, 200);
+  assert.deepEqual((await enter()).body.membership, added.body);
   assertError(await ask("admin", "POST", "/api/tenants/members", { auth_subject: "new" }), 409, {
     error: "Conflict",
     detail: "This identity is already a member of the tenant",
   });
+  const namesake = { auth_subject: "new", auth_provider: "https://other" };
+  assert.equal((await ask("admin", "POST", "/api/tenants/members", namesake)).status, 201);
   const removed = await ask("admin", "DELETE", `/api/tenants/members/${added.body.user_id}`);
   assert.deepEqual(
     [removed.status, removed.body],
@@ -174,7 +188,7 @@ test("who may not is told which role it takes; who is not there is not found, in
     error: "Conflict",
     detail: "The last owner of a tenant cannot be removed",
   });
-  for (const id of [ids.stranger!, "x"])
+  for (const id of [ids.stranger!, "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10", "x"])
     assertError(await ask("owner", "DELETE", `/api/tenants/members/${id}`), 404, {
       error: "Member not found",
       detail: `Member with ID ${id} not found`,
