@@ -131,6 +131,7 @@ export const listTenants = setup("listTenants", "List tenants, newest first", {
 });
 
 export const getTenant = setup("getTenant", "Read a tenant", {
+  description: "With `If-None-Match` 304, without a body, for as long as nothing has changed.",
   ...sendsTenant,
   accepts: ["If-None-Match"],
   problems: unknownTenant,
@@ -149,19 +150,26 @@ export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of it
   ...changesTenant("default_tenant_delete"),
 });
 
-const move = (operationId: string, summary: string, ...problems: ProblemName[]) =>
+const move = (operationId: string, summary: string, description: string, ...problems: ProblemName[]) =>
   setup(operationId, summary, {
+    description,
     ...sendsTenant,
     ...changesTenant("wrong_status", ...problems),
   });
 
 export const moves = {
-  approve: move("approveTenant", "Approve a pending registration"),
-  suspend: move("suspendTenant", "Suspend an active tenant", "default_tenant_suspend"),
-  resume: move("resumeTenant", "Resume a suspended tenant"),
+  approve: move("approveTenant", "Approve a pending registration", "Lets its members in. Takes no body."),
+  suspend: move(
+    "suspendTenant",
+    "Suspend an active tenant",
+    "Its members are refused until it is resumed; nothing is deleted. Takes no body.",
+    "default_tenant_suspend",
+  ),
+  resume: move("resumeTenant", "Resume a suspended tenant", "Lets its members in again. Takes no body."),
 };
 
 export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
+  description: "Its slug is free again. Takes no body.",
   response: { 200: DeletedTenant },
   ...changesTenant("wrong_status"),
 });
@@ -169,6 +177,7 @@ export const rejectTenant = setup("rejectTenant", "Reject a pending registration
 // Registration: for everybody with a token.
 
 export const getRegistrationStatus = registration("getRegistrationStatus", "May tenants be registered here", {
+  description: "`null` is no limit, and every domain.",
   response: { 200: RegistrationStatus },
 });
 
@@ -188,15 +197,20 @@ export const getCurrentTenant = membership(
   "getCurrentTenant",
   "The tenant of this request, and my membership",
   {
+    description:
+      "What the request's token and `X-Tenant` lead to: the first to ask, to see whether both are right.",
     response: { 200: CurrentTenant },
   },
 );
 
 export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
+  description:
+    "The oldest membership first, all at once. Also for who is no member of the tenant that the request names.",
   response: { 200: MyTenants },
 });
 
 export const listMembers = membership("listMembers", "List the members of the tenant", {
+  description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: MemberList },
   ...paged,
@@ -217,6 +231,7 @@ export const removeMember = membership("removeMember", "Remove a member, or leav
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {
+  description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: BoardList },
   ...paged,
@@ -245,6 +260,7 @@ export const queryGraphqlByGet = graphql("queryGraphqlByGet", "The same, as an a
 // The service itself: no token, no tenant.
 
 export const getHealth = service("getHealth", "Is the process up", {
+  description: "Asks nothing else, not even the database: `/ready` does.",
   response: { 200: { type: "object", required: ["status"], properties: { status: { const: "ok" } } } },
   security: [],
 });

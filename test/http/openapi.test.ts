@@ -12,6 +12,7 @@ type Json = Record<string, unknown>;
 interface Operation {
   operationId: string;
   summary: string;
+  description?: string;
   tags: string[];
   security?: object[];
   parameters?: (Json & { in?: string; name?: string })[];
@@ -65,12 +66,13 @@ test("the document is OpenAPI 3.1 that needs nothing but itself", () => {
     assert.ok(ajv.getSchema(`document#/components/schemas/${name}`), name);
 });
 
-test("every operation has a name of its own, a summary, a declared tag and declared path parameters", () => {
+test("every operation has a name of its own, a summary, a description, a declared tag and declared path parameters", () => {
   assert.ok(operations.length > 20);
   assert.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length);
   const tags = (document.tags as { name: string }[]).map(({ name }) => name);
-  for (const { operationId, summary, tags: its, path, parameters = [] } of operations) {
+  for (const { operationId, summary, description, tags: its, path, parameters = [] } of operations) {
     assert.match(summary, /^[A-Z].*[^.]$/, operationId);
+    assert.match(String(description), /[.]$/, operationId);
     assert.deepEqual(its.filter(tag => tags.includes(tag)).length, 1, operationId);
     const wanted = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
     assert.deepEqual(
