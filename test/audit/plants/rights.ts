@@ -69,6 +69,14 @@ export const rights: Plant[] = [
   },
   {
     check: "default_privileges",
+    severity: "warning",
+    how: "numbers of the owner's that a role of somebody else's reads as they are made",
+    sql: "alter default privileges for role tms_owner grant select on sequences to pg_monitor",
+    relation: null,
+    row: { owner: "tms_owner", role: "pg_monitor", privilege: "SELECT" },
+  },
+  {
+    check: "default_privileges",
     how: "all on the owner's tables, for a role of somebody else's",
     sql: "alter default privileges for role tms_owner grant all on tables to pg_monitor",
     relation: null,
