@@ -198,7 +198,7 @@ test("what the server advises is passed on, and of Azure's allow-list what it me
     [azure, "add PG_TRGM to the server's parameter azure.extensions, in the portal"],
   ] as const) {
     const folder = copyProject(refusal(message));
-    const { stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+    const { stderr } = await migrate({ DATABASE_URL: database.urls.owner }, folder);
     rmSync(folder, { recursive: true, force: true });
     assert.ok(stderr.startsWith(`999990-test.sql failed and was rolled back: ${message}: ${advice}`), stderr);
   }
@@ -284,9 +284,13 @@ test("what a database sets for requests does not hold for migrations", async () 
     select pg_get_constraintdef(oid) as text from pg_constraint where conname = 'tenants_name_not_blank'`;
   await owner.end();
   assert.match(check!.text, /~ E?'\\+S'/);
-  // This one would hide rows from everybody else: the migrations run, and the gate refuses it.
+  // This one would hide rows from everybody else: the migration runs, and the gate refuses it.
+  await database.sql.unsafe(`alter database ${database.name}_new set row_security = off`);
+  const folder = copyProject("select 1;");
+  const refused = await migrate({ DATABASE_URL: urls.owner }, folder);
+  rmSync(folder, { recursive: true, force: true });
   assert.match(
-    (await onSettings("row_security = off")).stderr,
+    refused.stderr,
     /^\d{6}-\S+\.sql was applied, and then: Tenants are not isolated: .* reset row_security;$/,
   );
 });
@@ -301,13 +305,15 @@ test("a database whose transactions only read is one sentence that names the set
 });
 
 test("while a migration waits for a lock it is said whose, and when it gives up, which setting decides that", async () => {
-  await onSettings();
-  const holder = postgres(urls.owner, { max: 1, connection: { application_name: "somebody" } });
+  const holder = postgres(database.urls.owner, {
+    max: 1,
+    connection: { application_name: "somebody" },
+  });
   const folder = copyProject("set local lock_timeout = '7s';\nalter table app.boards add column x int;");
   try {
     await holder`begin`;
     await holder`lock table app.boards in share mode`;
-    const { code, stdout, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+    const { code, stdout, stderr } = await migrate({ DATABASE_URL: database.urls.owner }, folder);
     assert.equal(code, 1);
     assert.match(stdout, /^A migration waits for a lock of process \d+ \(tms_owner, somebody\)$/m);
     assert.match(
