@@ -1,6 +1,7 @@
 -- What real use showed since the migration before.
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
+--! include context/join_default.sql
 --! include context/enter_lobby.sql
 --! include context/write_policies.sql
 --! include context/adopt.sql
