@@ -37,6 +37,36 @@ test("owners add every role, admins all but owners, members nobody", () =>
     await refused(add(tx, "stranger", "x", "member"), ...DENIED);
   }));
 
+test("a member is shown with these fields, and is in the tenant from the next call on", () =>
+  rolledBack(database.sql, async tx => {
+    await seed(tx);
+    await refused(call(tx, "get_current_tenant", by("new")), ...DENIED);
+    const { body } = await call(tx, "add_member", by("owner"), null, "new", "new@acme.com", "New", "member");
+    assert.deepEqual(
+      { ...body, user_id: "", joined_at: "" },
+      {
+        user_id: "",
+        role: "member",
+        auth_provider: "jwt",
+        auth_subject: "new",
+        email: "new@acme.com",
+        display_name: "New",
+        joined_at: "",
+      },
+    );
+    const current = await call(tx, "get_current_tenant", by("new"));
+    assert.deepEqual(Object.keys(current.body), ["tenant", "membership"]);
+    assert.deepEqual(current.body.membership, body);
+    await refused(
+      add(tx, "owner", "new", "admin"),
+      409,
+      "Conflict",
+      "This identity is already a member of the tenant",
+    );
+    // The same subject of another issuer is somebody else.
+    await call(tx, "add_member", by("owner"), "https://other", "new", null, null, "member");
+  }));
+
 test("a removed member is out at once, keeps what was made, and comes back as the same user", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
@@ -61,9 +91,22 @@ test("a removed member is out at once, keeps what was made, and comes back as th
     assert.equal((await call(tx, "get_current_tenant", by("member"))).body.membership.role, "admin");
   }));
 
-test("a member leaves, an owner removes another, and the last owner stays", () =>
+test("admins cannot remove owners, members only themselves, and the last owner stays", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
+    await refused(remove(tx, "admin", ids.owner!), 403, "Access denied", "The tenant role owner is required");
+    await refused(
+      remove(tx, "member", ids.admin!),
+      403,
+      "Access denied",
+      "The tenant role admin is required",
+    );
+    await refused(
+      remove(tx, "owner", ids.owner!),
+      409,
+      "Conflict",
+      "The last owner of a tenant cannot be removed",
+    );
     await remove(tx, "member", ids.member!);
     const { body } = await add(tx, "owner", "second", "owner");
     await remove(tx, "second", ids.owner!);
@@ -73,6 +116,13 @@ test("a member leaves, an owner removes another, and the last owner stays", () =
       "Conflict",
       "The last owner of a tenant cannot be removed",
     );
+  }));
+
+test("another tenant's member is not found, like one that does not exist", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    for (const id of [ids.stranger!, "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10", "x", ""])
+      await refused(remove(tx, "owner", id), 404, "Member not found", `Member with ID ${id} not found`);
   }));
 
 test("members and boards are listed newest first, in pages, of one's own tenant only", () =>

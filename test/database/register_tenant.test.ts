@@ -44,6 +44,43 @@ const values = ({
 const register = (tx: Transaction, given: Registration, caller: Partial<Caller> = {}) =>
   call(tx, "register_tenant", { slug: "nowhere-yet", ...caller }, ...values(given));
 
+test("register_tenant makes the caller the owner and answers as the specification shows", () =>
+  rolledBack(database.sql, async tx => {
+    const { body, status } = await register(tx, { slug: "acme", sample: true });
+    assert.equal(status, "active");
+    assert.deepEqual(
+      { ...body, tenant_id: "" },
+      {
+        tenant_id: "",
+        organization_name: "Acme",
+        tenant_slug: "acme",
+        status: "active",
+        admin_instructions: "Send the header X-Tenant: acme on all API requests.",
+        dashboard_url: "https://app.example/?tenant=acme",
+        api_access: {
+          tenant_header: "X-Tenant: acme",
+          graphql_endpoint: "/graphql",
+          api_base_url: "/api",
+          authentication_required: true,
+        },
+      },
+    );
+    const [row] = await tx`
+      select u.auth_provider, u.auth_subject, u.email, u.role, t.registration, b.title
+      from app.users u join app.tenants t on t.id = u.tenant_id join app.boards b on b.tenant_id = u.tenant_id and b.owner_id = u.id`;
+    assert.deepEqual(
+      { ...row },
+      {
+        auth_provider: "jwt",
+        auth_subject: "ann",
+        email: "ann@acme.com",
+        role: "owner",
+        title: "Welcome board",
+        registration: { admin_email: "ann@acme.com", metadata: { k: 1 } },
+      },
+    );
+  }));
+
 test("the order of refusals is mode, tenant, domain, limit, slug", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "taken" });
@@ -122,6 +159,20 @@ test("an automatic slug takes the first free suffix, and a long one is cut to ma
     assert.ok(next.length <= 255 && /^x+-2$/.test(next), next);
     assert.match(await slug(`${"y".repeat(246)}-${"y".repeat(8)}`), /^y{246}-y{8}$/);
     assert.match(await slug(`${"y".repeat(246)}-${"y".repeat(8)}`), /^y{246}-2$/);
+  }));
+
+test("a registration that waits for approval lets nobody in before it, its owner included", () =>
+  rolledBack(database.sql, async tx => {
+    const { body, status } = await register(tx, { slug: "acme", approval: true });
+    assert.deepEqual([status, body.status], ["pending", "pending"]);
+    assert.match(body.admin_instructions, /waits for approval.*X-Tenant: acme/);
+    const enter = () => call(tx, "get_current_tenant", { slug: "acme" });
+    await refused(enter(), 403, "Access denied", "User does not belong to tenant");
+    const operator = { slug: "acme", subject: "op", operator: true };
+    await call(tx, "approve_tenant", operator, body.tenant_id);
+    assert.equal((await enter()).body.membership.role, "owner");
+    await call(tx, "suspend_tenant", operator, body.tenant_id);
+    await refused(enter(), 403, "Access denied", "User does not belong to tenant");
   }));
 
 /** Calls by connections of their own, all begun together, as the service's login. */

@@ -13,6 +13,7 @@ before(async () => {
 after(() => database.drop());
 
 const operator = { slug: "nowhere", subject: "op", operator: true };
+const UNKNOWN = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
 const FIELDS = ["tenant_id", "name", "slug", "status", "settings", "created_at", "updated_at"];
 
 const create = (
@@ -20,6 +21,28 @@ const create = (
   slug: string,
   { settings = null as object | null, sample = false, key = null as string | null } = {},
 ) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key);
+
+test("create_tenant returns the new tenant, get_tenant shows it, and its ETag is a hash of the body", () =>
+  rolledBack(database.sql, async tx => {
+    const { body, created } = await create(tx, "acme", { settings: { a: { b: [1, null] } } });
+    assert.equal(created, true);
+    assert.deepEqual(
+      { ...body, tenant_id: null },
+      {
+        tenant_id: null,
+        name: "The acme",
+        slug: "acme",
+        message: "Tenant 'The acme' (acme) created successfully",
+        existing: false,
+      },
+    );
+    const shown = await call(tx, "get_tenant", operator, body.tenant_id);
+    assert.deepEqual(Object.keys(shown.body), FIELDS);
+    assert.deepEqual(shown.body.settings, { a: { b: [1, null] } });
+    assert.match(shown.body.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+    assert.match(shown.etag, /^"[0-9a-f]{32}"$/);
+    assert.equal((await call(tx, "get_tenant", operator, body.tenant_id.toUpperCase())).etag, shown.etag);
+  }));
 
 test("a value that another key refuses is not called a used slug", () =>
   rolledBack(database.sql, async tx => {
@@ -31,6 +54,69 @@ test("a value that another key refuses is not called a used slug", () =>
         call(tx, "update_tenant", operator, body.tenant_id, "the BETA", slug, null, null),
         { code: "23505", constraint_name: "own_name" },
       );
+  }));
+
+test("a used slug is a conflict on create and on update, and an unknown id is not found, whatever it looks like", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme");
+    await create(tx, "beta");
+    const used = (slug: string) => `A tenant with slug '${slug}' already exists`;
+    await refused(create(tx, "acme"), 409, "Conflict", used("acme"));
+    const update = (id: string, slug: string) =>
+      call(tx, "update_tenant", operator, id, null, slug, null, null);
+    await refused(update(body.tenant_id, "beta"), 409, "Conflict", used("beta"));
+    for (const id of [
+      UNKNOWN,
+      "",
+      "nil",
+      `{${body.tenant_id}}`,
+      body.tenant_id.replaceAll("-", ""),
+      "Connection terminated",
+    ]) {
+      const gone: [number, string, string] = [404, "Tenant not found", `Tenant with ID ${id} not found`];
+      await refused(call(tx, "get_tenant", operator, id), ...gone);
+      await refused(update(id, "x"), ...gone);
+      for (const name of [
+        "delete_tenant",
+        "approve_tenant",
+        "reject_tenant",
+        "suspend_tenant",
+        "resume_tenant",
+      ])
+        await refused(call(tx, name, operator, id), ...gone);
+    }
+  }));
+
+test("update_tenant replaces what is given and nothing else, and leaves updated_at alone when nothing is", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme", { settings: { keep: 1, nested: { a: 1 } } });
+    const update = (...values: unknown[]) => call(tx, "update_tenant", operator, body.tenant_id, ...values);
+    const before = await call(tx, "get_tenant", operator, body.tenant_id);
+    assert.deepEqual(await update(null, null, null, null), before);
+    const renamed = await update("New name", null, null, null);
+    assert.deepEqual(
+      { ...renamed.body, updated_at: "" },
+      { ...before.body, name: "New name", updated_at: "" },
+    );
+    assert.ok(renamed.body.updated_at > before.body.updated_at);
+    assert.notEqual(renamed.etag, before.etag);
+    const settled = await update(null, null, { nested: { b: 2 } }, null);
+    assert.deepEqual(settled.body.settings, { nested: { b: 2 } });
+    assert.equal((await update(null, "acme-2", null, null)).body.slug, "acme-2");
+    assert.equal((await update(null, "acme-2", null, null)).body.slug, "acme-2", "its own slug is not taken");
+  }));
+
+test("update_tenant asks for one of the given ETags", () =>
+  rolledBack(database.sql, async tx => {
+    const { body } = await create(tx, "acme");
+    const { etag } = await call(tx, "get_tenant", operator, body.tenant_id);
+    const update = (match: string[]) =>
+      call(tx, "update_tenant", operator, body.tenant_id, "Again", null, null, match);
+    for (const stale of [[], ['"x"'], [etag.slice(1)]])
+      await refused(update(stale), 412, "Precondition failed", "The tenant has changed since it was read");
+    await update(['"x"', etag]);
+    await refused(update([etag]), 412, "Precondition failed", "The tenant has changed since it was read");
+    await update(["*"]);
   }));
 
 test("the moves between states go where they may and nowhere else", () =>
@@ -97,7 +183,13 @@ test("delete_tenant leaves no row of the tenant in any table of the catalog, and
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
     const before = await count(beta.body.tenant_id);
     for (const [name, rows] of Object.entries(before)) assert.ok(rows > 0, `${name} has no row to delete`);
-    await call(tx, "delete_tenant", operator, acme.body.tenant_id);
+    const { body } = await call(tx, "delete_tenant", operator, acme.body.tenant_id);
+    assert.deepEqual(body, {
+      message: "Tenant 'The acme' (acme) deleted successfully",
+      tenant_id: acme.body.tenant_id,
+      warning:
+        "All related data has been permanently deleted: users, boards and their content, generations and media, provider configurations, credit transactions",
+    });
     assert.deepEqual(
       Object.values(await count(acme.body.tenant_id)),
       tables.map(() => 0),
@@ -157,9 +249,17 @@ test("an idempotency key answers the first result again, only to the same caller
     await call(tx, "create_tenant", somebody, "Other", "other", null, false, false, "key-12345");
   }));
 
-test("the deletion of what it made frees an idempotency key", () =>
+test("a failed create frees its idempotency key, and so does the deletion of what it made", () =>
   rolledBack(database.sql, async tx => {
-    const { body } = await create(tx, "free", { key: "key-12345" });
+    await create(tx, "taken");
+    await refused(
+      create(tx, "taken", { key: "key-12345" }),
+      409,
+      "Conflict",
+      "A tenant with slug 'taken' already exists",
+    );
+    const { body, created } = await create(tx, "free", { key: "key-12345" });
+    assert.equal(created, true);
     await call(tx, "delete_tenant", operator, body.tenant_id);
     const anew = await create(tx, "free", { key: "key-12345" });
     assert.deepEqual([anew.created, anew.body.existing], [true, false]);
