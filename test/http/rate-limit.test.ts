@@ -201,5 +201,5 @@ test("when the counter cannot be reached the request is refused with 503, not le
     });
     assert.equal((await sql`select from app.tenants where slug = 'let-through'`).count, 0);
     assert.equal((await create("now")).status, 201);
-  });
+  }).finally(() => sql.unsafe(`alter role tms_service in database ${name} reset lock_timeout`));
 });
