@@ -36,7 +36,9 @@ try {
   for (const [name, bench] of Object.entries(GROUPS)) {
     if (only && !only.includes(name)) continue;
     console.error(`${name} …`);
+    const began = Date.now();
     figures.push(...(await bench(server, { quick })));
+    console.error(`  ${Math.round((Date.now() - began) / 1000)} s`);
   }
   report(figures, ratiosOf(figures), {
     run: quick ? "quick" : only ? "partial" : "full",
