@@ -3,5 +3,7 @@ set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
+--! include audit/checks/keys.sql
+--! include audit/manifest.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;

@@ -293,6 +293,12 @@ void describe("the schema checks", () => {
     assert.equal(found.length, 1);
   });
 
+  it("index_missing has nothing against a reference to what all tenants share, where no request deletes", async () => {
+    const shared = `create schema shop; create table shop.models (id text primary key);
+       alter table app.media add column model_id text references shop.models`;
+    assert.deepEqual(await planted(database.sql, shared, "index_missing"), []);
+  });
+
   it("calls it a warning where somebody's own policy shows a tenant less than it has", async () => {
     const plant =
       "create policy no_drafts on app.boards as restrictive for select to tms_app using (title = 'nothing is called so')";
