@@ -1,7 +1,7 @@
 /** Which rows the data checks read: those of every tenant's table, however it is made; and what they say of rows they cannot read. */
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase, type Database, rolledBack } from "../harness.ts";
 import { idsOf, planted, seedTenants } from "./world.ts";
 
 void describe("the reach of the data checks", () => {
@@ -108,6 +108,16 @@ void describe("the reach of the data checks", () => {
     }
     const found = await planted(database.sql, "drop table app.credit_transactions cascade", "credit_balance");
     assert.match(found[0]!.detail, /could not run/);
+  });
+
+  it("runs without app.tenants, and says so", async () => {
+    const gone = "alter table app.tenants rename to organizations";
+    const [found] = await planted(database.sql, gone, "table_missing");
+    assert.equal(found?.relation, "app.tenants");
+    await assert.rejects(
+      rolledBack(database.sql, async sql => sql.unsafe(`${gone}; select audit.require_isolation()`)),
+      /^PostgresError: Tenants are not isolated: /,
+    );
   });
 
   it("calls a pass over a table that has gone since it was planned a failure", async () => {

@@ -91,6 +91,11 @@ void describe("the remedies", () => {
       `alter table app.users drop constraint ${identity}; create unique index ${identity} on app.users (tenant_id, auth_provider, auth_subject desc)`,
     ],
     [
+      "its own constraint's old name",
+      "unique_key_missing",
+      "alter table app.boards rename constraint boards_pkey to boards_old_pkey",
+    ],
+    [
       "a check",
       "foreign_key_missing",
       "alter table app.boards drop constraint boards_owner, add constraint boards_owner check (owner_id is not null)",
@@ -371,6 +376,37 @@ void describe("the remedies", () => {
         ["warning"],
       );
       assert.deepEqual([...(await sql`select * from audit.run_check('function_changed')`)], []);
+    }));
+
+  it("give what a role owned back to the owner, and the role the rights that it had before", () =>
+    undone(async sql => {
+      const rights = () => sql<{ has: boolean }[]>`
+        select has_schema_privilege('tms_app', 'app', 'usage') and has_schema_privilege('tms_service', 'api', 'usage')
+          and has_table_privilege('tms_app', 'app.boards', 'select') and has_table_privilege('tms_app', 'app.media', 'insert') as has`;
+      for (const check of ["table_owner", "role_owns"]) {
+        await sql.unsafe(`alter schema app owner to tms_app; alter schema api owner to tms_service;
+          alter table app.boards owner to tms_app; alter table app.media owner to tms_app`);
+        assert.equal(await paste(sql, check), 4);
+        assert.deepEqual([...(await rights())], [{ has: true }], check);
+      }
+      await sql.unsafe("select audit.require_isolation()");
+    }));
+
+  it("leave a function of one's own in api a definer, which it has to be there", () =>
+    undone(async sql => {
+      await sql.unsafe(`create function api.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1;
+        revoke all on function api.help() from public; grant execute on function api.help() to tms_service; alter function api.help() owner to tms_app`);
+      assert.equal(await paste(sql, "function_changed"), 1);
+      for (const check of ["function_changed", "function_security"])
+        assert.deepEqual([...(await sql`select * from audit.run_check(${check})`)], [], check);
+    }));
+
+  it("take a tenant out of a function whoever owns it, as the superuser who alone may", () =>
+    undone(async sql => {
+      await sql.unsafe(`create function app.help() returns int language sql set search_path = pg_catalog, pg_temp set row_security = on
+        set app.tenant_id = 'x' return 1; alter function app.help() owner to tms_app`);
+      assert.equal(await paste(sql, "function_settings"), 2);
+      assert.deepEqual([...(await sql`select * from audit.run_check('function_settings')`)], []);
     }));
 
   it("give what a role owns to the owner, whatever it is called, and drop what has none", () =>

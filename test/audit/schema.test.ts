@@ -333,6 +333,25 @@ void describe("the schema checks", () => {
       assert.deepEqual(await planted(database.sql, sql, check), [], check);
   });
 
+  it("function_public has nothing against an aggregate, unless it is of a function written in C", async () => {
+    const of = (step: string) =>
+      `create schema tools; grant usage on schema tools to public; ${step}; revoke all on function tools.step(text, text) from public;
+       create aggregate tools.last(text) (sfunc = tools.step, stype = text)`;
+    const plain = of("create function tools.step(text, text) returns text language sql return $2");
+    assert.deepEqual(await planted(database.sql, plain, "function_public"), []);
+    const internal = of("create function tools.step(text, text) returns text language internal as 'textcat'");
+    const found = await planted(database.sql, internal, "function_public");
+    assert.deepEqual(
+      [...new Set(found.map(({ severity, relation }) => `${severity} ${relation}`))],
+      ["error tools.last(text)"],
+    );
+  });
+
+  it("view_leaks has nothing against a view of somebody's session", async () => {
+    const sql = "create temporary view mine as select * from app.boards";
+    assert.deepEqual(await planted(database.sql, sql, "view_leaks"), []);
+  });
+
   it("app_reach leaves alone what requests cannot get at, and views with their reader's rights", async () => {
     const sql = `create schema crm; create table crm.notes (body text); grant select on crm.notes to tms_app;
       create schema open; grant usage on schema open to tms_app;

@@ -126,6 +126,13 @@ export const functions: Plant[] = [
   {
     check: "function_leakproof",
     severity: "warning",
+    how: "a search of Postgres's own, marked so that it may use an index",
+    sql: "alter function pg_catalog.textlike(text, text) leakproof",
+    relation: "textlike(text,text)",
+  },
+  {
+    check: "function_leakproof",
+    severity: "warning",
     how: "a provider's promise",
     sql: "create schema extra; create function extra.help() returns int language sql leakproof return 1",
     relation: "extra.help()",
