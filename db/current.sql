@@ -8,6 +8,7 @@ revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/functions.sql
 --! include audit/catalog.sql
 --! include audit/passes.sql
+--! include audit/run.sql
 --! include audit/checks/functions.sql
 --! include audit/checks/grants.sql
 --! include audit/checks/tables.sql

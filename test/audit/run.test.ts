@@ -355,6 +355,21 @@ void describe("audit.run()", () => {
     await sql`drop table app.events`;
   });
 
+  it("closes what a scan that had to wait too long says of a check that it answers for another table", async () => {
+    const failed = async () =>
+      (await dba`select from audit.findings where "check" = 'completed_without_media' and severity = 'error'`)
+        .length;
+    await database.sql.begin(async blocker => {
+      await blocker`lock table app.media in access exclusive mode`;
+      await dba.unsafe("set lock_timeout = '100ms'");
+      await dba`call audit.run(p_only => 'data')`;
+      await dba.unsafe("reset lock_timeout");
+    });
+    assert.equal(await failed(), 1);
+    await dba`call audit.run(p_only => 'data')`;
+    assert.equal(await failed(), 0);
+  });
+
   it("keeps open what is said of a table that a later run did not read", async () => {
     const { sql } = database;
     const { tenant, board } = await idsOf(sql, "t3");
