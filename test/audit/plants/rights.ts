@@ -150,6 +150,14 @@ export const rights: Plant[] = [
   },
   {
     check: "system_grants",
+    severity: "warning",
+    how: "statistics for a report's login",
+    sql: "create role report; grant select (stavalues1) on pg_catalog.pg_statistic to report",
+    relation: "pg_statistic",
+    row: { role: "report", object: "pg_statistic", privilege: "SELECT" },
+  },
+  {
+    check: "system_grants",
     how: "keys switched off by a setting",
     sql: "grant set on parameter session_replication_role to tms_app",
     relation: null,
