@@ -91,6 +91,54 @@ test("a removed member is out at once, keeps what was made, and comes back as th
     assert.equal((await call(tx, "get_current_tenant", by("member"))).body.membership.role, "admin");
   }));
 
+test("a removed member is off every board, and comes back with what is said of it anew", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.owner!}, 'x')`;
+    await tx`insert into app.board_members (tenant_id, board_id, user_id)
+      select b.tenant_id, b.id, u.id from app.boards b join app.users u using (tenant_id)`;
+    await remove(tx, "owner", ids.member!);
+    const left =
+      await tx`select u.role from app.board_members m join app.users u on u.id = m.user_id order by 1`;
+    assert.deepEqual(
+      left.map(row => row.role),
+      ["admin", "owner"],
+    );
+    const again = async (email: string | null, name: string | null) => {
+      const { body } = await call(tx, "add_member", by("owner"), null, "member", email, name, "member");
+      await remove(tx, "owner", ids.member!);
+      return [body.email, body.display_name];
+    };
+    assert.deepEqual(await again("one@acme.com", "One"), ["one@acme.com", "One"]);
+    assert.deepEqual(await again("two@acme.com", null), ["two@acme.com", "One"]);
+    assert.deepEqual(await again(null, "Two"), ["two@acme.com", "Two"]);
+  }));
+
+test("a membership ends and begins again when it was last changed or later, also where the clock was set back", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    for (const age of ["-1 day", "1 day"]) {
+      await tx`update app.users set created_at = now() + ${age}::interval, updated_at = now() + ${age}::interval`;
+      const times = async () => {
+        const [row] = await tx`
+          select removed_at = updated_at as removed, updated_at = greatest(now(), created_at) as changed from app.users where id = ${ids.member!}`;
+        return { ...row };
+      };
+      await remove(tx, "owner", ids.member!);
+      assert.deepEqual(await times(), { removed: true, changed: true }, age);
+      await tx`update app.users set updated_at = created_at`;
+      await add(tx, "owner", "member", "member");
+      assert.deepEqual(await times(), { removed: null, changed: true }, age);
+    }
+  }));
+
+test("of a tenant without an owner a member may leave", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    await tx`delete from app.users where role = 'owner'`;
+    await remove(tx, "member", ids.member!);
+  }));
+
 test("admins cannot remove owners, members only themselves, and the last owner stays", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);

@@ -4,7 +4,7 @@ import postgres from "postgres";
 import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { tenantTables } from "./rows.ts";
-import { call, refused, type Transaction } from "./support.ts";
+import { as, call, refused, type Transaction } from "./support.ts";
 
 let database: Database;
 before(async () => {
@@ -49,11 +49,18 @@ test("a value that another key refuses is not called a used slug", () =>
     const { body } = await create(tx, "acme");
     await create(tx, "beta");
     await tx`create unique index own_name on app.tenants (lower(name))`;
-    for (const slug of [null, "gamma"])
+    for (const slug of [null, "acme", "gamma"])
       await assert.rejects(
         call(tx, "update_tenant", operator, body.tenant_id, "the BETA", slug, null, null),
         { code: "23505", constraint_name: "own_name" },
       );
+    // Nor is another slug tried.
+    await tx`set local statement_timeout = '10s'`;
+    for (const made of [
+      () => call(tx, "create_tenant", operator, "the BETA", "delta", null, false, false, null),
+      () => tx.savepoint(sp => sp`select from app.insert_tenant('the BETA', null, 'delta', 'active', null)`),
+    ])
+      await assert.rejects(made(), { code: "23505", constraint_name: "own_name" });
   }));
 
 test("a used slug is a conflict on create and on update, and an unknown id is not found, whatever it looks like", () =>
@@ -249,6 +256,48 @@ test("an idempotency key answers the first result again, only to the same caller
     await call(tx, "create_tenant", somebody, "Other", "other", null, false, false, "key-12345");
   }));
 
+test("the same key is another one of another caller, and a caller's keys are apart", () =>
+  rolledBack(database.sql, async tx => {
+    const claims = [
+      ["jwt", "op", "key-12345"],
+      ["jwt", "op", "key-67890"],
+      ["jwt", "op2", "key-12345"],
+      ["https://other", "op", "key-12345"],
+    ] as const;
+    for (const existing of [false, true])
+      for (const [i, [provider, subject, key]] of claims.entries()) {
+        const { body } = await as(tx, "tms_service", async sp => {
+          const [row] = await sp`
+            select body from api.create_tenant('x', ${provider}, ${subject}, null, null, null, 'n', ${`s-${i}`}, null, false, false, ${key})`;
+          return row!;
+        });
+        assert.deepEqual([body.slug, body.existing], [`s-${i}`, existing]);
+      }
+  }));
+
+test("keys of more than a day ago are swept, ten with each new one, but for those that somebody holds", async t => {
+  const { sql } = database;
+  await sql`
+    insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash, created_at)
+    select 'jwt', age, 'key-1234-' || i, '', now() - age::interval
+    from unnest(array['24 hours 1 minute', '23 hours 59 minutes']) age, generate_series(1, 13) i`;
+  t.after(() => sql`delete from control.idempotency_keys`);
+  await sql.begin(async holder => {
+    await holder`select from control.idempotency_keys where auth_subject like '24 %' and key like '%-1' for update`;
+    await rolledBack(sql, async tx => {
+      await tx`set local lock_timeout = '1s'`;
+      for (const left of [3, 1]) {
+        await create(tx, `new-${left}`, { key: `key-of-${left}` });
+        assert.equal(
+          (await tx`select from control.idempotency_keys where auth_subject like '24 %'`).count,
+          left,
+        );
+      }
+      assert.equal((await tx`select from control.idempotency_keys where auth_subject like '23 %'`).count, 13);
+    });
+  });
+});
+
 test("a failed create frees its idempotency key, and so does the deletion of what it made", () =>
   rolledBack(database.sql, async tx => {
     await create(tx, "taken");
@@ -283,6 +332,10 @@ test("the count by status is exact after every kind of change, also of many tena
     await agree();
     await tx`delete from app.tenants where slug like 's-2%'`;
     await agree();
+    for (const status of ["pending", "active", "suspended"]) {
+      await tx`delete from app.tenants where slug = (select min(slug) from app.tenants where status = ${status})`;
+      await agree();
+    }
     await tx`truncate app.tenants cascade`;
     await agree();
   }));

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { call, refused } from "../database/support.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";
@@ -103,6 +104,39 @@ test("of two members who remove each other one succeeds, of the last two owners 
   }
 });
 
+test("of the last two owners who leave at once one stays", async () => {
+  const { sql } = world.database;
+  const id = await seedTenant(sql, { slug: "left" });
+  const [ann, bob] = await Promise.all(
+    ["ann", "bob"].map(subject => seedUser(sql, id, { subject, role: "owner" })),
+  );
+  let second: Promise<void> | undefined;
+  await sql.begin(async first => {
+    await call(first, "remove_member", { slug: "left", subject: "ann" }, ann!);
+    const leaves = sql.begin(tx => call(tx, "remove_member", { slug: "left", subject: "bob" }, bob!));
+    second = refused(leaves, 409, "Conflict", "The last owner of a tenant cannot be removed");
+    await Promise.race([second, lockWaiters(sql)]);
+  });
+  await second;
+});
+
+test("who is no admin any more adds nobody, also when let in as one", async () => {
+  const { sql } = world.database;
+  const id = await seedTenant(sql, { slug: "demoted" });
+  const admin = await seedUser(sql, id, { subject: "admin", role: "admin" });
+  let added: Promise<void> | undefined;
+  await sql.begin(async gate => {
+    await gate`select from app.tenants where id = ${id} for update`;
+    await gate`update app.users set role = 'member' where id = ${admin}`;
+    const adds = sql.begin(tx =>
+      call(tx, "add_member", { slug: "demoted", subject: "admin" }, null, "x", null, null, "admin"),
+    );
+    added = refused(adds, 403, "Access denied", "The tenant role admin is required");
+    await lockWaiters(sql);
+  });
+  await added;
+});
+
 test("a member who is being removed cannot add anybody meanwhile, nor come back", async () => {
   const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "leaving" });
@@ -174,22 +208,24 @@ test("who changes tenants in a long transaction keeps nobody from creating other
   assert.equal(counts!.said, counts!.held);
 });
 
-test("nor where all counters that there are are held", async t => {
+test("nor where all counters that there are are held; where no more can be, one waits", async t => {
   const { sql, urls } = world.database;
   const login = postgres(urls.service, { max: 1, onnotice: () => {} });
   t.after(() => login.end());
-  const [{ pid }] = await login<[{ pid: number }]>`select pg_backend_pid() as pid`;
-  const holder = await sql.reserve();
-  await holder`delete from control.tenant_counts`;
-  await holder`
-    insert into control.tenant_counts (shard, pending, active, suspended)
-    select ${pid % 64}, count(*) filter (where status = 'pending'), count(*) filter (where status = 'active'),
-           count(*) filter (where status = 'suspended') from app.tenants`;
-  await holder`begin`;
-  await holder`update control.tenant_counts set active = active`;
-  await login`select api.create_tenant('x', 'jwt', 'op', null, null, null, 'x', 'all-held', null, false, false, null)`.finally(
-    () => end(holder, "commit"),
-  );
+  for (const shards of [63, 64]) {
+    await sql`delete from control.tenant_counts`;
+    await sql`
+      insert into control.tenant_counts (shard, active)
+      select n, case when n = 0 then (select count(*) from app.tenants) else 0 end from generate_series(0, ${shards - 1}) n`;
+    let created: Promise<unknown> | undefined;
+    await sql.begin(async holder => {
+      await holder`update control.tenant_counts set active = active`;
+      created =
+        login`select api.create_tenant('x', 'jwt', 'op', null, null, null, 'x', ${`held-${shards}`}, null, false, false, null)`.execute();
+      await (shards === 63 ? created : lockWaiters(sql));
+    });
+    await created;
+  }
   const [counts] = await sql`
     select app.count_tenants(null)::int as said, (select count(*)::int from app.tenants) as held`;
   assert.equal(counts!.said, counts!.held);
@@ -199,8 +235,21 @@ test("an ETag never comes back, also where the clock was set back", async () => 
   const id = await seedTenant(world.database.sql, { slug: "clock" });
   await world.database.sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
   const before = (await operator("GET", `tenant/${id}`)).headers.etag;
-  for (const move of ["suspend", "resume"])
-    assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200);
+  let last = "";
+  for (const [method, move] of [
+    ["GET", ""],
+    ["POST", "/suspend"],
+    ["POST", "/resume"],
+    ["PUT", ""],
+  ] as const) {
+    const { body } = await operator(
+      method,
+      `tenant/${id}${move}`,
+      method === "PUT" ? { name: "x" } : undefined,
+    );
+    assert.ok(body.updated_at > last, `${method}${move}: ${body.updated_at} after ${last}`);
+    last = body.updated_at;
+  }
   const stale = await operator("PUT", `tenant/${id}`, { name: "y" }, { "if-match": String(before) });
   assert.equal(stale.status, 412);
 });
