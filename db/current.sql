@@ -1,6 +1,8 @@
 -- What real use showed since the migration before.
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
+--! include context/cursor.sql
+--! include api/members/remove_member.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/checks/keys.sql

@@ -58,6 +58,17 @@ test("of many tenants of one moment, as a load makes them, a page reads only a f
       }
   }));
 
+test("a cursor is its row's moment to the microsecond, also of other centuries", () =>
+  rolledBack(database.sql, async tx => {
+    const rows = await tx`
+      select c.at = t as same from unnest(array['0001-01-01 00:00:00.000001Z', '2026-01-01 00:00:00.123457Z', '9999-12-31 23:59:59.123457Z']::timestamptz[]) t,
+        lateral app.read_cursor(app.cursor_of(t, gen_random_uuid())) c`;
+    assert.deepEqual(
+      rows.map(row => row.same),
+      [true, true, true],
+    );
+  }));
+
 test("a cursor that this service did not make is refused", () =>
   rolledBack(database.sql, async tx => {
     for (const cursor of [
@@ -67,6 +78,9 @@ test("a cursor that this service did not make is refused", () =>
       Buffer.from("1 2").toString("base64url"),
       Buffer.from("99999999999999999999 x").toString("base64url"),
       Buffer.from("9223372036854775807 5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10").toString("base64url"),
+      Buffer.from("1").toString("base64url"),
+      Buffer.from("1 5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10 ").toString("base64url"),
+      Buffer.from("01 5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10").toString("base64url"),
       "____",
       "-".repeat(200),
     ])
