@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 import { call, refused, rowsRead, type Transaction } from "./support.ts";
 
 let database: Database;
@@ -118,15 +119,18 @@ test("a membership ends and begins again when it was last changed or later, also
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
     for (const age of ["-1 day", "1 day"]) {
-      await tx`update app.users set created_at = now() + ${age}::interval, updated_at = now() + ${age}::interval`;
+      const change = () =>
+        tx`update app.users set created_at = now() - interval '2 days', updated_at = now() + ${age}::interval`;
       const times = async () => {
         const [row] = await tx`
-          select removed_at = updated_at as removed, updated_at = greatest(now(), created_at) as changed from app.users where id = ${ids.member!}`;
+          select removed_at = updated_at as removed, updated_at = greatest(now(), now() + ${age}::interval) as changed
+          from app.users where id = ${ids.member!}`;
         return { ...row };
       };
+      await change();
       await remove(tx, "owner", ids.member!);
       assert.deepEqual(await times(), { removed: true, changed: true }, age);
-      await tx`update app.users set updated_at = created_at`;
+      await change();
       await add(tx, "owner", "member", "member");
       assert.deepEqual(await times(), { removed: null, changed: true }, age);
     }
@@ -196,17 +200,22 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
         await tx`select id from app.users where tenant_id = ${acme} order by created_at desc, id`,
       ],
     ] as const) {
-      const seen: string[] = [];
-      let cursor: string | null = null;
-      do {
-        const page: Awaited<ReturnType<typeof call>> = await call(tx, name, by("member"), 2, cursor);
-        seen.push(...page.body[field].map((row: Record<string, string>) => row[id]));
-        cursor = page.next_cursor;
-      } while (cursor);
-      assert.deepEqual(
-        seen,
-        expected.map(row => row.id),
-      );
+      for (const limit of [1, 2]) {
+        const seen: string[] = [];
+        let cursor: string | null = null;
+        do {
+          const page: Awaited<ReturnType<typeof call>> = await call(tx, name, by("member"), limit, cursor);
+          assert.ok(page.body[field].length > 0, "no page is empty");
+          seen.push(...page.body[field].map((row: Record<string, string>) => row[id]));
+          cursor = page.next_cursor;
+        } while (cursor);
+        assert.deepEqual(
+          seen,
+          expected.map(row => row.id),
+        );
+      }
+      const [end] = await tx`select app.cursor_of('2000-01-01', gen_random_uuid()) as cursor`;
+      assert.deepEqual((await call(tx, name, by("member"), 2, end!.cursor)).body, { [field]: [] });
     }
   }));
 
@@ -257,6 +266,8 @@ test("one's own tenants are listed with status and role, oldest membership first
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, role, created_at, updated_at)
       values (${beta}, 'jwt', 'member', 'admin', '2020-01-01', '2020-01-01')`;
     await tx`update app.tenants set status = 'suspended' where id = ${beta}`;
+    const gamma = await seedTenant(tx, { slug: "gamma" });
+    await seedUser(tx, gamma, { subject: "member", provider: "https://other" });
     const { body } = await call(tx, "list_my_tenants", { slug: "nowhere", subject: "member" });
     assert.deepEqual(Object.keys(body.tenants[0]), [
       "tenant_id",
@@ -284,7 +295,36 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
       [id, "member", "new@example.com"],
     );
     assert.deepEqual((await current()).body, body);
+    assert.deepEqual(
+      [...(await tx`select current_setting('application_name') as name`)],
+      [{ name: "tms (default)" }],
+    );
     assert.equal((await tx`select from app.users`).count, 1);
     await tx`update app.users set removed_at = now()`;
     await refused(current(), ...DENIED);
+    // The same subject of another issuer is somebody else; and while the tenant is suspended nobody gets in, or joins.
+    await seedUser(tx, id, { subject: "two", provider: "https://other", role: "owner" });
+    const two = await call(tx, "get_current_tenant", { slug: null, subject: "two" });
+    assert.deepEqual([two.body.membership.auth_provider, two.body.membership.role], ["jwt", "member"]);
+    await tx`update app.tenants set status = 'suspended'`;
+    for (const subject of ["two", "three"])
+      await refused(call(tx, "get_current_tenant", { slug: null, subject }), ...DENIED);
+    assert.equal((await tx`select from app.users`).count, 3);
   }));
+
+test("of two first requests at once in single-tenant mode both get the membership that one of them makes", async t => {
+  const { sql } = database;
+  t.after(() => sql`delete from app.tenants`);
+  const id = await seedTenant(sql, { slug: "old", isDefault: true });
+  await seedUser(sql, id, { subject: "new", provider: "https://other" });
+  await seedUser(sql, id, { subject: "else" });
+  const enter = (tx: Transaction) => call(tx, "get_current_tenant", { slug: null, subject: "new" });
+  let second: ReturnType<typeof enter> | undefined;
+  const first = await sql.begin(async tx => {
+    const made = await enter(tx);
+    second = sql.begin(enter);
+    await lockWaiters(sql);
+    return made;
+  });
+  assert.deepEqual((await second)!.body, first.body);
+});

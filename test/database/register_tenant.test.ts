@@ -119,6 +119,9 @@ test("the order of refusals is mode, tenant, domain, limit, slug", () =>
       "A tenant with slug 'taken' already exists",
     );
     await register(tx, { slug: "free", domain: "acme.com", domains: ["beta.com", "acme.com"], limit: 2 });
+    // Whoever has only ever used the default tenant names it.
+    await seedTenant(tx, { slug: "default", isDefault: true });
+    await register(tx, { slug: "from-there" }, { slug: "default", subject: "eve" });
   }));
 
 test("only owned tenants count to the limit, pending ones too, and those one left do not", () =>

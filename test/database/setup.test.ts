@@ -41,6 +41,7 @@ test("create_tenant returns the new tenant, get_tenant shows it, and its ETag is
     assert.deepEqual(shown.body.settings, { a: { b: [1, null] } });
     assert.match(shown.body.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
     assert.match(shown.etag, /^"[0-9a-f]{32}"$/);
+    assert.equal((await tx`select from app.tenants where is_default`).count, 0);
     assert.equal((await call(tx, "get_tenant", operator, body.tenant_id.toUpperCase())).etag, shown.etag);
   }));
 
@@ -246,6 +247,10 @@ test("an idempotency key answers the first result again, only to the same caller
     await refused(create(tx, "acme", { key: "key-12345" }), ...other);
     await refused(create(tx, "beta", { key: "key-12345", settings: { a: 2, b: 1 } }), ...other);
     await refused(create(tx, "acme", { key: "key-12345", settings: { a: 2, b: 1 }, sample: true }), ...other);
+    await refused(
+      call(tx, "create_tenant", operator, "The acme", "beta", { a: 2, b: 1 }, false, false, "key-12345"),
+      ...other,
+    );
     const somebody = { ...operator, subject: "op2" };
     await refused(
       call(tx, "create_tenant", somebody, "The acme", "acme", { a: 2, b: 1 }, false, false, "key-12345"),

@@ -19,8 +19,10 @@ const take = (tx: Transaction, bucket: string, identity: string) =>
 test("hits count up in a window that does not move, each bucket and identity for itself", () =>
   rolledBack(database.sql, async tx => {
     const first = await take(tx, "a", "ann");
-    const [row] = await tx`select extract(epoch from clock_timestamp())::int as now`;
+    const [row] = await tx`
+      select extract(epoch from clock_timestamp())::int as now, ceil(extract(epoch from reset_at))::int as reset_at from control.rate_limits`;
     assert.ok(Math.abs(first.reset_at - row!.now - 60) <= 1);
+    assert.equal(first.reset_at, row!.reset_at);
     assert.deepEqual(await take(tx, "a", "ann"), { hits: 2, reset_at: first.reset_at });
     assert.equal((await take(tx, "b", "ann")).hits, 1);
     assert.equal((await take(tx, "a", "bob")).hits, 1);
@@ -53,6 +55,19 @@ test("old rows of others are swept, two a call", () =>
     await take(tx, "a", "ann");
     assert.equal((await tx`select from control.rate_limits where identity like 'old%'`).count, 3);
   }));
+
+test("an old row that somebody holds is passed by, and the highest count stays the highest", async t => {
+  const { sql } = database;
+  await sql`insert into control.rate_limits values ('a', 'held', 1, now() - interval '2 hours'), ('a', 'ann', 2147483647, now() + interval '1 minute')`;
+  t.after(() => sql`delete from control.rate_limits`);
+  await sql.begin(async holder => {
+    await holder`select from control.rate_limits where identity = 'held' for update`;
+    await rolledBack(sql, async tx => {
+      await tx`set local lock_timeout = '1s'`;
+      assert.equal((await take(tx, "a", "ann")).hits, 2147483647);
+    });
+  });
+});
 
 test("no hit is lost or counted twice by 20 connections at once", async () => {
   const pool = postgres(database.urls.service, { max: 20, onnotice: () => {} });

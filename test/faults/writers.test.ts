@@ -83,7 +83,8 @@ test("a deletion whose tenant is never left alone is 503, not an endless wait", 
 
 test("of two members who remove each other one succeeds, of the last two owners too", async () => {
   const id = await seedTenant(world.database.sql, { slug: "duel" });
-  for (const role of ["owner", "admin"]) {
+  // Admins first: while there is an owner, every removal waits at that row.
+  for (const role of ["admin", "owner"]) {
     const one = await seedUser(world.database.sql, id, { subject: `${role}-1`, role });
     const two = await seedUser(world.database.sql, id, { subject: `${role}-2`, role });
     const remove = async (subject: string, user: string) =>
@@ -120,21 +121,25 @@ test("of the last two owners who leave at once one stays", async () => {
   await second;
 });
 
-test("who is no admin any more adds nobody, also when let in as one", async () => {
+test("who is no admin any more adds and removes nobody, also when let in as one", async () => {
   const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "demoted" });
-  const admin = await seedUser(sql, id, { subject: "admin", role: "admin" });
-  let added: Promise<void> | undefined;
+  const caller = { slug: "demoted", subject: "admin" };
+  const admin = await seedUser(sql, id, { ...caller, role: "admin" });
+  const other = await seedUser(sql, id, { subject: "other" });
+  let both: Promise<unknown> | undefined;
   await sql.begin(async gate => {
     await gate`select from app.tenants where id = ${id} for update`;
     await gate`update app.users set role = 'member' where id = ${admin}`;
-    const adds = sql.begin(tx =>
-      call(tx, "add_member", { slug: "demoted", subject: "admin" }, null, "x", null, null, "admin"),
+    both = Promise.all(
+      [
+        sql.begin(tx => call(tx, "add_member", caller, null, "x", null, null, "admin")),
+        sql.begin(tx => call(tx, "remove_member", caller, other)),
+      ].map(work => refused(work, 403, "Access denied", "The tenant role admin is required")),
     );
-    added = refused(adds, 403, "Access denied", "The tenant role admin is required");
-    await lockWaiters(sql);
+    await lockWaiters(sql, 2);
   });
-  await added;
+  await both;
 });
 
 test("a member who is being removed cannot add anybody meanwhile, nor come back", async () => {

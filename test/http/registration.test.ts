@@ -135,6 +135,15 @@ test("everything that the registration gives is kept with the tenant; the e-mail
       boards: 0,
     },
   );
+  const unnamed = await world.service.request({
+    method: "POST",
+    url: "/api/tenants/register",
+    token: await person(somebody(), "new-here", { name: "Grace" }),
+    body: { organization_name: "Unnamed", admin_email: "grace@acme.com" },
+  });
+  const [owner] = await world.database
+    .sql`select display_name from app.users where tenant_id = ${unnamed.body.tenant_id}`;
+  assert.equal(owner!.display_name, "Grace");
 });
 
 test("slugs are made from the name: slugified, numbered when taken, random when nothing is left", async () => {

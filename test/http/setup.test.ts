@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { seedTenant } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, operator, type World } from "./world.ts";
 
 let world: World;
@@ -371,16 +372,21 @@ test("what changes or deletes a tenant honours If-Match, whatever it is", async 
   assert.equal((await send("POST", `tenant/${rejected}/reject`)).status, 200);
 });
 
-test("of parallel PUTs with the same If-Match exactly one wins", async () => {
-  const id = await seedTenant(world.database.sql, { slug: "race" });
+test("of PUTs at once with the same If-Match exactly one wins", async () => {
+  const { sql } = world.database;
+  const id = await seedTenant(sql, { slug: "race" });
   const { headers } = await send("GET", `tenant/${id}`);
-  const answers = await Promise.all(
-    Array.from({ length: 12 }, (_, i) =>
-      send("PUT", `tenant/${id}`, { name: `Winner ${i}` }, { "if-match": headers.etag }),
-    ),
-  );
+  let puts: ReturnType<typeof send>[] = [];
+  await sql.begin(async gate => {
+    await gate`select from app.tenants where id = ${id} for update`;
+    puts = ["one", "two", "three"].map(name =>
+      send("PUT", `tenant/${id}`, { name }, { "if-match": headers.etag }),
+    );
+    await lockWaiters(sql, puts.length);
+  });
+  const answers = await Promise.all(puts);
   const statuses = answers.map(answer => answer.status).sort((a, b) => a - b);
-  assert.deepEqual(statuses, [200, ...Array.from({ length: 11 }, () => 412)]);
+  assert.deepEqual(statuses, [200, 412, 412]);
   const winner = answers.find(answer => answer.status === 200)!;
   assert.deepEqual((await send("GET", `tenant/${id}`)).body, winner.body);
 });
