@@ -93,7 +93,7 @@ export function claimValue(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   const inside = (at: unknown, key: string) =>
     typeof at === "object" && at !== null && Object.hasOwn(at, key) ? (at as Claims)[key] : undefined;
-  return name.includes(".") ? name.split(".").reduce<unknown>(inside, claims) : undefined;
+  return name.split(".").reduce<unknown>(inside, claims);
 }
 
 function isOperator(claims: Claims, { claim, role }: Config["operator"]): boolean {

@@ -16,7 +16,7 @@ const CURVES: Record<string, string> = { prime256v1: "ES256", secp384r1: "ES384"
 export const ASYMMETRIC = [...RSA, ...Object.values(CURVES), "EdDSA"];
 
 const list = (text: string) => text.split(",").flatMap(item => item.trim() || []);
-const shorter = (text: string) => (Array.from(text).length <= 255 && text.isWellFormed() ? text : undefined);
+const shorter = (text: string) => (Array.from(text).length <= 255 ? text : undefined);
 
 function number(text: string, pattern: RegExp, min: number, max: number): number | undefined {
   const value = pattern.test(text) ? Number(text) : Number.NaN;

@@ -56,7 +56,7 @@ const tells = ({ keyword, params }: FastifySchemaValidationError) =>
   keyword !== "anyOf" && params.type !== "null";
 
 function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
-  const path = instancePath.slice(1).replaceAll("/", ".");
+  const path = instancePath.slice(1);
   const inner = (name: unknown) => [path, name].filter(Boolean).join(".");
   if (keyword === "required") return { field: inner(params.missingProperty), message: "is required" };
   if (keyword === "additionalProperties")
