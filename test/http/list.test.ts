@@ -119,6 +119,14 @@ test("a query that breaks a rule is 422 with the parameter's name", async () => 
   }
 });
 
+test("what a parameter may be is told in words", async () => {
+  for (const [query, field, message] of [
+    ["?status=gone", "status", "must be one of active, pending, suspended"],
+    ["?search=%00", "search", "contains a NUL character or half of a surrogate pair"],
+  ])
+    assert.deepEqual((await list(query!)).body.errors, [{ field, message }]);
+});
+
 test("a cursor that was made up is refused in the usual body", async () => {
   const message = "was not made by this service";
   assertError(await list("?cursor=bm90IG91cnM"), 422, {

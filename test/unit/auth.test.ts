@@ -74,7 +74,14 @@ test("every kind of key verifies its own algorithms", async t => {
 
 test("without credentials the challenge has no error, with a malformed header it has invalid_request", async t => {
   const ask = await guarded(t, HMAC);
-  for (const header of [undefined, "", "Basic YTpi", "Bearertoken", hmac(good())]) {
+  for (const header of [
+    undefined,
+    "",
+    "Basic YTpi",
+    "Bearertoken",
+    hmac(good()),
+    `Basic Bearer ${hmac(good())}`,
+  ]) {
     const { status, body, challenge, reason } = await ask(header);
     assert.deepEqual([status, challenge, reason], [401, 'Bearer realm="tenants"', "no_credentials"], header);
     assert.deepEqual([body.error, typeof body.detail], ["Unauthorized", "string"]);
@@ -270,6 +277,8 @@ test("an operator holds the role in a string, a list, or words", async t => {
     1,
   ];
   for (const roles of none) assert.equal(await is(roles), false, JSON.stringify(roles));
+  const spaced = await guarded(t, { ...HMAC, SERVICE_OPERATOR_ROLE: "Tenant operator" });
+  assert.equal((await spaced(`Bearer ${hmac(good({ roles: "Tenant operator" }))}`)).identity?.operator, true);
 });
 
 test("the operator's claim may be a dotted path or a name with dots, the name first", async t => {

@@ -204,6 +204,14 @@ test("a value that is almost right is a fault", () => {
   };
   for (const [name, values] of Object.entries(wrong))
     for (const value of values) assert.deepEqual(named({ [name]: value }), [name], `${name}=${value}`);
+  const longest = {
+    SERVICE_PORT: "65535",
+    SERVICE_SHUTDOWN_TIMEOUT: "3600",
+    SERVICE_MAX_TENANTS_PER_USER: "2147483647",
+    SERVICE_DEFAULT_TENANT_SLUG: "x".repeat(255),
+    SERVICE_DEFAULT_TENANT_NAME: "🙂".repeat(255),
+  };
+  assert.deepEqual(named(longest), []);
 });
 
 test("the tokens have exactly one key, which the embedded database may supply", () => {

@@ -242,6 +242,7 @@ test("an e-mail address names the label that its domain was registered under", (
     "ann@xn--mller-kva.de": "muller",
     "ann+tag@acme.com": "acme",
     "ann@github.com": "github",
+    [`ann@${"x.".repeat(125)}com`]: "x",
   };
   for (const [email, slug] of Object.entries(cases)) assert.equal(outcome({ email }), `email:${slug}`, email);
 });
@@ -250,6 +251,7 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
   const addresses = [
     "a@gmail.com",
     "a@GMAIL.com",
+    "a@gmail.com.",
     "a@mail.gmail.com",
     "a@yahoo.co.uk",
     "a@outlook.com",
@@ -287,7 +289,9 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
     "a@xn--a.com",
     "a@mail.xn--acme.com",
     "a@xn--zzz-.com",
+    "a@xn---omja.acme.com",
     `a@${"x".repeat(64)}.com`,
+    `a@${"x.".repeat(126)}co`,
     `a@${"x.".repeat(200)}com`,
   ];
   for (const email of addresses) assert.equal(outcome({ email }, "given"), "header:given", email);
