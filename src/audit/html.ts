@@ -92,7 +92,7 @@ function groupOf({ about }: Audit, { findings, total, notRun }: Group, few: bool
   const said =
     total > findings.length ? `the first ${number(findings.length)} of ${number(total)} are kept` : "";
   return `<details class="group"${notRun || (few && severity === "error") ? " open" : ""}>
-<summary><span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim wide">${escapeHtml(category)}</span> <span class="count">${number(total)}</span></summary>
+<summary><span class="count">${number(total)}</span> <span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim wide">${escapeHtml(category)}</span></summary>
 ${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p>${notRun ? "" : `<p><b>Fix:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
 <ul>${findings.slice(0, FIRST).map(oneFinding).join("\n")}</ul>
 ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more${said ? `; ${said}` : ""}</summary><ul>${more.map(oneFinding).join("\n")}</ul></details>` : ""}
@@ -110,20 +110,20 @@ function matrix({ report, results }: Audit): string {
   if (checks.length === 0) return "";
   const short = (table: string) => breakable(table.replace(/^app\./, ""));
   return `<section><h2>Tables by checks</h2>
-<div class="scroll"><table class="matrix">
+<div class="scroll" role="region" aria-label="Tables by checks" tabindex="0"><table class="matrix">
 <thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${escapeHtml(table)}">${short(table)}</th>`).join("")}</tr></thead>
 <tbody>
-${checks.map(({ check }) => `<tr><th scope="row">${escapeHtml(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
+${checks.map(({ check }) => `<tr><th scope="row">${breakable(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
 </tbody>
 </table></div>
-<p class="dim legend"><span class="cell fine">✓</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell error">!</span> could not run. Blank: not a question for that table.</p>
+<p class="dim legend"><span class="cell fine">✓</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell failed">!</span> could not run. Blank: not a question for that table.</p>
 </section>`;
 }
 
 function cell(check: string, table: string, result: Result | undefined): string {
   if (!result) return "<td></td>";
   const total = result.error + result.warning + result.info;
-  const kind = worst(result.error, result.warning, result.info);
+  const kind = result.failed ? "failed" : worst(result.error, result.warning, result.info);
   const title = `${check} on ${table}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
   const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
   return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;
@@ -178,12 +178,12 @@ ${bars.join("\n")}
 
 function everyCheck({ report, about, notRun }: Audit): string {
   const row = ({ check, category, severity, checked, findings }: Audit["report"]["checks"][number]) => {
-    const kind = notRun.includes(check) ? "error" : findings > 0 ? severity : "fine";
+    const kind = notRun.includes(check) ? "failed" : findings > 0 ? severity : "fine";
     const count = notRun.includes(check) ? "not run" : findings === 0 ? "✓" : number(findings);
     return `<tr><th scope="row">${breakable(check)}<span class="dim">${escapeHtml(about.get(check)?.finds ?? "")}</span></th><td class="dim wide">${escapeHtml(category)}</td><td class="num">${number(checked)}</td><td class="num cell ${kind}">${count}</td></tr>`;
   };
   return `<section><h2>Every check</h2>
-<div class="scroll"><table class="checks">
+<div class="scroll" role="region" aria-label="Every check" tabindex="0"><table class="checks">
 <thead><tr><th scope="col">check</th><th scope="col" class="wide">category</th><th scope="col" class="num">examined</th><th scope="col" class="num">findings</th></tr></thead>
 <tbody>
 ${report.checks.map(row).join("\n")}
@@ -194,10 +194,10 @@ ${report.checks.map(row).join("\n")}
 const STYLE = `
 :root { --paper: #fbfaf8; --panel: #fff; --ink: #1d2327; --dim: #5e6970; --line: #dfe2e0;
   --error: #b3261e; --error-soft: #fbe4e1; --warning: #8a5a00; --warning-soft: #fdf0cf; --info: #1f5f99; --info-soft: #e0eefa; --fine: #1c7447; --fine-soft: #e2f3e9; }
-@media (prefers-color-scheme: dark) { :root { --paper: #14181b; --panel: #1c2226; --ink: #e4e8ea; --dim: #98a4ab; --line: #323a40;
+@media screen and (prefers-color-scheme: dark) { :root { --paper: #14181b; --panel: #1c2226; --ink: #e4e8ea; --dim: #98a4ab; --line: #323a40;
   --error: #ff9c92; --error-soft: #4a211d; --warning: #f0c15c; --warning-soft: #43341a; --info: #8cc3f5; --info-soft: #1c354c; --fine: #7fd3a5; --fine-soft: #1a3a2a; } }
 * { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; overflow-wrap: break-word; }
 main { max-width: 66rem; margin: 0 auto; padding: 2rem 1.25rem 4rem; }
 h1 { margin: 0; font-size: 1.9rem; line-height: 1.2; letter-spacing: -.01em; }
 h2 { margin: 2.5rem 0 .75rem; font-size: 1.15rem; }
@@ -207,8 +207,8 @@ p { margin: .25rem 0; }
 .mark { display: inline-block; width: .62em; height: .62em; border-radius: 50%; margin-right: .4em; background: currentColor; }
 .mark.error { color: var(--error); } .mark.warning { color: var(--warning); } .mark.fine { color: var(--fine); }
 .place { font-weight: 600; overflow-wrap: anywhere; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .75rem; margin-top: 1.5rem; }
-.card { background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem; }
+.cards { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem; }
+.card { flex: 1 1 8.5rem; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.5rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
 .card span { color: var(--dim); }
 .card.error { background: var(--error-soft); border-color: var(--error); } .card.error b { color: var(--error); }
@@ -230,12 +230,14 @@ th { text-align: left; font-weight: 500; }
 thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--line); vertical-align: bottom; }
 /* Collapsed borders would not go along with the first column, which stays where it is. */
 .matrix { font-size: .86rem; border-collapse: separate; border-spacing: 0; } .matrix th, .matrix td { padding: .18rem .45rem; }
-.matrix thead th { padding: .5rem .45rem; text-align: center; }
+.matrix thead th { max-width: 10rem; padding: .5rem .45rem; text-align: center; }
 .matrix th:first-child { position: sticky; left: 0; background: var(--panel); text-align: left; white-space: nowrap; }
 .matrix tbody tr + tr > * { border-top: 1px solid var(--line); }
-.cell { text-align: center; font-variant-numeric: tabular-nums; }
-.cell.fine { color: var(--fine); } .cell.error { background: var(--error-soft); color: var(--error); font-weight: 600; }
+.cell { text-align: center; white-space: nowrap; font-variant-numeric: tabular-nums; }
+.cell.fine { color: var(--fine); } .cell.error, .cell.failed { background: var(--error-soft); color: var(--error); font-weight: 600; }
 .cell.warning { background: var(--warning-soft); color: var(--warning); font-weight: 600; } .cell.info { background: var(--info-soft); color: var(--info); font-weight: 600; }
+/* For eyes, screens and printers that do not tell the colours apart. */
+.cell.error::before { content: "✗ "; } .cell.warning::before { content: "△ "; } .cell.info::before { content: "i "; }
 .legend .cell { display: inline-block; min-width: 1.6em; margin-left: .6em; border-radius: .2rem; }
 .trend { display: block; width: 100%; height: auto; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .75rem; }
 .trend line { stroke: var(--line); } .trend .label { font-size: 12px; fill: var(--error); font-weight: 700; text-anchor: middle; }
@@ -243,6 +245,7 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 .checks th, .checks td { padding: .4rem .7rem; vertical-align: top; } .checks tbody tr + tr > * { border-top: 1px solid var(--line); }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .cards { grid-template-columns: repeat(2, 1fr); } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } }
-@media print { .scroll { overflow: visible; } .group::details-content { content-visibility: visible; } .group li { break-inside: avoid; } body { background: none; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } }
+/* Paper cannot be scrolled: the columns share its width, however many they are. */
+@media print { .scroll { overflow: visible; } .matrix { table-layout: fixed; overflow-wrap: anywhere; font-size: .64rem; } .matrix th:first-child { width: 11rem; white-space: normal; } .mark, .badge, .card, .cell { print-color-adjust: exact; } .group::details-content { content-visibility: visible; } .group li { break-inside: avoid; } body { background: none; } }
 `;

@@ -254,6 +254,13 @@ void describe("npm run audit", () => {
     assert.match(page, /title="rls_not_forced on app\.media: 1 examined, 1 finding">1</);
     assert.match(page, /title="rls_not_forced on app\.boards: 1 examined, 0 findings">✓</);
     assert.match(page, new RegExp(`<title>Run \\d+, [^<]*: ${server + 1} errors?, `));
+    assert.doesNotMatch(page, /@media \(prefers-color-scheme/, "paper is light, whatever the screen is");
+    assert.doesNotMatch(page, /class="scroll"(?![^>]* tabindex="0")/, "a keyboard scrolls what a mouse does");
+    const failed = toHtml({
+      ...broken,
+      results: broken.results.map(result => ({ ...result, failed: true })),
+    });
+    assert.match(failed, /<td class="cell failed" title="[^"]*: could not run">!</);
     const cards = (notRun: string[]) => toHtml({ ...broken, notRun }).match(/(?<=<\/b><span>)check[^<]*/g);
     assert.deepEqual(cards(["rls_disabled"]), ["check not run", "checks"]);
     assert.deepEqual(cards([]), ["checks not run", "checks"]);
