@@ -82,6 +82,7 @@ Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, np
 
 Paste into another terminal. First, who you are, for the next 12 hours:
 
+[ -z "$ZSH_VERSION" ] || setopt interactivecomments
 OPERATOR=${tokens.operator}
 ${MEMBERS.map(({ variable }, i) => `${variable}=${tokens.members[i]}`).join("\n")}
 CAROL=${tokens.carol}

@@ -204,6 +204,12 @@ test("the fences of documents are found", () => {
   }
 });
 
+test("no shell block of a document has a comment: a zsh that is typed into takes it as arguments", () => {
+  for (const name of ["README.md", "CONTRIBUTING.md", ...files("docs", ".md"), ...files("db", ".md")])
+    for (const { groups } of readFileSync(path.join(root, name), "utf8").matchAll(FENCE))
+      if (KINDS[groups!.language!] === "sh") assert.doesNotMatch(groups!.code!, /(^|\s)#\s/, name);
+});
+
 for (const [name, blocks] of documents) {
   if (blocks.length === 0) continue;
   test(`${name} shows what works: ${blocks.length} block(s)`, t => runAll(name, blocks, t));
