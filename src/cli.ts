@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `tenancy <command>`: a command is one file in cli/ and one line here. */
 import { readFileSync } from "node:fs";
-import yargs from "yargs";
+import { createRequire } from "node:module";
 import { hideBin } from "yargs/helpers";
 import { audit } from "./cli/audit.ts";
 import { demo } from "./cli/demo.ts";
@@ -13,6 +13,9 @@ import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
 import { StartupError, tell } from "./startup-error.ts";
+
+/** As a module of the old kind: as one of the new it breaks lines of help in the middle of words. */
+const yargs = createRequire(import.meta.url)("yargs") as typeof import("yargs").default;
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
   version: string;

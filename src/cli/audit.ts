@@ -75,8 +75,8 @@ export const audit: CommandModule<object, Arguments> = {
         default: "20",
       })
       .epilogue(
-        "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the\n" +
-          "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found,\n" +
+        "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the " +
+          "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found, " +
           "1 errors found, 2 the audit could not run to its end.",
       )
       .fail((message, error) => {

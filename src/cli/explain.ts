@@ -78,8 +78,8 @@ export const explain: CommandModule<object, Arguments> = {
       .conflicts("token", "subject")
       .option("json", flagOption("As JSON"))
       .epilogue(
-        "With claims or a token, the environment (SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_TENANT_CLAIM …)\n" +
-          "decides as it does for requests. DATABASE_URL is tms_owner's login; without it the\n" +
+        "With claims or a token, the environment (SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_TENANT_CLAIM …) " +
+          "decides as it does for requests. DATABASE_URL is tms_owner's login; without it the " +
           "embedded Postgres is asked.",
       ),
   handler: args =>

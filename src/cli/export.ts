@@ -57,7 +57,7 @@ export const exportCommand: CommandModule<object, Arguments> = {
       .option("tenant", { ...textOption("Slug of the tenant"), demandOption: true })
       .option("output", textOption("File; without it, standard output"))
       .epilogue(
-        "One snapshot, a few rows at a time. DATABASE_URL is tms_owner's login; without it the embedded\n" +
+        "One snapshot, a few rows at a time. DATABASE_URL is tms_owner's login; without it the embedded " +
           "Postgres is read. `tenancy import` reads the file.",
       ),
   handler: ({ tenant, output }) =>

@@ -16,10 +16,10 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     yargs
       .option("only-roles", flagOption("Only apply db/roles.sql, with ROOT_DATABASE_URL"))
       .epilogue(
-        "DATABASE_URL is tms_owner's login; without it the embedded Postgres is migrated.\n" +
-          "With ROOT_DATABASE_URL, an administrator's login, the roles and the database are made\n" +
-          "first, and tms_owner and tms_service (SERVICE_DATABASE_URL) get the passwords of their\n" +
-          "URLs where the server refuses them, unless another database there relies on theirs. Several\n" +
+        "DATABASE_URL is tms_owner's login; without it the embedded Postgres is migrated. " +
+          "With ROOT_DATABASE_URL, an administrator's login, the roles and the database are made " +
+          "first, and tms_owner and tms_service (SERVICE_DATABASE_URL) get the passwords of their " +
+          "URLs where the server refuses them, unless another database there relies on theirs. Several " +
           "may run at once: one works, the others wait.",
       ),
   handler: async args => {

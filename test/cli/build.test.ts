@@ -61,6 +61,12 @@ test("the built command line tells what it can do", () => {
   const { status, stdout } = run(["--help"]);
   assert.equal(status, 0);
   assert.match(stdout, /tenancy start/);
+
+  const narrow = { NODE_OPTIONS: "--import data:text/javascript,process.stdout.columns=48" };
+  const lines = run(["--help"], narrow).stdout.split("\n");
+  assert.ok(lines.every(({ length }) => length <= 48));
+  const words = (text: string) => new Set(text.match(/\w+/g));
+  assert.deepEqual(words(lines.join("\n")), words(stdout), "no word is broken at the end of a line");
 });
 
 test("the built migration makes the database and its schema", async () => {
