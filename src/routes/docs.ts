@@ -8,7 +8,8 @@ const CSP =
 
 /**
  * The page's own dark mode leaves the headers of answers unreadable; its bar is for loading other people's documents;
- * its column of links, which no answer here has, makes an open operation wider than a phone.
+ * its column of links, which no answer here has, makes an open operation wider than a phone; its list of servers has one;
+ * its light colours are too pale to read for many.
  */
 const CSS = `
 .swagger-ui .topbar, html.dark-mode .swagger-ui .topbar { background: none; border: 0; padding: 0; position: absolute; right: 1rem; top: 1rem; z-index: 1; }
@@ -18,6 +19,20 @@ html:not(.dark-mode) .swagger-ui .topbar .dark-mode-toggle button svg { fill: #3
 .swagger-ui .scheme-container { padding: 1rem 0; }
 .swagger-ui .response-col_links { display: none; }
 html.dark-mode .swagger-ui table.headers td { color: #e4e6e6; }
+.swagger-ui .scheme-container .schemes .schemes-server-container { display: none; }
+html:not(.dark-mode) .swagger-ui {
+  & .link, & .info a, & .info .url { color: #1f5f99; }
+  & .btn.cancel, & .parameter__name.required::after, & .parameter__name.required span { color: #b3261e; }
+  & .btn.authorize, & .response-control-media-type__accept-message { color: #1c7447; }
+  & .parameter__in { color: #59636e; }
+  & .info .title small { background: #59636e; }
+  & .info .title .version-stamp { background: #3d6b00; }
+  & .info .title .version-stamp pre { background: none; }
+  & .opblock-get .opblock-summary-method, & .btn.execute { background: #1f5f99; border-color: #1f5f99; }
+  & .opblock-post .opblock-summary-method { background: #1c7447; }
+  & .opblock-put .opblock-summary-method { background: #8a5a00; }
+  & .opblock-delete .opblock-summary-method { background: #b3261e; }
+}
 `;
 
 /** Pages to read and try the API. */

@@ -195,6 +195,20 @@ test("token and tenant are filled in once, and a request tried from the page suc
   assert.match(body, /"slug": "acme"/);
   assert.deepEqual(faults(), []);
 
+  const pale = await browser.until<
+    string[]
+  >(`[".btn.execute", ".opblock-summary-method", ".info .url"].filter(name => {
+    const light = color => color.match(/\\d+/g).slice(0, 3).map(part => (part / 255) ** 2.2)
+      .reduce((sum, part, i) => sum + part * [0.2126, 0.7152, 0.0722][i], 0.05);
+    return [...document.querySelectorAll(name)].some(one => {
+      const { color, backgroundColor } = getComputedStyle(one);
+      const ground = backgroundColor === "rgba(0, 0, 0, 0)" ? "255 255 255" : backgroundColor;
+      const [dim, bright] = [light(color), light(ground)].sort((a, b) => a - b);
+      return bright / dim < 4.5;
+    });
+  })`);
+  assert.deepEqual(pale, [], "4.5 : 1, as WCAG asks");
+
   // The next page of this browser has them still.
   await browser.open(`${url}/docs`, 1280, "light");
   assert.ok(await browser.until(`document.querySelector(".btn.authorize.locked") !== null`));
