@@ -5,14 +5,14 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include api/members/remove_member.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
---! include audit/checks/keys.sql
---! include audit/manifest.sql
 --! include audit/functions.sql
+--! include audit/manifest.sql
 --! include audit/catalog.sql
 --! include audit/passes.sql
 --! include audit/run.sql
 --! include audit/checks/functions.sql
 --! include audit/checks/grants.sql
+--! include audit/checks/keys.sql
 --! include audit/checks/tables.sql
 --! include audit/checks/changes.sql
 --! include audit/end.sql
