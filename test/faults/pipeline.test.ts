@@ -109,6 +109,28 @@ test("who comes after a read that waits for a lock does not wait with it", () =>
     assert.equal((await held!).status, 200);
   }));
 
+test("a read does not overtake who waits for a connection", t =>
+  onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+    const { primary } = service.app.database.pools;
+    const order: string[] = [];
+    const told = (url: string) => get(service, url, "acme").then(() => order.push(url));
+    const urls = ["/api/boards", "/api/tenants/mine", "/api/tenants/current"] as const;
+    let asked: Promise<unknown>[] = [];
+    await told(urls[0]);
+    await whileBoardsAreLocked(async () => {
+      const at = performance.now();
+      t.mock.method(performance, "now", () => at); // else a slow machine would find the first read stalled
+      asked = [told(urls[0])];
+      await until("the read is sent", () => primary.idleCount === 0);
+      asked.push(told(urls[1]));
+      await until("who needs a connection waits", () => primary.waitingCount === 1);
+      asked.push(told(urls[2]));
+      await until("all are asked", () => service.app.inFlight.length === 3);
+    });
+    await Promise.all(asked);
+    assert.deepEqual(order.slice(1), urls);
+  }));
+
 test("those in line behind a read that waited in vain are told at once, and do not wait in their turn", async () => {
   const { sql, name } = database;
   // Shorter than in production, so that the test need not wait as long; the rule is the same.
