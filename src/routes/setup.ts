@@ -72,13 +72,12 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
       const { name, slug, settings, include_sample_data } = request.body;
       const mayBeDefault = !config.multiTenantMode && slug === config.defaultTenant.slug;
       const key = idempotencyKey(request);
-      const json = settings && JSON.stringify(settings);
       const row = await callAsCaller(
         request,
         "create_tenant",
         name,
         slug,
-        json,
+        settings,
         include_sample_data,
         mayBeDefault,
         key,
@@ -107,7 +106,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     async (request, reply) => {
       const row = await callAsCaller(request, "get_tenant", tenantId(request));
       const known = request.headers["if-none-match"];
-      if (known && (tags(known, true).includes(row.etag!) || known.trim() === "*")) {
+      if (known && (tags(known, true).includes(row.etag!) || known === "*")) {
         return reply.code(304).header("etag", row.etag).header("cache-control", CACHING).send();
       }
       return sendRow(reply, row);
@@ -119,14 +118,13 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     { preValidation: normalizeNames, schema: operations.updateTenant },
     async (request, reply) => {
       const { name, slug, settings } = request.body;
-      const json = settings && JSON.stringify(settings);
       const row = await callAsCaller(
         request,
         "update_tenant",
         tenantId(request),
         name,
         slug,
-        json,
+        settings,
         ifMatch(request),
       );
       return sendRow(reply, row);
@@ -174,7 +172,7 @@ function tags(header: string, weakToo: boolean): string[] {
 /** null asks nothing. */
 function ifMatch({ headers: { "if-match": given } }: FastifyRequest<One>): string[] | null {
   if (given === undefined) return null;
-  return given.trim() === "*" ? ["*"] : tags(given, false);
+  return given === "*" ? ["*"] : tags(given, false);
 }
 
 function idempotencyKey({ raw: { rawHeaders } }: FastifyRequest): string | null {

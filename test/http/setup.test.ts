@@ -353,6 +353,17 @@ test("PUT changes what is given, answers the whole tenant with a new ETag, and h
   assert.equal((await put(undefined)).status, 422);
 });
 
+test("what takes no body refuses one, unless it is an empty object", async () => {
+  const url = `/api/setup/tenant/${await seedTenant(world.database.sql, { slug: "no-body" })}/suspend`;
+  const send = async (body: string) =>
+    world.service.request({ method: "POST", url, body, token: await operator(), undocumented: true });
+  for (const body of ["null", "5", "[]"]) {
+    const { status, body: told } = await send(body);
+    assert.deepEqual([status, told.errors], [422, [{ field: "body", message: "must be empty" }]], body);
+  }
+  assert.equal((await send("{}")).status, 200);
+});
+
 test("what changes or deletes a tenant honours If-Match, whatever it is", async () => {
   const id = await seedTenant(world.database.sql, { slug: "guarded", status: "pending" });
   const stale = { "if-match": '"stale"' };
