@@ -219,6 +219,19 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
     }
   }));
 
+test("a board's times are those of the row, however the session writes and places times", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+      values (${acme}, ${ids.owner!}, 'x', '2026-02-03T04:05:06.789Z', '2026-03-04T05:06:07.891Z')`;
+    await tx.unsafe("set local datestyle = 'German'; set local timezone = 'Asia/Kolkata'");
+    const [board] = (await call(tx, "list_boards", by("member"), 1, null)).body.boards;
+    assert.deepEqual(
+      [board.created_at, board.updated_at],
+      ["2026-02-03T04:05:06.789Z", "2026-03-04T05:06:07.891Z"],
+    );
+  }));
+
 test("of a large tenant a page of members, or a removal, reads only a few", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
@@ -306,10 +319,12 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
     await seedUser(tx, id, { subject: "two", provider: "https://other", role: "owner" });
     const two = await call(tx, "get_current_tenant", { slug: null, subject: "two" });
     assert.deepEqual([two.body.membership.auth_provider, two.body.membership.role], ["jwt", "member"]);
+    const mine = await call(tx, "list_my_tenants", { slug: null, subject: "four" });
+    assert.deepEqual([mine.body.total_count, mine.body.tenants[0].slug], [1, "old"]);
     await tx`update app.tenants set status = 'suspended'`;
     for (const subject of ["two", "three"])
       await refused(call(tx, "get_current_tenant", { slug: null, subject }), ...DENIED);
-    assert.equal((await tx`select from app.users`).count, 3);
+    assert.equal((await tx`select from app.users`).count, 4);
   }));
 
 test("of two first requests at once in single-tenant mode both get the membership that one of them makes", async t => {
@@ -318,6 +333,8 @@ test("of two first requests at once in single-tenant mode both get the membershi
   const id = await seedTenant(sql, { slug: "old", isDefault: true });
   await seedUser(sql, id, { subject: "new", provider: "https://other" });
   await seedUser(sql, id, { subject: "else" });
+  // So that they come first, by whatever index.
+  await sql`update app.users set created_at = now() + interval '1 day', updated_at = now() + interval '1 day'`;
   const enter = (tx: Transaction) => call(tx, "get_current_tenant", { slug: null, subject: "new" });
   let second: ReturnType<typeof enter> | undefined;
   const first = await sql.begin(async tx => {

@@ -79,6 +79,8 @@ test("a used slug is a conflict on create and on update, and an unknown id is no
       "nil",
       `{${body.tenant_id}}`,
       body.tenant_id.replaceAll("-", ""),
+      `x${body.tenant_id}`,
+      `${body.tenant_id}x`,
       "Connection terminated",
     ]) {
       const gone: [number, string, string] = [404, "Tenant not found", `Tenant with ID ${id} not found`];
@@ -214,6 +216,7 @@ test("sample data is one board, three kinds of generation with media, a grant an
         (select array_agg(artifact_type || ' ' || status order by artifact_type) from app.generations) as generations,
         (select count(distinct generation_id)::int from app.media) as media,
         (select array_agg(amount || ' ' || balance_after order by created_at, id) from app.credit_transactions) as credits,
+        (select count(distinct created_at)::int || ' moments, paid: ' || count(generation_id) from app.credit_transactions) as ledger,
         (select array_agg(is_enabled) from app.provider_configs) as providers,
         (select count(*)::int from app.boards where tenant_id <> ${body.tenant_id}) as astray`;
     assert.deepEqual(
@@ -224,6 +227,7 @@ test("sample data is one board, three kinds of generation with media, a grant an
         generations: ["audio completed", "image completed", "text completed"],
         media: 3,
         credits: ["100 100", "-10 90"],
+        ledger: "2 moments, paid: 1",
         providers: [false],
         astray: 0,
       },
@@ -418,6 +422,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
       found.recommendations.join("\n"),
       /schema is behind this release[\s\S]*1 tenant\(s\) wait for approval/,
     );
+    assert.doesNotMatch(found.recommendations.join("\n"), /There is no default tenant/);
     await tx.unsafe("alter table app.boards no force row level security");
     const advice = async () => (await status(null)).recommendations.join("\n") as string;
     assert.match(await advice(), /app\.boards/);
@@ -468,6 +473,20 @@ test("of two tenants made at once that may be the default one only the first is,
       ["two", false],
     ],
   );
+});
+
+test("of two first starts at once one makes the default tenant, and the other finds it made", async t => {
+  const { sql } = database;
+  t.after(() => sql.unsafe("delete from app.tenants; delete from control.deployment"));
+  const start = (tx: Transaction) => call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
+  let second: Promise<unknown> | undefined;
+  await sql.begin(async first => {
+    await start(first);
+    second = sql.begin(start);
+    await lockWaiters(sql);
+  });
+  await second;
+  assert.equal((await sql`select from app.tenants`).count, 1);
 });
 
 test("ensure_default_tenant makes none where another tenant has its slug, and says so", () =>
