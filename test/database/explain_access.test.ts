@@ -25,3 +25,18 @@ test("rows of other tenants are not read for one that has none, be they all that
       assert.ok(rows < 100, `${slug}: ${rows} rows`);
     }
   }));
+
+test("whom a suspended tenant or a missing default one refuses is told so, and shown nothing", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme", status: "suspended" });
+    await seedUser(tx, acme, { subject: "ann", role: "owner" });
+    for (const [slug, because] of [
+      ["acme", "The tenant is suspended"],
+      [null, "There is no default tenant"],
+    ]) {
+      const [row] = await tx`select api.explain_access(${slug as string | null}, 'jwt', 'ann') as told`;
+      const { told } = row!;
+      assert.deepEqual([told.allowed, told.because], [false, because]);
+      assert.ok(told.tables.every(({ shown }: { shown: number }) => shown === 0));
+    }
+  }));

@@ -359,6 +359,7 @@ test("everybody but an operator is refused: a member by the missing role's name,
       ["get_tenant", id],
       ["update_tenant", id, "n", null, null, null],
       ["get_setup_status", "000001.sql", []],
+      ["explain_for_operator", "acme", "jwt", "ann", "given", false],
       ...["delete", "approve", "reject", "suspend", "resume"].map(
         move => [`${move}_tenant`, id] as [string, string],
       ),
