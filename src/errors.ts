@@ -138,7 +138,7 @@ export function toProblem(error: unknown): Problem | undefined {
     statusCode,
   } = error as { code?: unknown; message?: string; statusCode?: number };
   // Before the network's errors: the framework calls a client that leaves in the middle of its body 400, and ECONNRESET.
-  if (statusCode !== undefined && statusCode !== 500) {
+  if (statusCode !== undefined) {
     const known = BY_STATUS[statusCode];
     if (known) return new Problem(...known);
     const [, ...words] = BY_STATUS[400]!;

@@ -72,7 +72,7 @@ const filled = (value: unknown): value is string => typeof value === "string" &&
 /** The text of a claim that counts: a non-empty string, or an object's `slug`, else `id`, else `name`. */
 function named(value: unknown): string | undefined {
   if (filled(value)) return value;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  if (typeof value !== "object" || value === null) return undefined;
   const { slug, id, name } = value as Claims;
   return [slug, id, name].find(filled);
 }

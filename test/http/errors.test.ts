@@ -4,7 +4,7 @@ import path from "node:path";
 import { test } from "node:test";
 import pg from "pg";
 import { REASONS } from "../../src/auth.ts";
-import { BY_SQLSTATE, BY_STATUS, toProblem } from "../../src/errors.ts";
+import { BY_SQLSTATE, BY_STATUS, Problem, toProblem } from "../../src/errors.ts";
 import { type Example, PROBLEMS } from "../../src/problems.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
@@ -115,7 +115,10 @@ test("a fault that Postgres raises goes by its SQLSTATE, never by its words, and
 });
 
 test("a constraint that is broken in a race answers like the check before it", () => {
-  assert.equal(toProblem(raised("23505", { constraint: "tenants_slug_key" }))?.error, "Conflict");
+  assert.equal(
+    toProblem(raised("23505", { constraint: "tenants_slug_key" }))?.message,
+    "A tenant with this slug already exists",
+  );
   assert.equal(
     toProblem(raised("23505", { constraint: "users_tenant_identity_key" }))?.message,
     "This identity is already a member of the tenant",
@@ -130,17 +133,35 @@ test("a constraint that Citus names in the message alone answers alike, and no o
     toProblem(raised("23503", { message: message("my_users_tenant_id_fkey_102027") }))?.status,
     422,
   );
+  const named = { constraint: "mine", message: message("users_tenant_id_fkey_102027") };
+  assert.equal(toProblem(raised("23503", named))?.status, 422);
   assert.equal(toProblem(raised("XX000", { message: message("users_tenant_id_fkey_102027") })), undefined);
 });
 
+test("a fault of the framework keeps the status of a client's, and is ours where it has none of these", () => {
+  const framework = (statusCode: number) => toProblem(Object.assign(new Error("secret"), { statusCode }));
+  const [, error, detail] = BY_STATUS[400]!;
+  assert.deepEqual(framework(418), new Problem(418, error, detail));
+  for (const status of [500, 502]) assert.equal(framework(status), undefined);
+});
+
 test("a connection that is lost without an SQLSTATE is 503", () => {
-  for (const code of ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ENOTFOUND", "ETIMEDOUT", "EHOSTUNREACH"])
+  for (const code of [
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "EPIPE",
+    "ENOTFOUND",
+    "ETIMEDOUT",
+    "EHOSTUNREACH",
+    "EAI_AGAIN",
+  ])
     assert.equal(toProblem(Object.assign(new Error("x"), { code }))?.status, 503, code);
   for (const message of [
     "timeout exceeded when trying to connect",
     "Connection terminated unexpectedly",
     "Query read timeout",
     "Client has encountered a connection error and is not queryable",
+    "Cannot use a pool after calling end on the pool",
   ])
     assert.equal(toProblem(new Error(message))?.status, 503, message);
   assert.equal(toProblem(new TypeError("x is not a function")), undefined);
