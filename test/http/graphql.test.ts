@@ -254,3 +254,14 @@ test("a database that fails under a field is 503 as everywhere, and says when to
     await sql.unsafe(`alter role tms_service in database ${name} reset lock_timeout`);
   }
 });
+
+test("a fault of ours under a field is 500 as everywhere, and none of its words are told", async () => {
+  const { sql } = world.database;
+  await sql`revoke select on app.boards from tms_app`;
+  try {
+    const { status, body } = await query("member", "{ tenant { slug } boards { title } }");
+    assert.deepEqual([status, body.error, body.errors], [500, "Internal error", undefined]);
+  } finally {
+    await sql`grant select on app.boards to tms_app`;
+  }
+});
