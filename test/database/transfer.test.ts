@@ -142,6 +142,7 @@ test("whatever is wrong with a file, nothing of it stays", async () => {
   const broken: [what: string, file: string, says: RegExp][] = [
     ["nothing", "", /cut off/],
     ["no trailer", `${lines.slice(0, -1).join("\n")}\n`, /cut off/],
+    ["no row, not even the tenant's", sealed(lines.slice(0, 1), {}), /cut off/],
     ["half a line", all.slice(0, -30), /damaged/],
     ["a row missing", all.replace(`${lines.at(-2)}\n`, ""), /checksum/],
     ["a value changed", all.replace('"bob"', '"eve"'), /checksum/],
