@@ -3,6 +3,8 @@ set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/cursor.sql
 --! include api/members/remove_member.sql
+--! include api/setup/suspend_tenant.sql
+--! include api/setup/explain_access.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/functions.sql

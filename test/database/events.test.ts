@@ -86,3 +86,26 @@ test("nobody in a tenant sees events, and the service's login cannot touch them"
       role,
     );
 });
+
+test("an insert's event may be named, what is empty is none, and a word that is unknown is refused", async () => {
+  const { sql } = world.database;
+  await sql.begin(async tx => {
+    await tx`select set_config('app.event', 'imported', true)`;
+    await tx`insert into app.tenants (slug, name) values ('named', 'Named')`;
+    await tx`select set_config('app.event', '', true), set_config('app.actor', '', true)`;
+    await tx`update app.tenants set status = 'suspended' where slug = 'named'`;
+    await tx`insert into app.tenants (slug, name) values ('unnamed', 'Unnamed')`;
+  });
+  assert.deepEqual(await events("named"), ["imported postgres", "suspended postgres"]);
+  assert.deepEqual(await events("unnamed"), ["created postgres"]);
+  const [row] =
+    await sql`select changed from control.tenant_events where slug = 'named' and event = 'suspended'`;
+  assert.equal(row!.changed, null);
+  await assert.rejects(
+    sql.begin(async tx => {
+      await tx`select set_config('app.event', 'found', true)`;
+      await tx`insert into app.tenants (slug, name) values ('found', 'Found')`;
+    }),
+    /tenant_events_known/,
+  );
+});

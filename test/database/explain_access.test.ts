@@ -40,3 +40,55 @@ test("whom a suspended tenant or a missing default one refuses is told so, and s
       assert.ok(told.tables.every(({ shown }: { shown: number }) => shown === 0));
     }
   }));
+
+test("in single-tenant mode explain asks for an identity, and tells a member, and who was removed, from those who would join", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "default", isDefault: true });
+    const other = await seedTenant(tx, { slug: "other" });
+    await seedUser(tx, id, { subject: "ann" });
+    await seedUser(tx, id, { subject: "bob" });
+    await seedUser(tx, other, { subject: "cleo" });
+    await tx`update app.users set removed_at = now() where auth_subject = 'bob'`;
+    const joins = "In single-tenant mode a verified caller joins the default tenant at the first request";
+    const note = /It is the default tenant/;
+    for (const [slug, subject, allowed, because, noted] of [
+      [null, null, false, "No identity is given", false],
+      [null, "ann", true, "ann is a member of the tenant, as member", false],
+      [null, "bob", false, "The membership was ended", false],
+      [null, "cleo", true, joins, false],
+      ["default", null, false, "No identity is given", false],
+      ["default", "ann", true, "ann is a member of the tenant, as member", false],
+      ["default", "cleo", false, "cleo of jwt is not a member of the tenant", true],
+      ["nowhere", "ann", false, "No tenant has the slug nowhere", false],
+    ] as const) {
+      const [row] = await tx`select api.explain_access(${slug}, 'jwt', ${subject}) as told`;
+      const { told } = row!;
+      assert.deepEqual([told.allowed, told.because, note.test(told.notes.join())], [allowed, because, noted]);
+      assert.equal(told.tenant.slug, slug ?? "default");
+      assert.equal(/A refusal reads the same/.test(told.notes.join()), slug === "nowhere");
+    }
+  }));
+
+test("each table is told with its row security and with counts up to 10000", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    const owner = await seedUser(tx, acme, { subject: "ann", role: "owner" });
+    const add = (n: number) =>
+      tx`insert into app.boards (tenant_id, owner_id, title) select ${acme}, ${owner}, 'x' from generate_series(1, ${n}::int)`;
+    const told = async () => {
+      const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
+      return Object.fromEntries(
+        row!.told.tables.map(({ table, ...rest }: { table: string }) => [table, rest]),
+      );
+    };
+    await add(10_000);
+    const full = { row_security: "forced", held: 10_000, shown: 10_000, more: false };
+    assert.deepEqual((await told())["app.boards"], full);
+    await add(1);
+    await tx.unsafe(
+      "alter table app.boards no force row level security; alter table app.media disable row level security",
+    );
+    const tables = await told();
+    assert.deepEqual(tables["app.boards"], { ...full, row_security: "enabled", more: true });
+    assert.equal(tables["app.media"].row_security, "off");
+  }));

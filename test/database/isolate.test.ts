@@ -168,7 +168,8 @@ test("a table from a single-tenant past is adopted: its rows belong to the defau
     const id = await seedTenant(tx, { slug: "default", isDefault: true });
     const beta = await seedTenant(tx, { slug: "beta" });
     await tx.unsafe(
-      "create table app.notes (id int primary key, body text); insert into app.notes values (1, 'old'), (2, 'older')",
+      `create table app.notes (id int primary key, tenant_id int, body text); alter table app.notes drop column tenant_id;
+       insert into app.notes values (1, 'old'), (2, 'older')`,
     );
     assert.match(await message(tx, "select app.isolate('app.notes')"), /no column tenant_id/);
     await tx.unsafe("select app.isolate('app.notes', true)");
@@ -206,18 +207,18 @@ test("where tenant_id is filled nothing is the default tenant's, nor need there 
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     await tx.unsafe(
-      "create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id)); create table app.drafts (id int primary key, tenant_id uuid)",
+      "create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id)); create table app.drafts (year int default 1, id int, tenant_id uuid, primary key (id, year))",
     );
     for (const table of ["app.notes", "app.drafts"]) {
-      await tx.unsafe(`insert into ${table} values (1, $1)`, [acme]);
+      await tx.unsafe(`insert into ${table} (id, tenant_id) values (1, $1)`, [acme]);
       await tx.unsafe(`select app.isolate('${table}', true)`);
     }
     const keys = await tx`
       select pg_get_constraintdef(oid) as key from pg_constraint
-      where conrelid in ('app.notes'::regclass, 'app.drafts'::regclass) and contype = 'p'`;
+      where conrelid in ('app.notes'::regclass, 'app.drafts'::regclass) and contype = 'p' order by conname desc`;
     assert.deepEqual(
       keys.map(({ key }) => key),
-      ["PRIMARY KEY (tenant_id, id)", "PRIMARY KEY (tenant_id, id)"],
+      ["PRIMARY KEY (tenant_id, id)", "PRIMARY KEY (tenant_id, id, year)"],
     );
   }));
 

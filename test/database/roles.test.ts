@@ -154,7 +154,33 @@ test("a login that could look past row level security is found out, whatever giv
       `${table}; select app.isolate('public.invoices'); grant select on public.invoices to tms_planted`,
       "it owns or has a right on the table public.invoices",
     ],
-    ["grant create on schema app to tms_planted", "it may create objects in the schema app"],
+    [
+      "grant usage on sequence control.tenant_events_id_seq to tms_planted",
+      "it owns or has a right on the table control.tenant_events_id_seq",
+    ],
+    ...["view app.peek as select 1 as n", "materialized view app.peek as select 1 as n"].map(
+      (made): [string, string] => [
+        `create ${made}; grant select on app.peek to tms_planted`,
+        "it owns or has a right on the table app.peek",
+      ],
+    ),
+    [
+      `create foreign data wrapper far; create server far foreign data wrapper far;
+       create foreign table app.far (n int) server far; grant select on app.far to tms_planted`,
+      "it owns or has a right on the table app.far",
+    ],
+    ...["app", "api", "control", "audit"].map((schema): [string, string] => [
+      `grant create on schema ${schema} to tms_planted`,
+      `it may create objects in the schema ${schema}`,
+    ]),
+    ...[
+      ["default_transaction_isolation", "serializable", "read committed"],
+      ["row_security", "off", "on"],
+      ["session_replication_role", "replica", "origin"],
+    ].map(([name, value, wanted]): [string, string] => [
+      `set local ${name} = ${value}`,
+      `its sessions begin with ${name} = ${value}, which must be ${wanted}`,
+    ]),
   ];
   assert.deepEqual(await faults(async () => {}), []);
   for (const [statement, fault] of planted) {

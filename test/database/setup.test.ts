@@ -427,6 +427,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     await tx.unsafe("alter table app.boards no force row level security");
     const advice = async () => (await status(null)).recommendations.join("\n") as string;
     assert.match(await advice(), /app\.boards/);
+    assert.doesNotMatch(await advice(), /The table app\.boards/, "said once, as a breach");
     // What else breaks isolation, and what the last audit said of it.
     assert.match(await advice(), /Isolation is broken: the service's login: it is a superuser: give/);
     await tx.unsafe("alter table app.boards force row level security; drop policy tenant_only on app.boards");
@@ -436,13 +437,20 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     );
     await tx.unsafe("drop policy tenant_only on app.users");
     assert.match(await advice(), /Isolation is broken: app\.users: rows are visible outside their tenant/);
-    await tx.unsafe("create table app.notes (id int)");
-    assert.match(await advice(), /The table app\.notes has no forced row-level security/);
+    await tx.unsafe(`create table app.notes (id int) partition by list (id); create table app.notes_0 partition of app.notes default;
+      alter table app.notes enable row level security; alter table app.notes_0 force row level security`);
+    for (const table of ["notes", "notes_0"])
+      assert.match(await advice(), RegExp(`The table app\\.${table} has no forced row-level security`));
     assert.doesNotMatch(await advice(), /The table app\.(boards|users)/, "said once, as a breach");
-    const audited = (age: string, errors: number, family: string | null = null) =>
-      tx`insert into audit.runs (started_at, finished_at, errors, family) values (now(), now() - ${age}::interval, ${errors}, ${family})`;
-    await audited("9 days", 0);
-    assert.match(await advice(), /The last audit is 9 days old/);
+    const audited = (age: string, errors: number, family: string | null = null, notRun = 0) =>
+      tx`insert into audit.runs (started_at, finished_at, errors, family, not_run)
+        values (now(), clock_timestamp() - ${age}::interval, ${errors}, ${family}, ${notRun})`;
+    await audited("8 days", 0);
+    assert.match(await advice(), /The last audit is 8 days old/);
+    await audited("7 days 23 hours", 0);
+    assert.doesNotMatch(await advice(), /audit is|last audit/);
+    await audited("1 hour", 0, null, 3);
+    assert.match(await advice(), /The last audit \(.*\) found 0 error\(s\), and 3 check\(s\) could not run/);
     await audited("1 hour", 2);
     await audited("1 minute", 0, "schema");
     assert.match(await advice(), /The last audit \(.*\) found 2 error\(s\)/);

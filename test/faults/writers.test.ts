@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { call, refused } from "../database/support.ts";
+import { call, refused, sqlstate } from "../database/support.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";
@@ -79,6 +79,17 @@ test("a deletion whose tenant is never left alone is 503, not an endless wait", 
     .catch(error => assert.equal((error as { code: string }).code, "55P03"));
   await end(writer, "rollback");
   assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
+});
+
+test("a tenant whose writers were awaited is locked where that was asked, else free", async () => {
+  const { sql } = world.database;
+  const id = await seedTenant(sql, { slug: "awaited" });
+  for (const lock of [true, false])
+    await sql.begin(async holder => {
+      await holder`select app.await_writers(${id}, ${lock})`;
+      const found = await sqlstate(sql`select from app.tenants where id = ${id} for key share nowait`);
+      assert.equal(found, lock ? "55P03" : "none");
+    });
 });
 
 test("of two members who remove each other one succeeds, of the last two owners too", async () => {
