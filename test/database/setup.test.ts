@@ -238,6 +238,57 @@ test("sample data is one board, three kinds of generation with media, a grant an
     );
   }));
 
+test("every check of a table refuses what it says, a border or a kind beside it", () =>
+  rolledBack(database.sql, async tx => {
+    await create(tx, "checked", { sample: true });
+    await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
+    const before = "now() - interval '1 hour'";
+    const text = (max: number) => ["''", `repeat('x', ${max + 1})`];
+    const refused: Record<string, string[]> = {
+      "board_members_role_known role": ["'owner'"],
+      "boards_settings_is_object settings": ["'[]'"],
+      "boards_times_in_order updated_at": [before],
+      "boards_title_length title": text(255),
+      "credit_transactions_type_length type": text(50),
+      "generations_artifact_type_length artifact_type": text(50),
+      "generations_input_is_object input": ["'[]'"],
+      "generations_status_known status": ["'done'"],
+      "generations_times_in_order completed_at": [before],
+      "media_size_not_negative size_bytes": ["-1"],
+      "media_storage_url_length storage_url": text(2048),
+      "provider_configs_config_is_object config": ["'[]'"],
+      "provider_configs_name_length provider_name": text(255),
+      "provider_configs_times_in_order updated_at": [before],
+      "tenants_name_length name": ["repeat('x', 256)"],
+      "tenants_name_not_blank name": ["E' \\t'"],
+      "tenants_registration_is_object registration": ["'[]'"],
+      "tenants_settings_is_object settings": ["'[]'"],
+      "tenants_slug_format slug": ["''", "'Acme'", "'a_b'", "E'a\\n'", "repeat('x', 256)"],
+      "tenants_status_known status": ["'closed'"],
+      "tenants_times_in_order updated_at": [before],
+      "users_provider_length auth_provider": text(255),
+      "users_role_known role": ["'operator'"],
+      "users_subject_length auth_subject": text(255),
+      "users_times_in_order updated_at": [before],
+    };
+    const checks = await tx<{ name: string; table: string }[]>`
+      select conname as name, conrelid::regclass::text as table from pg_constraint
+      where connamespace = 'app'::regnamespace and contype = 'c' order by 1`;
+    assert.deepEqual(
+      Object.keys(refused).map(key => key.split(" ")[0]),
+      checks.map(({ name }) => name),
+    );
+    for (const { name, table } of checks) {
+      const [key, values] = Object.entries(refused).find(([key]) => key.startsWith(`${name} `))!;
+      for (const value of values)
+        await assert.rejects(
+          tx.savepoint(sp => sp.unsafe(`update ${table} set ${key.split(" ")[1]} = ${value}`)),
+          (error: { constraint_name?: string }) => error.constraint_name === name,
+          `${key} = ${value}`,
+        );
+    }
+  }));
+
 test("an idempotency key answers the first result again, only to the same caller with the same request", () =>
   rolledBack(database.sql, async tx => {
     const first = await create(tx, "acme", { key: "key-12345", settings: { b: 1, a: 2 } });
