@@ -120,6 +120,7 @@ function freezeDeep(value: object): void {
  */
 export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity {
   const { iss, aud, exp, nbf = 0 } = claims;
+  const { issuer, audience } = jwt;
   const now = Date.now();
   const subject = text(claims.sub);
   const provider = Object.hasOwn(claims, "iss") ? text(iss) : "jwt";
@@ -128,9 +129,8 @@ export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity 
   if (!isFiniteNumber(nbf)) throw refusal("invalid");
   if (now < nbf * 1000 - TOLERANCE_MS) throw refusal("not_yet_valid");
   if (subject === null) throw refusal("subject");
-  if (provider === null || (jwt.issuer !== null && iss !== jwt.issuer)) throw refusal("issuer");
-  if (jwt.audience && ![aud].flat().some(one => jwt.audience!.includes(one as string)))
-    throw refusal("audience");
+  if (provider === null || (issuer !== null && iss !== issuer)) throw refusal("issuer");
+  if (audience && ![aud].flat().some(one => audience.includes(one as string))) throw refusal("audience");
   freezeDeep(claims);
   const [email, name] = [text(claims.email, 320), text(claims.name)];
   return Object.freeze({ provider, subject, email, name, claims, operator: isOperator(claims, operator) });

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "./config.ts";
-import { takesNoWrites, toProblem } from "./errors.ts";
+import { codeOf, takesNoWrites, toProblem } from "./errors.ts";
 import { tenantLog } from "./log.ts";
 import { isOfStatement, Pipeline } from "./pipeline.ts";
 
@@ -154,7 +154,7 @@ async function callOn(app: FastifyInstance, pool: pg.Pool, called: string, value
     return await send(app, pool, called, { name: prepared ? name : undefined, text, values });
   } catch (error) {
     // Nothing was executed: the statement is looked up before it is run.
-    if (!prepared || !STATEMENT_LOST.includes((error as { code?: string }).code ?? "")) throw error;
+    if (!prepared || !STATEMENT_LOST.includes(codeOf(error))) throw error;
     const row = await send(app, pool, called, { name: undefined, text, values });
     // Not before it worked: where the function itself is missing, those in line behind the first hear of a lost statement too.
     if (database.prepared)
@@ -207,7 +207,7 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
     try {
       return await call();
     } catch (error) {
-      if (tries === 3 || !TRY_AGAIN.includes((error as { code?: string }).code ?? "")) throw error;
+      if (tries === 3 || !TRY_AGAIN.includes(codeOf(error))) throw error;
     }
   }
 }

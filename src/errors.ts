@@ -85,33 +85,27 @@ export const BY_STATUS: Record<number, Titled> = {
   503: [503, "Service unavailable", "The service is overloaded or stopping; send the request again"],
 };
 
-interface DatabaseError {
-  code: string;
-  message: string;
-  detail?: string;
-  hint?: string;
-  constraint?: string;
-  routine?: string;
-}
+/** The SQLSTATE of an error, or the system's word for it; "" where it has neither. */
+export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? "";
 
 /** On a standby Postgres refuses to plan anything on an unlogged table, such as the counters of limits, before it refuses to write. */
-const codeOf = ({ code, routine }: DatabaseError) =>
-  code === "0A000" && routine === "get_relation_info" ? "25006" : code;
+const sqlstateOf = (error: pg.DatabaseError) =>
+  codeOf(error) === "0A000" && error.routine === "get_relation_info" ? "25006" : codeOf(error);
 
 /** Asked again, its address may lead to one that does. */
 export const takesNoWrites = (error: unknown) =>
-  error instanceof pg.DatabaseError && codeOf(error as DatabaseError) === "25006";
+  error instanceof pg.DatabaseError && sqlstateOf(error) === "25006";
 
 /** Of a constraint with an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
-const constraintOf = ({ code, constraint, message }: DatabaseError): string | undefined =>
-  code.startsWith("23")
+const constraintOf = ({ code, constraint, message }: pg.DatabaseError): string | undefined =>
+  code?.startsWith("23")
     ? Object.keys(BY_CONSTRAINT).find(
         name => constraint === name || (!constraint && new RegExp(`\\b${name}_\\d+\\b`).test(message)),
       )
     : undefined;
 
-function fromDatabase(error: DatabaseError): Problem | undefined {
-  const own = /^TM(\d{3})$/.exec(error.code);
+function fromDatabase(error: pg.DatabaseError): Problem | undefined {
+  const own = /^TM(\d{3})$/.exec(codeOf(error));
   if (own) {
     const extra = error.detail ? (JSON.parse(error.detail) as Record<string, unknown>) : {};
     return new Problem(Number(own[1]), error.hint ?? "Error", error.message, {
@@ -121,7 +115,7 @@ function fromDatabase(error: DatabaseError): Problem | undefined {
   }
   const reason = constraintOf(error);
   if (reason) return new Problem(...BY_CONSTRAINT[reason]!, { reason });
-  const code = codeOf(error);
+  const code = sqlstateOf(error);
   const known = [code, code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
   return known && new Problem(...known, { cause: error });
 }
@@ -131,7 +125,7 @@ export function toProblem(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (typeof error !== "object" || error === null) return undefined;
   // First what Postgres itself says: its messages repeat what clients sent, and EPIPE looks like an SQLSTATE.
-  if (error instanceof pg.DatabaseError) return fromDatabase(error as DatabaseError);
+  if (error instanceof pg.DatabaseError) return fromDatabase(error);
   const {
     code,
     message = "",

@@ -31,7 +31,6 @@ export default fp(
     // Of answers that stand behind another on their connection only the connection tells when it ends.
     function cut(this: Socket): void {
       for (const response of unanswered.get(this)!) remove(open, response);
-      unanswered.delete(this);
       remove(sockets, this);
     }
     function closed(this: ServerResponse): void {

@@ -3,10 +3,8 @@ import type { FastifyInstance, HTTPMethods } from "fastify";
 import fp from "fastify-plugin";
 import { BY_STATUS, Problem, sendError } from "./errors.ts";
 
-/** What Node.js parses; it hands a CONNECT to nobody. Those in use come first, in the order that `Allow` tells them. */
-const METHODS = [...new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", ...KNOWN])].filter(
-  method => method !== "CONNECT",
-);
+/** What Node.js parses. Those in use come first, in the order that `Allow` tells them. */
+const METHODS = [...new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", ...KNOWN])];
 
 /** 404 for what is not here, and 405 with `Allow` for what is here under another method. Registered before the routes. */
 export default fp(async (app: FastifyInstance) => {
@@ -23,11 +21,10 @@ export default fp(async (app: FastifyInstance) => {
       const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
       const allow = METHODS.filter(method => methods.has(method)).join(", ");
       // The framework makes twins with a trailing slash by itself, and tells only a part of their methods.
-      if (missing.length === 0 || url.includes("*") || url.endsWith("/")) continue;
+      if (url.endsWith("/")) continue;
       app.route({
         url,
         method: missing,
-        schema: { hide: true } as object,
         handler: () => {
           throw new Problem(405, "Method not allowed", `This address takes ${allow}`, { headers: { allow } });
         },

@@ -123,12 +123,17 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     const { known } = await app.readiness();
     for (const [status, count] of Object.entries(known?.tenants ?? {})) it.set({ status }, count);
   });
-  gauge("tms_audit_age_seconds", "Time since the last isolation audit ended", [], async it => {
-    const { known } = await app.readiness();
-    if (known?.audit) it.set(known.audit.age_seconds);
-    else it.remove(); // a gauge without labels would say 0
-  });
-  gauge("tms_audit_findings", "Findings of the last isolation audit", ["severity"], async it => {
+  gauge(
+    "tms_audit_age_seconds",
+    "Time since the last full isolation audit (all tenants, data and schema) ended",
+    [],
+    async it => {
+      const { known } = await app.readiness();
+      if (known?.audit) it.set(known.audit.age_seconds);
+      else it.remove(); // a gauge without labels would say 0
+    },
+  );
+  gauge("tms_audit_findings", "Findings of the last full isolation audit", ["severity"], async it => {
     const { known } = await app.readiness();
     if (!known?.audit) return;
     const { errors, warnings, not_run } = known.audit;

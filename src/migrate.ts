@@ -44,8 +44,8 @@ const UNHURRIED = {
 export interface Migrated {
   /** File names of the migrations that this call applied. */
   applied: string[];
-  /** The last migration in the database, such as `000003.sql`; null when there is none. */
-  version: string | null;
+  /** The last migration in the database, such as `000003.sql`. */
+  version: string;
   serverVersion: string;
 }
 
@@ -85,7 +85,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const after = await appliedMigrations(sql);
     await checkIsolation(ownerUrl);
     const applied = build.slice(before.length).map(migration => migration.file);
-    return { applied, version: after.at(-1)?.filename ?? null, serverVersion };
+    return { applied, version: after.at(-1)!.filename, serverVersion };
   } catch (error) {
     throw explainDatabase(error, ownerUrl, "DATABASE_URL");
   } finally {

@@ -261,7 +261,7 @@ export default fp(
       },
     });
 
-    app.get("/openapi.json", { schema: { hide: true } }, async (_request, reply) =>
+    app.get("/openapi.json", async (_request, reply) =>
       reply.header("cache-control", "no-cache").send(app.swagger()),
     );
   },

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import pg from "pg";
+import { codeOf } from "./errors.ts";
 
 /** A connection is given back to the pool after so long, for those who wait for one of their own and for its own renewal. */
 const LONGEST_MS = 10_000;
@@ -92,7 +93,7 @@ export class Pipeline {
 /** A statement's own error leaves the connection as it was; anything else ends it for all. */
 function fail(lane: Lane, error: Error): void {
   lane.movedAt = performance.now();
-  const stuck = lane.inFlight > 1 && STUCK.includes((error as pg.DatabaseError).code ?? "");
+  const stuck = lane.inFlight > 1 && STUCK.includes(codeOf(error));
   if (isOfStatement(error) && !stuck) return;
   lane.broken ??= error;
   if (stuck && lane.client) streamOf(lane.client).destroy();
@@ -100,7 +101,7 @@ function fail(lane: Lane, error: Error): void {
 
 /** Whether the connection lives on after this error. Not by its severity: servers say that in their own language. */
 export function isOfStatement(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && !/^(08|57P|25P0[34])/.test(error.code ?? "");
+  return error instanceof pg.DatabaseError && !/^(08|57P|25P0[34])/.test(codeOf(error));
 }
 
 /** What is sent until the event loop has read all that is there to read leaves in one piece. */

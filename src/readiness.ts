@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "./database.ts";
-import { takesNoWrites, toProblem } from "./errors.ts";
+import { codeOf, takesNoWrites, toProblem } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 
 /** What the database says of itself. */
-export interface Readiness {
+interface Readiness {
   /** Sentences, one a fault; null where the database could not be asked. Without secrets: anybody may read them. */
   checks: Record<"database" | "migrations" | "isolation", string[] | null>;
   /** Unknown while the database cannot be asked. */
@@ -56,8 +56,7 @@ async function ask(app: FastifyInstance): Promise<Readiness> {
   } catch (error) {
     app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
     if (takesNoWrites(error)) return faulty({ database: ["it is a standby, which takes no writes"] });
-    const { code = "" } = error as { code?: string };
-    return ["3F000", "42883"].includes(code)
+    return ["3F000", "42883"].includes(codeOf(error))
       ? faulty({ migrations: ["the schema of this release is missing"] })
       : faulty({
           database: [

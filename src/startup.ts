@@ -3,6 +3,7 @@ import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
 import { explainDatabase } from "./connection.ts";
 import { callFunction } from "./database.ts";
+import { codeOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 import { StartupError } from "./startup-error.ts";
 
@@ -17,7 +18,7 @@ export default fp(
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
       const { slug, name } = config.defaultTenant;
       await callFunction(app, "ensure_default_tenant", slug, name).catch(error => {
-        if ((error as { code?: string }).code !== "TM409") throw error;
+        if (codeOf(error) !== "TM409") throw error;
         throw new StartupError(
           `The default tenant cannot be made: another tenant has the slug ${slug}. Set SERVICE_DEFAULT_TENANT_SLUG to one that is free`,
         );
@@ -37,7 +38,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
   })) ?? { rows: [] };
   const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(async error => {
     // No such schema, no such function, or no right to look: all granted by the first migration. Without one to connect the next fails too.
-    if (!["3F000", "42883", "42501"].includes(error.code)) throw error;
+    if (!["3F000", "42883", "42501"].includes(codeOf(error))) throw error;
     const there = "select from pg_catalog.pg_proc where proname = 'get_login_faults'";
     const { rows } = await app.pg.query(there);
     throw new StartupError(
@@ -48,7 +49,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
   });
   const { body: found } = await callFunction(app, "get_schema_version");
   // Its functions keep what the release before calls: that one works on, and may start again, until the next one is there.
-  const behind = (found ?? "") < (SCHEMA_VERSION ?? "");
+  const behind = (found ?? "") < SCHEMA_VERSION;
   if (!behind && found !== SCHEMA_VERSION)
     app.log.warn(
       { schema: found, release: SCHEMA_VERSION },

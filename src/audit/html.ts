@@ -137,7 +137,7 @@ function trend({ trend: runs }: Audit): string {
   const floor = height - 2;
   const step = width / Math.max(runs.length, 12);
   const root = (count: number) => Math.sqrt(count);
-  const highest = Math.max(1, ...runs.map(run => root(run.errors + run.warnings + run.infos)));
+  const highest = Math.max(...runs.map(run => root(run.errors + run.warnings + run.infos)));
   const bars = runs.map((run, i) => {
     const total = run.errors + run.warnings + run.infos;
     const whole = total === 0 ? 0 : Math.max((root(total) / highest) * (floor - 28), 6);

@@ -90,7 +90,7 @@ export function toText(audit: Audit): string {
       );
     lines.push("");
   }
-  const width = Math.max(...report.checks.map(({ check }) => check.length), 5);
+  const width = Math.max(...report.checks.map(({ check }) => check.length));
   for (const category of new Set(report.checks.map(check => check.category))) {
     lines.push(`${category.padEnd(width + 2)}${"checked".padStart(14)}${"findings".padStart(10)}`);
     for (const { check, category: of, checked, findings } of report.checks) {

@@ -68,7 +68,11 @@ export const audit: CommandModule<object, Arguments> = {
   builder: yargs =>
     yargs
       .option("tenant", textOption("Only this tenant's rows, by its slug"))
-      .option("format", { choices: ["text", "json", "html"] as const, default: "text" as const })
+      .option("format", {
+        choices: ["text", "json", "html"] as const,
+        default: "text" as const,
+        describe: "For people, for programs, or as a page to mail",
+      })
       .option("only", { choices: ["data", "schema"] as const, describe: "One family of checks" })
       .option("sample", {
         ...textOption("In how many tenants the proof acts; all: in every one"),

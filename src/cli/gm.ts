@@ -1,5 +1,7 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
 import { onConnection, requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
@@ -11,6 +13,7 @@ import { environmentFolder } from "./owner.ts";
 
 const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as const;
 const args = process.argv.slice(2);
+const CURRENT = path.join(PACKAGE_ROOT, "db", "current.sql");
 
 async function main(signal: AbortSignal) {
   // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
@@ -67,17 +70,21 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
   if (ownerUrl && args.some(arg => /^(watch|migrate|status)$/.test(arg)) && !args.includes("--help"))
     await refuseOtherHistory(ownerUrl);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
+  const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },
     stdio: "inherit",
   });
   signal.addEventListener("abort", () => child.kill(signal.reason as NodeJS.Signals));
-  return new Promise((resolve, reject) =>
+  const code = await new Promise<number>((resolve, reject) =>
     child
       .on("error", reject)
       .on("close", (code, by) => resolve(code ?? statusOf((signal.reason as NodeJS.Signals) ?? by!))),
   );
+  // A commit that is refused leaves the includes' own text there, which no later command takes.
+  if (code !== 0 && text !== undefined) writeFileSync(CURRENT, text);
+  return code;
 }
 
 const interruption = new AbortController();

@@ -7,8 +7,6 @@ import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
 import { environmentFolder, ownerDatabase } from "./owner.ts";
 
-const say = (line: string) => console.log(line);
-
 export const migrate: CommandModule<object, { "only-roles": boolean }> = {
   command: "migrate",
   describe: "Apply the committed migrations, then check isolation",
@@ -33,16 +31,14 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     const { signal } = interruption;
     const undo = onInterruption(name => interruption.abort(name));
     const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
-    const { url: ownerUrl, stop } = await ownerDatabase(say, { folder: environmentFolder });
+    const { url: ownerUrl, stop } = await ownerDatabase(console.log, { folder: environmentFolder });
     try {
-      const options = { ownerUrl, rootUrl, serviceUrl, log: say, signal };
+      const options = { ownerUrl, rootUrl, serviceUrl, log: console.log, signal };
       const { applied, version, serverVersion } = await migrateDatabase(options);
-      for (const file of applied) say(`Applied ${file}`);
-      const state = version
-        ? `The schema is ${applied.length > 0 ? "now" : "up to date"} at ${version}`
-        : "There is no committed migration";
-      say(`${state} (Postgres ${serverVersion})`);
-      say("Isolation is checked: the audit's schema checks found no error");
+      for (const file of applied) console.log(`Applied ${file}`);
+      const state = applied.length > 0 ? "now" : "up to date";
+      console.log(`The schema is ${state} at ${version} (Postgres ${serverVersion})`);
+      console.log("Isolation is checked: the audit's schema checks found no error");
     } catch (fault) {
       if (!signal.aborted) throw fault;
       throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);

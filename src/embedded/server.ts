@@ -107,12 +107,7 @@ export async function startServer(
     // Its last words are what followed from that.
     if (/No space left on device|wrote only \d+ of \d+ bytes/.test(words))
       throw Object.assign(new Error(words), { code: "ENOSPC" });
-    const reason = /(?:FATAL|PANIC|LOG): {2}(.*)/.exec(
-      words
-        .split("\n")
-        .filter(line => /FATAL|PANIC/.test(line))
-        .pop() ?? "",
-    )?.[1];
+    const reason = /.*(?:FATAL|PANIC): {2}([^\n]*)/s.exec(words)?.[1];
     throw new StartupError(`The embedded Postgres did not start: ${reason ?? `see ${logFile}`}`);
   }
 }

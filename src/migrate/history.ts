@@ -21,8 +21,8 @@ const files = readdirSync(COMMITTED)
   .sort();
 const recordOf = (file: string) => `${file.slice(0, 6)}.sql`;
 
-/** The last migration that this build carries, such as `000003.sql`; null when it carries none. */
-export const SCHEMA_VERSION = files.length > 0 ? recordOf(files.at(-1)!) : null;
+/** The last migration that this build carries, such as `000003.sql`. */
+export const SCHEMA_VERSION = recordOf(files.at(-1)!);
 
 export async function committedMigrations(): Promise<Migration[]> {
   return Promise.all(

@@ -98,7 +98,7 @@ export async function advanceSequences(
     select distinct t as table, a.attname as column, s.seqrelid::regclass::text as sequence, s.seqincrement > 0 as ascending,
       s.seqmin::text as least, s.seqmax::text as most
     from json_array_elements_text(${names}::text::json) t
-    join pg_attribute a on a.attrelid = t::regclass and a.attnum > 0 and not a.attisdropped
+    join pg_attribute a on a.attrelid = t::regclass
     join pg_type y on y.oid = a.atttypid
     left join pg_attrdef f on f.adrelid = a.attrelid and f.adnum = a.attnum
     join pg_depend d on d.refclassid = 'pg_class'::regclass
