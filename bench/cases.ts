@@ -20,7 +20,8 @@ export interface Case {
   rounds?: number;
 }
 
-export async function casesOf(tenants: number): Promise<Case[]> {
+/** `callers`: so many operators and as many founders. Limits count by identity: enough that none reaches its own. */
+export async function casesOf(tenants: number, callers: number): Promise<Case[]> {
   const key = new TextEncoder().encode(SECRET);
   const sign = (claims: Record<string, unknown>) =>
     new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).setExpirationTime("2h").sign(key);
@@ -29,14 +30,13 @@ export async function casesOf(tenants: number): Promise<Case[]> {
   const members = await Promise.all(
     ids.map(n => sign({ sub: `user-${n}`, tenant: `t-${n}`, tenant_id: uuidOf(n) })),
   );
-  // Limits count by identity: enough operators that none reaches its own.
   const operators = await Promise.all(
-    Array.from({ length: 20_000 }, (_, i) =>
+    Array.from({ length: callers }, (_, i) =>
       sign({ sub: `operator-${i}`, tenant: "t-1", tenant_id: uuidOf(1), roles: "tenant-operator" }),
     ),
   );
   const founders = await Promise.all(
-    Array.from({ length: 20_000 }, (_, i) =>
+    Array.from({ length: callers }, (_, i) =>
       sign({ sub: `founder-${i}`, tenant: "nobody-yet", tenant_id: uuidOf(1) }),
     ),
   );

@@ -18,14 +18,20 @@ const GROUPS = {
   deletion: deletionBench,
   audit: auditBench,
 };
-const quick = process.argv.includes("--quick");
-const only = process.argv
+const options = process.argv.slice(2);
+const quick = options.includes("--quick");
+const only = options
   .find(one => one.startsWith("--only="))
   ?.slice("--only=".length)
   .split(",");
-const unknown = only?.filter(name => !(name in GROUPS)) ?? [];
+const unknown = [
+  ...options.filter(one => !/^--(quick$|only=)/.test(one)),
+  ...(only ?? []).filter(name => !(name in GROUPS)),
+];
 if (unknown.length > 0) {
-  console.error(`Unknown group ${unknown.join(", ")}; there are ${Object.keys(GROUPS).join(", ")}`);
+  console.error(
+    `Unknown: ${unknown.join(" ")}. There are --quick and --only=${Object.keys(GROUPS).join(",")}`,
+  );
   process.exit(2);
 }
 
