@@ -1,32 +1,27 @@
 /** What a login that is a tms_auditor and nothing else could make of the audit's own functions. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 import { seedTenants } from "./world.ts";
 
+const login = `audit_ann_${process.pid}`;
+const database = await createDatabase();
+await seedTenants(database.sql, 2);
+await database.sql.unsafe(`create role ${login} login password 'only for this test' in role tms_auditor;
+  create schema ann authorization ${login}`);
+const url = Object.assign(new URL(database.urls.root), {
+  username: login,
+  password: "only for this test",
+});
+const ann = postgres(url.href, { max: 1, onnotice: () => {} });
+after(async () => {
+  await ann.end();
+  await database.sql.unsafe(`drop schema ann cascade; drop role ${login}`);
+  await database.drop();
+});
+
 void describe("a tms_auditor", () => {
-  let database: Database;
-  let ann: postgres.Sql;
-  const login = `audit_ann_${process.pid}`;
-
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, 2);
-    await database.sql.unsafe(`create role ${login} login password 'only for this test' in role tms_auditor;
-      create schema ann authorization ${login}`);
-    const url = Object.assign(new URL(database.urls.root), {
-      username: login,
-      password: "only for this test",
-    });
-    ann = postgres(url.href, { max: 1, onnotice: () => {} });
-  });
-  after(async () => {
-    await ann.end();
-    await database.sql.unsafe(`drop schema ann cascade; drop role ${login}`);
-    await database.drop();
-  });
-
   it("has no code of its own run by others, by no function that takes a relation", async () => {
     await ann.unsafe(`
       create function ann.say() returns boolean language plpgsql as $$ begin raise exception 'ran as %', current_user; end $$;

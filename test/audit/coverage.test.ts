@@ -1,21 +1,16 @@
 /** Which rows the data checks read: those of every tenant's table, however it is made; and what they say of rows they cannot read. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { after, describe, it } from "node:test";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { idsOf, planted, seedTenants } from "./world.ts";
 
-void describe("the reach of the data checks", () => {
-  let database: Database;
-  let a: Record<string, string>;
-  let b: Record<string, string>;
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, 10);
-    a = await idsOf(database.sql, "t2");
-    b = await idsOf(database.sql, "t5");
-  });
-  after(() => database.drop());
+const database = await createDatabase();
+await seedTenants(database.sql, 10);
+const a = await idsOf(database.sql, "t2");
+const b = await idsOf(database.sql, "t5");
+after(() => database.drop());
 
+void describe("the reach of the data checks", () => {
   it("covers a table that app.isolate() made a tenant's, references and all", async () => {
     const plant = `
       create table app.comments (tenant_id uuid not null, id uuid not null default gen_random_uuid(), board_id uuid not null,

@@ -1,8 +1,8 @@
 /** docs/audit.md says of every check what the check says of itself. `UPDATE_DOCS=1` writes it anew. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase } from "../harness.ts";
 
 const PAGE = new URL("../../docs/audit.md", import.meta.url);
 const PARTS = /(<!-- generated from [^>]*-->\n)([\s\S]*)(<!-- end -->)/;
@@ -14,10 +14,7 @@ const TITLES: Record<string, string> = {
   isolation_config: "The wall itself (`isolation_config`)",
 };
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 async function generate(): Promise<string> {

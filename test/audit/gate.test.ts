@@ -4,29 +4,25 @@ import { spawnSync } from "node:child_process";
 import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { GRAPHILE_CLI } from "../../src/migrate/graphile.ts";
 import { checkIsolation } from "../../src/migrate.ts";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const FORGOTTEN =
   "create table if not exists app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), primary key (tenant_id, id));";
 
-void describe("the gate", () => {
-  let database: Database;
-  let folder: string;
-  before(async () => {
-    database = await createDatabase();
-    folder = await mkdtemp(path.join(tmpdir(), "tms-gate-"));
-    await cp(path.join(ROOT, "db"), path.join(folder, "db"), { recursive: true });
-    await cp(path.join(ROOT, ".gmrc"), path.join(folder, ".gmrc"));
-  });
-  after(async () => {
-    await rm(folder, { recursive: true });
-    await database.drop();
-  });
+const database = await createDatabase();
+const folder = await mkdtemp(path.join(tmpdir(), "tms-gate-"));
+await cp(path.join(ROOT, "db"), path.join(folder, "db"), { recursive: true });
+await cp(path.join(ROOT, ".gmrc"), path.join(folder, ".gmrc"));
+after(async () => {
+  await rm(folder, { recursive: true });
+  await database.drop();
+});
 
+void describe("the gate", () => {
   /** graphile-migrate's own development loop, once. */
   async function develop(current: string): Promise<{ status: number | null; said: string }> {
     await writeFile(path.join(folder, "db", "current.sql"), `--! Message: next\n\n${current}\n`);

@@ -1,15 +1,12 @@
 /** The release's list of its functions and triggers is what its migrations make. `UPDATE_DOCS=1` writes it again; include it then. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase } from "../harness.ts";
 
 const PAGE = new URL("../../db/fixtures/audit/manifest.sql", import.meta.url);
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 test("audit.manifest() lists every function and trigger that the migrations make", async () => {

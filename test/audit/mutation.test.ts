@@ -3,8 +3,8 @@
  * turn, and the audit must notice. `npm test -- test/audit/mutation.test.ts` prints the score.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { after, describe, it } from "node:test";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { seedTenants } from "./world.ts";
 
 interface Mutant {
@@ -91,17 +91,14 @@ const MUTANTS = `
   union all select 'definer with a tenant of its own: ' || f, format('alter function %s set app.tenant_id = ''00000000-0000-0000-0000-000000000001''', f) from definer
 `;
 
-void describe("the audit under mutation", () => {
-  let database: Database;
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, 3);
-    // So that a key across tenants can be made at all.
-    await database.sql`update app.users set auth_subject = auth_subject || tenant_id`;
-    await database.sql`update app.provider_configs set provider_name = provider_name || tenant_id`;
-  });
-  after(() => database.drop());
+const database = await createDatabase();
+await seedTenants(database.sql, 3);
+// So that a key across tenants can be made at all.
+await database.sql`update app.users set auth_subject = auth_subject || tenant_id`;
+await database.sql`update app.provider_configs set provider_name = provider_name || tenant_id`;
+after(() => database.drop());
 
+void describe("the audit under mutation", () => {
   it("finds every mutant of every policy, FORCE flag, key and definer function", async t => {
     const { sql } = database;
     const mutants = [...(await sql.unsafe<Mutant[]>(MUTANTS))];

@@ -12,11 +12,11 @@ const PROGRESS = {
   share: 0.5,
 };
 
-test("a wide terminal gets everything", () => {
-  assert.equal(
-    progressLine(PROGRESS, 4, 120),
-    "████████████░░░░░░░░░░░░ 11/73  1,080,915 rows  12 found  about 4 s left  board_inviter_outside_tenant",
-  );
+test("a wide terminal gets everything, also where it just fits", () => {
+  const whole =
+    "████████████░░░░░░░░░░░░ 11/73  1,080,915 rows  12 found  about 4 s left  board_inviter_outside_tenant";
+  for (const columns of [whole.length + 1, 120])
+    assert.equal(progressLine(PROGRESS, 3.5, columns), whole, String(columns));
 });
 
 test("a usual one a shorter bar, and the beginning of a long name", () => {
@@ -30,6 +30,12 @@ test("a narrow one what matters most", () => {
   assert.equal(progressLine(PROGRESS, 4, 42), "████░░░░ 11/73  12 found  about 4 s left");
   assert.equal(progressLine(PROGRESS, 4, 40), "████░░░░ 11/73  about 4 s left");
   assert.equal(progressLine(PROGRESS, 4, 20), "11/73  board_invit…");
+  assert.equal(progressLine(PROGRESS, 4, 6), "11/73");
+  assert.equal(progressLine(PROGRESS, 4, 5), "");
+});
+
+test("before there is any work to go by, the time is no infinity", () => {
+  assert.match(progressLine({ ...PROGRESS, share: 0 }, 4, 60), / about 0 s left /);
 });
 
 test("the end names no check, and how long it was", () => {

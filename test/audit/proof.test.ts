@@ -1,7 +1,7 @@
 /** The proof acts as tms_app: what it tries, what it leaves alone, and what it cannot decide. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
+import { after, describe, it } from "node:test";
+import { createDatabase } from "../harness.ts";
 import { planted, seedTenants } from "./world.ts";
 
 /** Tables that stop a row which has only a tenant before their policy is asked about it. */
@@ -22,14 +22,11 @@ const ROW = {
   "numbers that tms_app may not draw": "id) select id, 1",
 };
 
-void describe("the proof", () => {
-  let database: Database;
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, 5);
-  });
-  after(() => database.drop());
+const database = await createDatabase();
+await seedTenants(database.sql, 5);
+after(() => database.drop());
 
+void describe("the proof", () => {
   for (const [what, table] of Object.entries(STUBBORN) as [keyof typeof ROW, string][]) {
     const rows = `insert into app.own (tenant_id, ${ROW[what]} from app.tenants;`;
     const open = "alter policy tenant_only on app.own using (true) with check (true);";

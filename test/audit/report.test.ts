@@ -1,27 +1,23 @@
 /** `npm run audit`: its three formats, its exit status, and that nothing but the report goes to stdout. */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
 import { type Report, runAudit } from "../../src/audit/run.ts";
 import { groupFindings, toText } from "../../src/audit/text.ts";
 import { inShell, outcome, tenancy } from "../cli/command.ts";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
 const run = (url: string, ...args: string[]) => outcome(tenancy(["audit", ...args], { DATABASE_URL: url }));
 
-void describe("npm run audit", () => {
-  let database: Database;
-  /** Errors that are there before any is planted. */
-  let server: number;
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, 3);
-    server = await serverErrors(database.sql);
-  });
-  after(() => database.drop());
+const database = await createDatabase();
+await seedTenants(database.sql, 3);
+/** Errors that are there before any is planted. */
+const server = await serverErrors(database.sql);
+after(() => database.drop());
 
+void describe("npm run audit", () => {
   it("prints the JSON report and nothing else, and exits 0 when there is no error", async () => {
     const { code, stdout, stderr } = await run(database.urls.owner, "--format", "json");
     assert.equal(stderr, "");

@@ -1,42 +1,36 @@
 /** audit.run() as a DBA calls it: who may, what it stores, and that nothing that could not run passes for clean. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
 const TENANTS = 200;
 
+const login = `audit_dba_${process.pid}`;
+const notices: string[] = [];
+const database = await createDatabase();
+const { sql } = database;
+await seedTenants(sql, TENANTS);
+const server = await serverErrors(sql);
+/** How a run ends, and with how many errors, that looks at the server too and finds nothing else. */
+const clean = server === 0 ? "clean" : "errors";
+// A login that is a tms_auditor and nothing else.
+await sql.unsafe(`create role ${login} login password 'only for this test' in role tms_auditor`);
+const url = Object.assign(new URL(database.urls.root), {
+  username: login,
+  password: "only for this test",
+});
+const dba = postgres(url.href, { max: 1, onnotice: notice => notices.push(notice.message ?? "") });
+after(async () => {
+  await dba.end();
+  await sql.unsafe(`drop role ${login}`);
+  await database.drop();
+});
+
 void describe("audit.run()", () => {
-  let database: Database;
-  let dba: postgres.Sql;
-  /** How a run ends, and with how many errors, that looks at the server too and finds nothing else. */
-  let clean: "clean" | "errors";
-  let server: number;
-  const login = `audit_dba_${process.pid}`;
-  const notices: string[] = [];
-
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, TENANTS);
-    server = await serverErrors(database.sql);
-    clean = server === 0 ? "clean" : "errors";
-    // A login that is a tms_auditor and nothing else.
-    await database.sql.unsafe(`create role ${login} login password 'only for this test' in role tms_auditor`);
-    const url = Object.assign(new URL(database.urls.root), {
-      username: login,
-      password: "only for this test",
-    });
-    dba = postgres(url.href, { max: 1, onnotice: notice => notices.push(notice.message ?? "") });
-  });
-  after(async () => {
-    await dba.end();
-    await database.sql.unsafe(`drop role ${login}`);
-    await database.drop();
-  });
-
-  const lastRun = async () => (await database.sql`select * from audit.last_run`)[0]!;
+  const lastRun = async () => (await sql`select * from audit.last_run`)[0]!;
 
   it("finds no error in 200 tenants with sample data, called by a login that is a tms_auditor and nothing else", async () => {
     const [call] = await dba`call audit.run(p_sample => 25)`;
@@ -74,7 +68,6 @@ void describe("audit.run()", () => {
   });
 
   it("counts a generation with several media once", async () => {
-    const { sql } = database;
     const { tenant, generation } = await idsOf(sql, "t1");
     await sql`insert into app.media (tenant_id, generation_id, storage_url) values (${tenant!}, ${generation!}, 'second')`;
     await dba`call audit.run('t1', 'data')`;
@@ -121,7 +114,7 @@ void describe("audit.run()", () => {
     try {
       await owner`call audit.run(p_only => 'schema', p_sample => 2)`;
       assert.equal((await lastRun()).result, clean);
-      await database.sql`call audit.run(p_only => 'data')`;
+      await sql`call audit.run(p_only => 'data')`;
       assert.equal((await lastRun()).result, "clean");
       await assert.rejects(async () => service`call audit.run()`, { code: "42501" });
     } finally {
@@ -178,7 +171,6 @@ void describe("audit.run()", () => {
   it("cannot run of a table that is gone since the run began", async () => {
     const [open] = await dba`select audit.start_run(null, 'data', 1) as id`;
     const run = open!.id as string;
-    const { sql } = database;
     await sql`update audit.runs set pending = array['scan app.imported'] where id = ${run}`;
     const [pass] =
       await dba`select findings::int, failure from audit.record_pass(${run}, 'scan app.imported')`;
@@ -189,7 +181,6 @@ void describe("audit.run()", () => {
   });
 
   it("says nothing of a table that is gone since the snapshot, which no longer has a name", async () => {
-    const { sql } = database;
     await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
       alter table app.staging owner to tms_owner; select app.isolate('app.staging')`);
     await sql.begin("isolation level repeatable read", async old => {
@@ -202,7 +193,6 @@ void describe("audit.run()", () => {
   });
 
   it("counts every finding and keeps the first thousand of each check", async () => {
-    const { sql } = database;
     await sql.begin(plant =>
       plant.unsafe(`
         set local session_replication_role = replica;
@@ -226,7 +216,6 @@ void describe("audit.run()", () => {
   });
 
   it("stores a check that may not read as an error, and goes on with the others", async () => {
-    const { sql } = database;
     await sql`revoke select on app.media from tms_auditor`;
     try {
       await dba`call audit.run(p_only => 'data')`;
@@ -261,7 +250,6 @@ void describe("audit.run()", () => {
   });
 
   it("keeps open what a later run did not ask about: one of another tenant, or of the other family", async () => {
-    const { sql } = database;
     const open = async () =>
       (
         await dba`select t.slug, f.run_id from audit.findings f left join app.tenants t on t.id = f.tenant_id where severity = 'error' and "check" = 'board_member_outside_tenant'`
@@ -321,7 +309,6 @@ void describe("audit.run()", () => {
   });
 
   it("closes what is not asked of a table any more, as its remedy has it, once the table is read", async () => {
-    const { sql } = database;
     const { tenant } = await idsOf(sql, "t3");
     const open = async () =>
       (
@@ -359,7 +346,7 @@ void describe("audit.run()", () => {
     const failed = async () =>
       (await dba`select from audit.findings where "check" = 'completed_without_media' and severity = 'error'`)
         .length;
-    await database.sql.begin(async blocker => {
+    await sql.begin(async blocker => {
       await blocker`lock table app.media in access exclusive mode`;
       await dba.unsafe("set lock_timeout = '100ms'");
       await dba`call audit.run(p_only => 'data')`;
@@ -371,7 +358,6 @@ void describe("audit.run()", () => {
   });
 
   it("keeps open what is said of a table that a later run did not read", async () => {
-    const { sql } = database;
     const { tenant, board } = await idsOf(sql, "t3");
     const { owner } = await idsOf(sql, "t4");
     await sql.begin(plant =>
@@ -397,7 +383,6 @@ void describe("audit.run()", () => {
   });
 
   it("does not end where somebody's trigger takes what it found", async () => {
-    const { sql } = database;
     const before = await lastRun();
     await sql.unsafe(`create function public.tell() returns trigger language plpgsql as
       'begin perform pg_notify(''audit'', ''news''); return null; end'`);
@@ -418,7 +403,6 @@ void describe("audit.run()", () => {
   });
 
   it("stores a dropped column as checks that could not run", async () => {
-    const { sql } = database;
     await sql`alter table app.board_members rename column user_id to member_id`;
     try {
       await dba`call audit.run(p_only => 'data')`;
@@ -432,7 +416,6 @@ void describe("audit.run()", () => {
   });
 
   it("stores a lock that is not given back, and a time-out, as checks that could not run", async () => {
-    const { sql } = database;
     for (const settings of [
       { lock: "100ms", statement: "0" },
       { lock: "20s", statement: "2s" }, // long enough to reach the lock on a slow machine
@@ -458,7 +441,6 @@ void describe("audit.run()", () => {
   });
 
   it("stays unfinished when somebody cancels it, and the last finished run stays the last", async () => {
-    const { sql } = database;
     const before = await lastRun();
     await sql.begin(async blocker => {
       await blocker`lock table app.media in access exclusive mode`;

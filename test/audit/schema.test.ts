@@ -1,32 +1,29 @@
 /** Every schema check finds its violation, planted the way a migration, a superuser or a restore plants it. */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { after, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, rolledBack, withSettings } from "../harness.ts";
+import { createDatabase, rolledBack, withSettings } from "../harness.ts";
+import { branches } from "./plants/branches.ts";
 import { functions } from "./plants/functions.ts";
 import { keys, PARTITIONED } from "./plants/keys.ts";
 import { policies } from "./plants/policies.ts";
 import { rights } from "./plants/rights.ts";
 import { roles } from "./plants/roles.ts";
 import { tables } from "./plants/tables.ts";
-import { assertFinding, type Found, planted, seedTenants } from "./world.ts";
+import { assertFinding, planted, runCheck, seedTenants } from "./world.ts";
 
 const PLANTS = [...policies, ...tables, ...keys, ...rights, ...functions, ...roles];
 
 /** Planted otherwise: a server cannot be made older in a transaction, nor restarted with other settings; a shard is in shards.test.ts. */
 const ELSEWHERE = ["server_version", "server_settings", "shard_differs"];
 
-void describe("the schema checks", () => {
-  let database: Database;
-  let first: string;
-  before(async () => {
-    database = await createDatabase();
-    await seedTenants(database.sql, 5);
-    const [row] = await database.sql`select id from app.tenants where is_default`;
-    first = row!.id as string;
-  });
-  after(() => database.drop());
+const database = await createDatabase();
+await seedTenants(database.sql, 5);
+const [row] = await database.sql`select id from app.tenants where is_default`;
+const first = row!.id as string;
+after(() => database.drop());
 
+void describe("the schema checks", () => {
   it("find nothing before", async () => {
     for (const check of new Set(PLANTS.map(plant => plant.check))) {
       // An info may be about the logins of tests that run beside this one.
@@ -55,6 +52,18 @@ void describe("the schema checks", () => {
         relation: plant.relation,
         row,
       });
+    });
+  }
+
+  for (const [check, sql, ...expected] of branches) {
+    it(`${check} finds ${expected.length} in ${sql}`, async () => {
+      const found = (await planted(database.sql, sql, check))
+        .filter(one => one.severity !== "info")
+        .map(
+          ({ severity, relation, row }) => `${severity} ${relation ?? "-"} ${Object.values(row).join(" ")}`,
+        )
+        .map(one => one.replace(`${database.name} `, ""));
+      assert.deepEqual(found.sort(), expected.toSorted());
     });
   }
 
@@ -111,18 +120,32 @@ void describe("the schema checks", () => {
     assert.deepEqual(await planted(database.sql, plant, "table_rules"), []);
   });
 
+  it("table_without_tenant renames the one column that says whose each row is", async () => {
+    const found = await planted(
+      database.sql,
+      `create schema shop; create table shop.a (a int not null, org_id uuid not null references app.tenants, org text not null references app.tenants (slug));
+       create table shop.b (a_id uuid not null references app.tenants, b_id uuid not null references app.tenants);
+       create table shop.c (org_id uuid references app.tenants)`,
+      "table_without_tenant",
+    );
+    assert.deepEqual(
+      found.map(({ remedy }) => /rename column (\w+)/.exec(remedy)?.[1]),
+      ["org_id", undefined, undefined],
+    );
+  });
+
   it("table_missing finds a column whose NOT NULL was never validated, from Postgres 18 on", async test => {
     const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
     if (server!.version < 180000) return test.skip("no such NOT NULL before Postgres 18");
     await rolledBack(database.sql, async sql => {
       await sql.unsafe(`alter table app.boards alter owner_id drop not null; update app.boards set owner_id = null;
         alter table app.boards add constraint owned not null owner_id not valid`);
-      const [found] = await sql<Found[]>`select * from audit.run_check('table_missing')`;
+      const [found] = await runCheck(sql, "table_missing");
       assert.deepEqual([found?.severity, found?.row], ["error", { column: "owner_id" }]);
       await sql.unsafe(
         `update app.boards b set owner_id = (select id from app.users u where u.tenant_id = b.tenant_id limit 1); ${found!.remedy}`,
       );
-      assert.deepEqual([...(await sql`select * from audit.run_check('table_missing')`)], []);
+      assert.deepEqual(await runCheck(sql, "table_missing"), []);
     });
   });
 
@@ -131,13 +154,13 @@ void describe("the schema checks", () => {
     if (server!.version < 180000) return test.skip("no such default privileges before Postgres 18");
     await rolledBack(database.sql, async sql => {
       await sql.unsafe("alter default privileges for role tms_owner grant select on large objects to public");
-      const [found] = await sql<Found[]>`select * from audit.run_check('default_privileges')`;
+      const [found] = await runCheck(sql, "default_privileges");
       assert.deepEqual(
         [found?.severity, found?.row],
         ["error", { owner: "tms_owner", role: "public", privilege: "SELECT" }],
       );
       await sql.unsafe(found!.remedy);
-      assert.deepEqual([...(await sql`select * from audit.run_check('default_privileges')`)], []);
+      assert.deepEqual(await runCheck(sql, "default_privileges"), []);
     });
   });
 

@@ -3,8 +3,8 @@
  * one node, this server, that is asked in earnest about a shard. docs/scale.md says what the check found on a real cluster.
  */
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
-import { createDatabase, type Database } from "../harness.ts";
+import { after, describe, it } from "node:test";
+import { createDatabase } from "../harness.ts";
 import { planted } from "./world.ts";
 
 const CLUSTER = `
@@ -89,13 +89,10 @@ const DAMAGE: Record<string, [string, RegExp]> = {
   ],
 };
 
-void describe("shard_differs", () => {
-  let database: Database;
-  before(async () => {
-    database = await createDatabase();
-  });
-  after(() => database.drop());
+const database = await createDatabase();
+after(() => database.drop());
 
+void describe("shard_differs", () => {
   it("has nothing to ask where no table is distributed", async () => {
     assert.deepEqual(await planted(database.sql, "select", "shard_differs"), []);
   });

@@ -59,12 +59,17 @@ export async function serverErrors(sql: postgres.Sql): Promise<number> {
   return row!.n;
 }
 
+/** What one check finds now. */
+export const runCheck = async (sql: postgres.ISql, check: string): Promise<Found[]> => [
+  ...(await sql<Found[]>`select * from audit.run_check(${check})`),
+];
+
 /** Plants, asks one check, rolls back. */
 export function planted(sql: postgres.Sql, plant: string, check: string): Promise<Found[]> {
   return rolledBack(sql, async transaction => {
     await transaction.unsafe(plant);
     await transaction.unsafe("set local session_replication_role = origin");
-    return [...(await transaction<Found[]>`select * from audit.run_check(${check})`)];
+    return runCheck(transaction, check);
   });
 }
 

@@ -3,18 +3,15 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { createSecureContext, TLSSocket } from "node:tls";
 import { explainDatabase, connect as open } from "../../src/connection.ts";
 import { KINDS } from "../../src/kinds.ts";
 import { migrate } from "../../src/migrate.ts";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 import { makeFolder } from "./command.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 const at = (url: string, pathname: string) => Object.assign(new URL(url), { pathname }).href;
@@ -39,6 +36,20 @@ test("a database's name that the first migration could not write is refused befo
   const made = await database.sql`
     select datname from pg_database where datname in ('TMSX', 'tmsx', 'tms-prod', 'tms.prod', '1st', 'select')`;
   assert.deepEqual([...made], []);
+});
+
+test("a database that is not in UTF8 is refused", async () => {
+  const name = `${database.name}_ascii`;
+  await database.sql.unsafe(
+    `create database ${name} owner tms_owner template template0 encoding 'SQL_ASCII' locale 'C'`,
+  );
+  try {
+    await assert.rejects(migrate({ ownerUrl: at(database.urls.owner, name) }), {
+      message: "The database must be encoded in UTF8, and this one is SQL_ASCII",
+    });
+  } finally {
+    await database.sql.unsafe(`drop database ${name} with (force)`);
+  }
 });
 
 test("what is percent-encoded in the name of a database is decoded", async () => {

@@ -3,20 +3,16 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { runInNewContext } from "node:vm";
 import { build } from "../build.ts";
-import { createDatabase, type Database, TEST_SECRET } from "../harness.ts";
+import { createDatabase, TEST_SECRET } from "../harness.ts";
 import { until } from "../until.ts";
 
-let folder: string;
-let database: Database;
 let service: ChildProcess | undefined;
 
-before(async () => {
-  folder = await build();
-  database = await createDatabase();
-});
+const folder = await build();
+const database = await createDatabase();
 after(async () => {
   service?.kill("SIGKILL");
   await database?.drop();

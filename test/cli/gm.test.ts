@@ -85,6 +85,15 @@ test("watch --once applies db/current.sql, commit makes a migration of it, and u
     runs("uncommit");
     assert.deepEqual(migrations(), before);
     assert.match(readFileSync(current, "utf8"), /of a test/);
+    // The gate refuses it on the shadow database.
+    const careless =
+      "--! include columns.sql\ncreate table app.careless (tenant_id uuid not null, id int, primary key (tenant_id, id));\n";
+    writeFileSync(current, careless);
+    const { status, stderr } = gm("commit -m careless", env, folder);
+    assert.equal(status, 1);
+    assert.match(stderr, /app\.careless: row-level security is not enabled/);
+    assert.deepEqual(migrations(), before);
+    assert.equal(readFileSync(current, "utf8"), careless);
     // Another branch's migration of the same number.
     await database.sql`
       update graphile_migrate.migrations set hash = 'sha1:0' where filename = (select max(filename) from graphile_migrate.migrations)`;

@@ -2,18 +2,14 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 import { until } from "../until.ts";
 import { copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
-let database: Database;
-let folder: string;
-before(async () => {
-  database = await createDatabase();
-  folder = copyProject("create table app.first ();", "create table app.second (); select pg_sleep(30);");
-});
+const database = await createDatabase();
+const folder = copyProject("create table app.first ();", "create table app.second (); select pg_sleep(30);");
 after(async () => {
   rmSync(folder, { recursive: true, force: true });
   await database.drop();

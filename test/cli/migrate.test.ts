@@ -1,22 +1,18 @@
 import assert from "node:assert/strict";
 import { readdirSync, rmSync } from "node:fs";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database } from "../harness.ts";
+import { createDatabase } from "../harness.ts";
 import { copyProject, outcome, projectRoot, tenancy } from "./command.ts";
 
-// Databases of the harness have the schema; these begin without even the database.
-let database: Database;
-let urls: { owner: string; root: string; service: string };
 const committed = readdirSync(path.join(projectRoot, "db", "committed")).sort();
 const version = `${committed.at(-1)!.slice(0, 6)}.sql`;
 
-before(async () => {
-  database = await createDatabase();
-  const at = (url: string) => Object.assign(new URL(url), { pathname: `/${database.name}_new` }).href;
-  urls = { owner: at(database.urls.owner), root: database.urls.root, service: at(database.urls.service) };
-});
+// Databases of the harness have the schema; these begin without even the database.
+const database = await createDatabase();
+const at = (url: string) => Object.assign(new URL(url), { pathname: `/${database.name}_new` }).href;
+const urls = { owner: at(database.urls.owner), root: database.urls.root, service: at(database.urls.service) };
 after(async () => {
   await database.sql`drop database if exists ${database.sql(`${database.name}_new`)} with (force)`;
   await database.drop();

@@ -1,21 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
 import { runAudit } from "../../src/audit/run.ts";
-import { type Embedded, startEmbedded } from "../../src/embedded.ts";
+import { startEmbedded } from "../../src/embedded.ts";
 import { applyRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate.ts";
 import { until } from "../until.ts";
 import { makeFolder } from "./command.ts";
 
 // Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.
-let server: Embedded;
-let sql: postgres.Sql;
-
-before(async () => {
-  server = await startEmbedded({ dataDir: makeFolder(), settings: { fsync: "off" } });
-  sql = postgres(server.urls.root, { max: 1, onnotice: () => {} });
-});
+const server = await startEmbedded({ dataDir: makeFolder(), settings: { fsync: "off" } });
+const sql = postgres(server.urls.root, { max: 1, onnotice: () => {} });
 after(async () => {
   await sql.end();
   await server.remove();
@@ -51,7 +46,25 @@ test("roles.sql makes five roles with no power of their own; only the owner may 
       ["tms_service", true],
     ],
   );
-  const { members } = JSON.parse(await state()) as { members: unknown[] };
+  const { members, settings } = JSON.parse(await state()) as { members: unknown[]; settings: unknown[] };
+  assert.deepEqual(settings, [
+    { role: "tms_owner", setconfig: ["transaction_timeout=0"] },
+    {
+      role: "tms_service",
+      setconfig: [
+        "statement_timeout=30s",
+        "lock_timeout=2s",
+        "idle_in_transaction_session_timeout=30s",
+        "search_path=pg_catalog, pg_temp",
+        "jit=off",
+        "default_transaction_isolation=read committed",
+        "quote_all_identifiers=off",
+        "gin_fuzzy_search_limit=0",
+        "transaction_timeout=0",
+        "client_connection_check_interval=500ms",
+      ],
+    },
+  ]);
   assert.deepEqual(
     members,
     ["tms_app", "tms_auditor", "tms_registrar"].map(granted => ({
@@ -70,7 +83,11 @@ test("roles.sql run again changes nothing, and puts back what has drifted", asyn
   assert.equal(await state(), wanted);
   await sql`alter role tms_service superuser bypassrls inherit createdb replication`;
   await sql`alter role tms_app login createrole`;
-  await sql`grant tms_app, pg_read_all_data to tms_service`;
+  await sql`alter role tms_owner nologin`;
+  await sql`comment on role tms_auditor is null`;
+  await sql`grant pg_read_all_data to tms_owner, tms_service, tms_app, tms_registrar, tms_auditor`;
+  await sql`grant tms_service to tms_owner`;
+  await sql`grant tms_app to tms_service`;
   await sql`grant tms_app to tms_owner with inherit true`;
   await sql`alter role tms_service set row_security = off`;
   await sql`alter role tms_service in database tms set app.maintenance = 'on'`;

@@ -13,6 +13,8 @@ const SECRET = "a secret of at least thirty-two bytes for these tests";
 const claimsOf = async (token: string, secret = SECRET) =>
   (await jwtVerify(token, new TextEncoder().encode(secret))).payload as Record<string, unknown>;
 
+const inHours = (exp: unknown) => Math.round((exp as number) / 3600 - Date.now() / 3_600_000);
+
 test("token prints one signed token and nothing else, with the claims it was asked for", async () => {
   const args =
     "token --sub alice --email a@acme.example --operator --tenant acme --claim n=1 --claim list=[2] --claim https://a.b/c=x=y";
@@ -45,9 +47,13 @@ test("token follows the configuration, so that the service accepts what it print
     SERVICE_OPERATOR_ROLE: "ops",
   };
   const { stdout } = await outcome(
-    tenancy(["token", "--sub", "42", "--operator", "--tenant", "acme", "--claim", "scope=read"], env),
+    tenancy(
+      ["token", "--sub", "42", "--operator", "--tenant", "acme", "--claim", "scope=read", "--expires", "2d"],
+      env,
+    ),
   );
-  const { exp: _, ...claims } = await claimsOf(stdout);
+  const { exp, ...claims } = await claimsOf(stdout);
+  assert.equal(inHours(exp), 48);
   assert.deepEqual(claims, {
     sub: "42",
     iss: "https://issuer.example",
@@ -65,7 +71,10 @@ test("token without a configured secret signs with the data folder's, and makes 
   const file = path.join(dataDir, "secrets.json");
   const { jwt } = JSON.parse(readFileSync(file, "utf8")) as { jwt: string };
   assert.equal(statSync(file).mode & 0o777, 0o600);
-  for (const { stdout } of [first, second]) assert.equal((await claimsOf(stdout, jwt)).sub, "alice");
+  for (const { stdout } of [first, second]) {
+    const { sub, exp } = await claimsOf(stdout, jwt);
+    assert.deepEqual([sub, inHours(exp)], ["alice", 1]);
+  }
 });
 
 test("token says in one sentence why it cannot", async () => {
@@ -80,6 +89,16 @@ test("token says in one sentence why it cannot", async () => {
       ["--sub", "a", "--expires", "soon"],
       { SERVICE_JWT_SECRET: SECRET },
       /^--expires takes a time like .* not "soon"$/,
+    ],
+    [
+      ["--sub", "a", "--expires", "0d"],
+      { SERVICE_JWT_SECRET: SECRET },
+      /^--expires takes a time like .* not "0d"$/,
+    ],
+    [
+      ["--sub", "a", "--claim", "=novalue"],
+      { SERVICE_JWT_SECRET: SECRET },
+      /^--claim takes name=value, not "=novalue"$/,
     ],
     [
       ["--sub", "a", "--claim", "novalue"],

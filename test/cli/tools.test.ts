@@ -1,31 +1,18 @@
 /** What the commands about tenants say: explain, events, and what all commands have in common. Export and import are in transfer.test.ts. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, before, test } from "node:test";
-import type { Audit } from "../../src/audit/run.ts";
-import { toText } from "../../src/audit/text.ts";
-import {
-  createDatabase,
-  type Database,
-  seedTenant,
-  seedUser,
-  TEST_SECRET,
-  token,
-  withSettings,
-} from "../harness.ts";
-import { inShell, outcome, tenancy } from "./command.ts";
+import { after, test } from "node:test";
+import { createDatabase, seedTenant, seedUser, TEST_SECRET, token, withSettings } from "../harness.ts";
+import { inShell, outcome, projectRoot, tenancy } from "./command.ts";
 
-let database: Database;
-let env: Record<string, string>;
 const folder = mkdtempSync(path.join(tmpdir(), "tms-tools-"));
-before(async () => {
-  database = await createDatabase();
-  env = { DATABASE_URL: database.urls.owner, SERVICE_MULTI_TENANT_MODE: "true" };
-  const acme = await seedTenant(database.sql, { slug: "acme", name: "Acme" });
-  await seedUser(database.sql, acme, { subject: "alice", role: "owner" });
-});
+const database = await createDatabase();
+let env: Record<string, string> = { DATABASE_URL: database.urls.owner, SERVICE_MULTI_TENANT_MODE: "true" };
+const acme = await seedTenant(database.sql, { slug: "acme", name: "Acme" });
+await seedUser(database.sql, acme, { subject: "alice", role: "owner" });
 after(async () => {
   await database.drop();
   rmSync(folder, { recursive: true });
@@ -57,6 +44,19 @@ test("an option that takes one value is not given twice", async () => {
   ] as const) {
     const { code, stdout, stderr } = await run(...args);
     assert.deepEqual([code, stdout, stderr], [status, "", `${args[1]} is given more than once`]);
+  }
+});
+
+test("the benchmark refuses what it does not know, before it begins minutes of work and writes its figures", () => {
+  for (const option of ["--help", "--qick", "--only=htp"]) {
+    const args = ["--import", "tsx", "bench/run.ts", option];
+    const { status, stderr } = spawnSync(process.execPath, args, {
+      cwd: projectRoot,
+      encoding: "utf8",
+      timeout: 20_000,
+    });
+    assert.equal(status, 2, option);
+    assert.match(stderr, /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit\n$/);
   }
 });
 
@@ -147,30 +147,6 @@ test("what a name holds stays in its line, and commands no terminal", async () =
   const claims = JSON.stringify({ sub: "x", tenant: "forged" });
   assert.match((await run("explain", "--claims", claims)).stdout, /^Refused: x of jwt is not a member/);
   await database.sql`delete from app.tenants where id = ${id}`;
-});
-
-test("the audit's report keeps a key in its line", () => {
-  const finding = {
-    check: "c",
-    category: "data_consistency",
-    severity: "error",
-    tenant_id: null,
-    relation: "app.boards",
-    row: { title: "x\nPASSED" },
-    detail: "d",
-    remedy: "r",
-  } as const;
-  const report = {
-    started_at: "",
-    finished_at: "",
-    tenant: null,
-    checks: [{ ...finding, checked: 1, findings: 1 }],
-    findings: [finding],
-    summary: { checks: 1, errors: 1, warnings: 0 },
-  };
-  const server = { database: "d", version: "18", schema: null };
-  const audit = { report, server, about: new Map(), results: [], notRun: [], runId: 1 };
-  assert.match(toText(audit as unknown as Audit), /^ {2}- app\.boards, title x\\u000aPASSED$/m);
 });
 
 test("events ends quietly when its reader has gone", () => {

@@ -4,21 +4,18 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { built, outcome, tenancy } from "./command.ts";
 
-let database: Database;
-let env: Record<string, string>;
 const folder = mkdtempSync(path.join(tmpdir(), "tms-transfer-"));
-before(async () => {
-  database = await createDatabase();
-  env = { DATABASE_URL: database.urls.owner };
-  const acme = await seedTenant(database.sql, { slug: "acme", name: "Acme" });
-  await seedUser(database.sql, acme, { subject: "alice", role: "owner" });
-});
+const database = await createDatabase();
+const { sql } = database;
+const env = { DATABASE_URL: database.urls.owner };
+const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+await seedUser(sql, acme, { subject: "alice", role: "owner" });
 after(async () => {
   await database.drop();
   rmSync(folder, { recursive: true });
@@ -48,9 +45,9 @@ test("export to standard output is the file and nothing else", async () => {
 test("an export to standard output whose last line is cut off has not succeeded", {
   skip: process.platform === "win32" && "Windows has no such shell",
 }, async () => {
-  const cut = await seedTenant(database.sql, { slug: "cut" });
+  const cut = await seedTenant(sql, { slug: "cut" });
   const pad = (length: number) =>
-    database.sql`update app.tenants set settings = jsonb_build_object('padding', repeat('x', ${length})) where id = ${cut}`;
+    sql`update app.tenants set settings = jsonb_build_object('padding', repeat('x', ${length})) where id = ${cut}`;
   await pad(0);
   const { length } = (await run("export", "--tenant", "cut")).stdout;
   // Some twenty characters more than a limit of files allows, which counts in blocks of 512.
@@ -87,7 +84,6 @@ test("a tenant that is not there leaves no file; a broken file changes nothing",
 });
 
 test("an export that a policy keeps from being whole leaves no file", async () => {
-  const { sql } = database;
   const narrowed = await seedTenant(sql, { slug: "narrowed" });
   await seedUser(sql, narrowed, { subject: "gone" });
   const file = path.join(folder, "narrowed.jsonl");
@@ -108,12 +104,11 @@ test("an export that is interrupted leaves nothing, one that is killed its part,
   const file = path.join(folder, "stopped.jsonl");
   const part = `${file}.part`;
   const args = ["export", "--tenant", "acme", "--output", file];
-  const { sql } = database;
   const stopped = (signal: NodeJS.Signals) =>
-    sql.begin(async sql => {
-      await sql`lock table app.boards`;
+    sql.begin(async blocker => {
+      await blocker`lock table app.boards`;
       const command = tenancy(args, env);
-      await lockWaiters(database.sql);
+      await lockWaiters(sql);
       command.child.kill(signal);
       return outcome(command);
     });
@@ -171,7 +166,7 @@ for (const [how, line, code] of [
     const closed = new Promise<number | null>(resolve => shell.on("close", resolve));
     input.stdin.on("error", () => {}).write(whole.slice(0, end));
     await until("the import's transaction waits for more of the file", async () => {
-      const [working] = await database.sql`
+      const [working] = await sql`
         select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
       return working;
     });
@@ -180,7 +175,7 @@ for (const [how, line, code] of [
     // One that goes on would end well now.
     input.stdin.end(whole.slice(end));
     assert.deepEqual([await closed, said], [code, "Interrupted\n"]);
-    assert.deepEqual([...(await database.sql`select from app.tenants where slug = 'stopped'`)], []);
+    assert.deepEqual([...(await sql`select from app.tenants where slug = 'stopped'`)], []);
   });
 
 test("a file that ends inside a character is cut off, and one in another encoding is no export", async () => {
@@ -192,7 +187,6 @@ test("a file that ends inside a character is cut off, and one in another encodin
 });
 
 test("an import under another id says how many media go on naming the former tenant's files", async () => {
-  const { sql } = database;
   const file = path.join(folder, "filed.jsonl");
   const id = await seedTenant(sql, { slug: "filed" });
   const user = await seedUser(sql, id, { subject: "fred" });

@@ -1,21 +1,17 @@
 /** The rules that keep one schema valid on plain Postgres and on Citus (docs/scale.md), held here on plain Postgres. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack } from "../harness.ts";
 import type { Transaction } from "./support.ts";
 
-let database: Database;
+const database = await createDatabase();
 /** The tables that Citus distributes: every one of a tenant's rows. */
-let tables: string[];
-before(async () => {
-  database = await createDatabase();
-  const rows = await database.sql<{ name: string }[]>`
-    select conrelid::regclass::text as name from pg_constraint
-    where contype = 'f' and confrelid = 'app.tenants'::regclass and connamespace = 'app'::regnamespace order by 1`;
-  tables = rows.map(row => row.name);
-  assert.ok(tables.includes("app.users") && tables.includes("app.boards"));
-});
+const rows = await database.sql<{ name: string }[]>`
+  select conrelid::regclass::text as name from pg_constraint
+  where contype = 'f' and confrelid = 'app.tenants'::regclass and connamespace = 'app'::regnamespace order by 1`;
+const tables = rows.map(row => row.name);
+assert.ok(tables.includes("app.users") && tables.includes("app.boards"));
 after(() => database.drop());
 
 // ---- the catalog ------------------------------------------------------------------------------------------------

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { token, withRole } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
+import { createWorld } from "../http/world.ts";
 
-let world: World;
-let operator: string;
-before(async () => {
-  world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
-  operator = await token({ sub: "op", tenant: "default", roles: ["tenant-operator"] });
-});
+const world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
+const operator = await token({ sub: "op", tenant: "default", roles: ["tenant-operator"] });
 after(() => world.end());
 
 const events = async (slug: string) =>

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { rowsRead } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 test("rows of other tenants are not read for one that has none, be they all that there are", () =>

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { leaks, size } from "./isolation.ts";
 import { tenantTables } from "./rows.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 test("every table of the schema app belongs to tenants and is in the battery", () =>

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { call, refused, rowsRead, type Transaction } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 const operator = { slug: "nowhere", operator: true };

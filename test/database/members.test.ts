@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { call, refused, rowsRead, type Transaction } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 /** Two tenants; in acme there is one of each role, named after it. */

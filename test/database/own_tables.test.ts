@@ -1,13 +1,10 @@
 /** What an adopter adds to the schema: tables, columns, types, triggers and functions of their own. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { as, call, type Transaction } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 const OPERATOR = { slug: "operations", operator: true };
@@ -191,7 +188,7 @@ test("what is vouched for is no finding until it changes, and only the owner can
     await as(tx, "tms_owner", async sp => {
       for (const name of own) await sp`select audit.accept(${name})`;
       await assert.rejects(
-        sp.savepoint(inner => inner`select audit.accept('api.list_boards()')`),
+        sp.savepoint(inner => inner`select audit.accept('app.tenant_id()')`),
         /is not a function or trigger of your own/,
       );
     });

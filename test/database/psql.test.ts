@@ -2,29 +2,26 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, seedTenant, seedUser } from "../harness.ts";
 
 const PAGE = readFileSync(new URL("../../docs/psql.md", import.meta.url), "utf8");
 const sessions = [...PAGE.matchAll(/\n## (.+?)\n|```sql\n([\s\S]*?)```\n+```text\n([\s\S]*?)```/g)];
 const hasPsql = spawnSync("psql", ["--version"]).status === 0;
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-  for (const [slug, subject] of [
-    ["acme", "alice"],
-    ["globex", "bob"],
-  ] as const) {
-    const tenant = await seedTenant(database.sql, { slug });
-    const user = await seedUser(database.sql, tenant, { subject, role: "owner" });
-    await database.sql.begin(async sql => {
-      await sql`select app.set_tenant(${tenant})`;
-      await sql`select app.create_sample_data(${tenant}, ${user})`;
-    });
-  }
-});
+const database = await createDatabase();
+for (const [slug, subject] of [
+  ["acme", "alice"],
+  ["globex", "bob"],
+] as const) {
+  const tenant = await seedTenant(database.sql, { slug });
+  const user = await seedUser(database.sql, tenant, { subject, role: "owner" });
+  await database.sql.begin(async sql => {
+    await sql`select app.set_tenant(${tenant})`;
+    await sql`select app.create_sample_data(${tenant}, ${user})`;
+  });
+}
 after(() => database.drop());
 
 /** As psql prints it, errors in their place. */

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { sqlstate, type Transaction } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 const OWN = ["app", "api", "control", "audit", "graphile_migrate", "public"];
@@ -100,6 +97,8 @@ test("what the service's login tries besides calling functions is refused by Pos
     "table graphile_migrate.migrations",
     "select lo_create(0)",
     "select lo_from_bytea(0, 'abc')",
+    "select loread(0, 1)",
+    "select lowrite(0, 'abc')",
   ];
   try {
     for (const statement of statements) {

@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { tenantTables } from "./rows.ts";
 import { as, call, refused, type Transaction } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 const operator = { slug: "nowhere", subject: "op", operator: true };

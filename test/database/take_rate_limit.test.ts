@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, rolledBack } from "../harness.ts";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { as, type Transaction } from "./support.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 const take = (tx: Transaction, bucket: string, identity: string) =>

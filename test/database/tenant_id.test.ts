@@ -1,23 +1,19 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, type Database, rolledBack, seedTenant, seedUser, withRole } from "../harness.ts";
+import { createDatabase, rolledBack, seedTenant, seedUser, withRole } from "../harness.ts";
 import { as, sqlstate } from "./support.ts";
 
-let database: Database;
-let acme: string;
-let beta: string;
-
-before(async () => {
-  database = await createDatabase();
-  for (const slug of ["acme", "beta"]) {
-    const id = await seedTenant(database.sql, { slug });
-    const user = await seedUser(database.sql, id, { subject: slug });
-    await database.sql`insert into app.boards (tenant_id, owner_id, title) values (${id}, ${user}, ${slug})`;
-    if (slug === "acme") acme = id;
-    else beta = id;
-  }
-});
+const database = await createDatabase();
+/** A tenant with a board, both named so. */
+async function seed(slug: string) {
+  const id = await seedTenant(database.sql, { slug });
+  const user = await seedUser(database.sql, id, { subject: slug });
+  await database.sql`insert into app.boards (tenant_id, owner_id, title) values (${id}, ${user}, ${slug})`;
+  return id;
+}
+const acme = await seed("acme");
+const beta = await seed("beta");
 after(() => database.drop());
 
 test("without a tenant, or with an empty one, no row is visible and none can be written", async () => {

@@ -1,17 +1,11 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
 import { exportTenant } from "../../src/transfer/export.ts";
 import { linesOf, type Trailer } from "../../src/transfer/file.ts";
 import { importTenant } from "../../src/transfer/import.ts";
 import { createDatabase, type Database, seedTenant, seedUser } from "../harness.ts";
-
-let source: Database;
-let target: Database;
-let from: postgres.Sql;
-let to: postgres.Sql;
-let acme: string;
 
 /** Tables that came with somebody's own migration: kinds of columns that get lost easily, rows that refer to each other. */
 const ADDED = `
@@ -27,34 +21,32 @@ const ADDED = `
   select app.isolate('app."Odd notes"');
   select app.isolate('app.samples')`;
 
-before(async () => {
-  [source, target] = await Promise.all([createDatabase(), createDatabase()]);
-  from = postgres(source.urls.owner, { max: 2, onnotice: () => {}, fetch_types: false });
-  to = postgres(target.urls.owner, { max: 2, onnotice: () => {}, fetch_types: false });
-  for (const owner of [from, to]) await owner.unsafe(ADDED);
-  const { sql } = source;
-  acme = await seedTenant(sql, { slug: "acme", name: 'Acme "quoted" \u2028 \n line' });
-  const alice = await seedUser(sql, acme, { subject: "alice", role: "owner" });
-  const globex = await seedTenant(sql, { slug: "globex" });
-  await seedUser(sql, globex, { subject: "bob" });
-  await sql.begin(async sql => {
-    await sql`select app.set_tenant(${acme})`;
-    await sql`select app.create_sample_data(${acme}, ${alice})`;
-    await sql`
-      insert into app.boards (tenant_id, owner_id, title, description)
-      select ${acme}, ${alice}, 'Board ' || n, e'two\\nlines \\u2028 and \\u0001' from generate_series(1, 2500) n`;
-    await sql`
-      insert into app."Odd notes" (tenant_id, note, raw, amount, blob, tags, span, ratio)
-      select ${acme}, 'n' || n, e'{"b" : 1,\\n "a": 12345678901234567890.10, "a": 2}', 0.1234567890123456789 * n,
-        '\\x00ff', array['a,"b"', null, '{}'], tstzrange(now(), null), case when n = 1 then 'NaN' else 1e-300 end
-      from generate_series(1, 1200) n`;
-    await sql`
-      insert into app.samples (tenant_id, id, t, r, value, line, "it's", plain, many, cells, pair, object, lasts) values (${acme}, 1, 't', 'r', 1, 'line', 'null', 'null', array[null, 'null', '"text"']::jsonb[],
-        '[-1:1]={1,null,3}', row('null', '[5:5]={0}'), '{"a": null}', '-1 day 02:00')`;
-    await sql`insert into app.samples (tenant_id, id, t) values (${acme}, 2, 't')`;
-    // The first refers to the last: no order of single rows fits.
-    await sql`update app."Odd notes" set parent = 1201 - id`;
-  });
+const [source, target] = await Promise.all([createDatabase(), createDatabase()]);
+const from = postgres(source.urls.owner, { max: 2, onnotice: () => {}, fetch_types: false });
+const to = postgres(target.urls.owner, { max: 2, onnotice: () => {}, fetch_types: false });
+for (const owner of [from, to]) await owner.unsafe(ADDED);
+const { sql } = source;
+const acme = await seedTenant(sql, { slug: "acme", name: 'Acme "quoted" \u2028 \n line' });
+const alice = await seedUser(sql, acme, { subject: "alice", role: "owner" });
+const globex = await seedTenant(sql, { slug: "globex" });
+await seedUser(sql, globex, { subject: "bob" });
+await sql.begin(async sql => {
+  await sql`select app.set_tenant(${acme})`;
+  await sql`select app.create_sample_data(${acme}, ${alice})`;
+  await sql`
+    insert into app.boards (tenant_id, owner_id, title, description)
+    select ${acme}, ${alice}, 'Board ' || n, e'two\\nlines \\u2028 and \\u0001' from generate_series(1, 2500) n`;
+  await sql`
+    insert into app."Odd notes" (tenant_id, note, raw, amount, blob, tags, span, ratio)
+    select ${acme}, 'n' || n, e'{"b" : 1,\\n "a": 12345678901234567890.10, "a": 2}', 0.1234567890123456789 * n,
+      '\\x00ff', array['a,"b"', null, '{}'], tstzrange(now(), null), case when n = 1 then 'NaN' else 1e-300 end
+    from generate_series(1, 1200) n`;
+  await sql`
+    insert into app.samples (tenant_id, id, t, r, value, line, "it's", plain, many, cells, pair, object, lasts) values (${acme}, 1, 't', 'r', 1, 'line', 'null', 'null', array[null, 'null', '"text"']::jsonb[],
+      '[-1:1]={1,null,3}', row('null', '[5:5]={0}'), '{"a": null}', '-1 day 02:00')`;
+  await sql`insert into app.samples (tenant_id, id, t) values (${acme}, 2, 't')`;
+  // The first refers to the last: no order of single rows fits.
+  await sql`update app."Odd notes" set parent = 1201 - id`;
 });
 after(async () => {
   await Promise.all([from.end(), to.end()]);
@@ -118,10 +110,24 @@ test("a tenant goes into another deployment and is the same there, to the last d
 
 test("beside the original it gets another slug and another id, and nothing of the original changes", async () => {
   const before = await content(source, acme);
-  const done = await load(await text("acme"), "acme-copy", from);
+  const done = await load(`${await text("acme")}\n`, "acme-copy", from);
   assert.notEqual(done.tenant_id, acme);
   assert.deepEqual(await content(source, done.tenant_id), before);
   assert.deepEqual(await content(source, acme), before);
+  // Also where its own slug is free again, and where its id is, but another slug is asked for.
+  const all = await text("acme");
+  await source.sql`update app.tenants set slug = 'acme-renamed', is_default = true where id = ${acme}`;
+  const again = await load(all, undefined, from);
+  assert.deepEqual([again.slug, again.tenant_id === acme], ["acme", false]);
+  const ofDefault = await load(await text("acme-renamed"), "no-default", from);
+  const [made] = await source.sql`select is_default from app.tenants where id = ${ofDefault.tenant_id}`;
+  assert.equal(made!.is_default, false);
+  await source.sql`delete from app.tenants where id = ${again.tenant_id}`;
+  await source.sql`update app.tenants set slug = 'acme', is_default = false where id = ${acme}`;
+  const globex = await load(await text("globex"), "globex-2");
+  const [here] = await source.sql`select id from app.tenants where slug = 'globex'`;
+  assert.notEqual(globex.tenant_id, here!.id);
+  await target.sql`delete from app.tenants where slug = 'globex-2'`;
 });
 
 test("only the tenant's rows are in the file", async () => {
@@ -143,6 +149,16 @@ test("whatever is wrong with a file, nothing of it stays", async () => {
     ["nothing", "", /cut off/],
     ["no trailer", `${lines.slice(0, -1).join("\n")}\n`, /cut off/],
     ["no row, not even the tenant's", sealed(lines.slice(0, 1), {}), /cut off/],
+    [
+      "a row before the tenant's",
+      sealed([lines[0]!, lines[2]!, lines[1]!], {}),
+      /does not begin with its tenant/,
+    ],
+    [
+      "rows that the header does not name",
+      sealed([...lines.slice(0, -1), lines[2]!.replace("app.users", "app.nowhere")], {}),
+      /rows of app\.nowhere, which its header does not name/,
+    ],
     ["half a line", all.slice(0, -30), /damaged/],
     ["a row missing", all.replace(`${lines.at(-2)}\n`, ""), /checksum/],
     ["a value changed", all.replace('"bob"', '"eve"'), /checksum/],
@@ -154,6 +170,9 @@ test("whatever is wrong with a file, nothing of it stays", async () => {
     ["no tables", all.replace('"tables":', '"tablets":'), /damaged/],
     ["no columns", all.replace('"columns":', '"rows":'), /damaged/],
     ["no tenant", all.replace('"tenant":', '"lodger":'), /damaged/],
+    ["no numbers", all.replace('"app.users":1', '"app.users":"1"'), /neither a row nor the end/],
+    ["no date", all.replace('"exported_at":', '"exported":'), /lacks a part/],
+    ["no tenant's row", sealed([lines[0]!, '{"table":"app.tenants","row":{]}'], {}), /no JSON object/],
     ["no counts", all.replace('"counts":', '"count":'), /damaged/],
     ["a later version", all.replace('"version":2', '"version":3'), /version 3/],
     ["a table that is not here", all.replaceAll("app.users", "app.people"), /no table app\.people/],
@@ -198,6 +217,25 @@ test("the snapshot is one: what is written while the export goes on is not in it
   assert.ok(!all.includes("Latecomer"));
 });
 
+test("an export reads twenty rows at a time, and could write nothing", async () => {
+  await source.sql.unsafe(`
+    create function app.tell() returns boolean language plpgsql as $$ begin
+      raise notice '%', current_setting('transaction_read_only');
+      return true;
+    end $$;
+    create policy told on app.boards as restrictive for select to tms_app using (app.tell())`);
+  const told: string[] = [];
+  const onnotice = ({ message }: postgres.Notice) => void told.push(message!);
+  const listening = postgres(source.urls.owner, { max: 1, onnotice, fetch_types: false });
+  try {
+    for await (const line of exportTenant(listening, "acme")) if (line.includes('"app.boards","row"')) break;
+    assert.deepEqual(told, Array(20).fill("on"));
+  } finally {
+    await listening.end();
+    await source.sql`drop policy told on app.boards`;
+  }
+});
+
 test("a file of the first version, whose values are JSON, is read as it was", async () => {
   const [header, tenant] = (await text("acme")).split("\n");
   const row = async (table: string) => {
@@ -208,7 +246,10 @@ test("a file of the first version, whose values are JSON, is read as it was", as
     return `{"table":"${table}","row":${found!.row}}`;
   };
   const lines = [
-    header!.replace('"version":2', '"version":1'),
+    // Of a database of development, which has no migration yet that is committed.
+    header!
+      .replace('"version":2', '"version":1')
+      .replace(/"schema_version":"[^"]+"/, '"schema_version":null'),
     tenant!,
     await row("app.users"),
     await row("app.samples"),
@@ -238,6 +279,8 @@ test("large rows come one by one, and go in a few at a time", async () => {
   await sql`
     insert into app.boards (tenant_id, owner_id, title, settings)
     select ${id}, ${user}, 'Board ' || n, jsonb_build_object('x', repeat(md5(n::text), 32768)) from generate_series(1, 12) n`;
+  await sql`
+    insert into app.users (tenant_id, auth_provider, auth_subject) select ${id}, 'jwt', 'lou-' || n from generate_series(1, 1500) n`;
   let largest = 0;
   async function* pieces() {
     for await (const piece of exportTenant(from, "large")) {
@@ -246,16 +289,21 @@ test("large rows come one by one, and go in a few at a time", async () => {
     }
   }
   let sent = 0;
+  let rows = 0;
   const watched = postgres(target.urls.owner, {
     max: 1,
     fetch_types: false,
     debug: (_connection, _query, parameters) => {
-      for (const one of parameters) sent = Math.max(sent, String(one).length);
+      for (const one of parameters.map(String)) {
+        sent = Math.max(sent, one.length);
+        if (one.startsWith("[")) rows = Math.max(rows, (JSON.parse(one) as unknown[]).length);
+      }
     },
   });
   await importTenant(watched, linesOf(pieces()), undefined);
   await watched.end();
   assert.ok(largest < 2_000_000, `${largest} characters at once`);
   assert.ok(sent > 0 && sent < 4_000_000, `${sent} characters sent at once`);
+  assert.equal(rows, 1000, "rows sent at once");
   assert.deepEqual(await content(target, id), await content(source, id));
 });

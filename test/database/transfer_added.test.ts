@@ -134,6 +134,7 @@ test("a table that tms_app may not read is left out where it holds nothing of th
   const { here, there, acme } = await sides(
     `create table app.events (tenant_id uuid not null, id int not null, year int not null, primary key (tenant_id, id, year)) partition by list (year);
      create table app.ev_2026 partition of app.events for values in (2026);
+     create table app.ev_2027 partition of app.events for values in (2027);
      select app.isolate('app.events');
      alter table app.events detach partition app.ev_2026;
      create table app.parents (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
@@ -148,9 +149,12 @@ test("a table that tms_app may not read is left out where it holds nothing of th
   await here.database.sql`insert into app.ev_2026 values (${globex}, 1, 2026)`;
   await here.database.sql`insert into app.children values (${globex}, 1, 'more')`;
   await here.database.sql`insert into app.parents values (${acme}, 1), (${globex}, 2)`;
+  await here.database.sql`insert into app.events values (${acme}, 1, 2027)`;
   await here.database.sql`insert into app.numbered values (1, 1)`;
   const done = await load(await file(here), there);
-  assert.deepEqual([done.counts["app.parents"], done.counts["app.ev_2026"]], [1, undefined]);
+  const { "app.parents": parents, "app.events": events, ...others } = done.counts;
+  assert.deepEqual([parents, events], [1, 1], "a partition's row is its table's");
+  assert.ok(!("app.ev_2026" in others) && !("app.ev_2027" in others));
   const gate = "; afterwards select app.isolate('app.parents') takes it back, as the gate asks";
   for (const [table, afterwards] of [
     ["app.children", gate],
@@ -280,6 +284,21 @@ test("tables that refer to each other in a circle are carried once a key of it m
   await load(await file(there), there, "acme-2");
 });
 
+test("a key that one partition has, or that refers to one, orders the whole tables", async () => {
+  const partitioned = (name: string) => `
+    create table app.${name} (tenant_id uuid not null, id int not null, primary key (tenant_id, id)) partition by list (id);
+    create table app.${name}_1 partition of app.${name} for values in (1);`;
+  const { here, there, acme } = await sides(`${partitioned("a_last")} ${partitioned("c_first")}
+    create table app.b_middle (tenant_id uuid not null, id int not null, primary key (tenant_id, id),
+      foreign key (tenant_id, id) references app.c_first_1);
+    alter table app.a_last_1 add foreign key (tenant_id, id) references app.b_middle;
+    select app.isolate(format('app.%s', name)::regclass) from unnest('{c_first,b_middle,a_last}'::text[]) name`);
+  for (const table of ["c_first", "b_middle", "a_last"])
+    await here.database.sql`insert into app.${here.database.sql(table)} values (${acme}, 1)`;
+  const { counts } = await load(await file(here), there);
+  assert.deepEqual([counts["app.c_first"], counts["app.b_middle"], counts["app.a_last"]], [1, 1, 1]);
+});
+
 test("a domain that takes no null is no hindrance in columns that are generated, or newer than the file", async () => {
   const label =
     "create schema words; create domain words.label as text not null; grant usage on schema words to public;";
@@ -307,11 +326,20 @@ test("where somebody's triggers write as well, the import says which, and how to
     create function app.remember() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
       begin insert into app.history (tenant_id, note) values (new.tenant_id, new.id); return new; end $$;
     create trigger "Remember" after insert on app.notes for each row execute function app.remember();
-    create trigger forget after delete on app.notes for each row execute function app.remember()`);
+    create trigger forget after delete on app.notes for each row execute function app.remember();
+    create trigger never before insert on app.notes for each row execute function app.remember();
+    alter table app.notes enable always trigger "Remember", enable replica trigger never;
+    create table app.parts (tenant_id uuid not null, id int not null, primary key (tenant_id, id)) partition by list (id);
+    create table app.part partition of app.parts for values in (1);
+    select app.isolate('app.parts');
+    create trigger whole after insert on app.parts for each row execute function app.remember();
+    create trigger single after insert on app.part for each row execute function app.remember()`);
   await here.owner`insert into app.notes values (${acme}, 1, 'one')`;
   const all = await file(here);
   const says = `Triggers may be why: what they write, the file has as well. As tms_owner, before an import:
 alter table app.notes disable trigger "Remember";
+alter table app.parts disable trigger whole;
+alter table app.part disable trigger single;
 and after it, the same with enable`;
   const twice = "app.history has 2 rows after the import, and 1 were exported";
   await assert.rejects(load(all, there), { message: `${twice}\n${says}` });
@@ -322,6 +350,22 @@ and after it, the same with enable`;
       /^app\.(history|notes) refuses the row of line \d+: duplicate key/.test(message) &&
       message.endsWith(says),
   );
+  // Of what is the row's own fault, no trigger is spoken of; of what is not the row's, no row.
+  const refuses = "app.notes refuses the row of line 4: no";
+  const both = says.replace('"Remember";', '"Remember";\nalter table app.notes disable trigger refuse;');
+  for (const [codes, message] of [
+    [["21000", "22000"], refuses],
+    [["23000", "42501", "44000", "P0001", "TM409"], `${refuses}\n${both}`],
+    [["40001", "53100", "55P03", "57014"], "no"],
+  ] as const)
+    for (const code of codes) {
+      await there.owner.unsafe(`
+        create or replace function app.refuse_note() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+          begin raise 'no' using errcode = '${code}'; end $$;
+        create or replace trigger refuse before insert on app.notes for each row execute function app.refuse_note()`);
+      await assert.rejects(load(all, there), { message }, code);
+    }
+  await there.owner.unsafe("drop trigger refuse on app.notes");
   await there.owner.unsafe('alter table app.notes disable trigger "Remember"');
   assert.equal((await load(all, there)).counts["app.history"], 1);
 });
@@ -366,15 +410,25 @@ test("a sequence that a default asks, and the column does not own, goes on behin
     create domain app.number as bigint;
     create table app.numbered (tenant_id uuid not null, id app.number default nextval('counting."All numbers"'), down int default nextval('counting.down'),
       label text default 'n' || nextval('counting."All numbers"'), primary key (tenant_id, id), unique (tenant_id, down));
+    create sequence counting.small; create sequence counting.few maxvalue 10;
+    create sequence counting.up_once; create sequence counting.down_once increment by -1;
+    alter table app.numbered add small smallint default nextval('counting.small'), add few int default nextval('counting.few'),
+      add up_once numeric default nextval('counting.up_once'), add down_once int default nextval('counting.down_once');
+    create sequence counting.unread; create sequence counting.unset;
+    alter table app.numbered add unread int default nextval('counting.unread'), add unset int default nextval('counting.unset');
+    revoke select on sequence counting.unread from tms_owner; revoke update on sequence counting.unset from tms_owner;
+    grant usage on all sequences in schema counting to tms_app;
     select app.isolate('app.numbered')`);
   await here.owner`insert into app.numbered (tenant_id) select ${acme} from generate_series(1, 5)`;
+  // The first numbers of all, which a sequence does not say it gave, and one beyond its end.
+  await here.owner`update app.numbered set up_once = 1, down_once = -1, few = case small when 1 then 100 else few end`;
   const { last } = (await here.owner`select max(id)::int as last from app.numbered`)[0] as unknown as {
     last: number;
   };
   await load(await file(here), there);
-  const [next] =
-    await there.owner`insert into app.numbered (tenant_id) values (${acme}) returning id::int, down`;
-  assert.deepEqual({ ...next }, { id: last + 1, down: -6 });
+  const [next] = await there.owner`insert into app.numbered (tenant_id) values (${acme}) 
+      returning id::int, down, small, few, up_once::int, down_once`;
+  assert.deepEqual({ ...next }, { id: last + 1, down: -6, small: 6, few: 6, up_once: 2, down_once: -2 });
 });
 
 test("a login's settings change nothing of what is written, nor of how it is read", async () => {

@@ -5,7 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -204,8 +204,34 @@ test("the fences of documents are found", () => {
   }
 });
 
+const PAGES = [
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  ...files("docs", ".md"),
+  ...files("db", ".md"),
+];
+
+test("every link of a document leads to a file, and to a heading of it", () => {
+  const textOf = (name: string) => readFileSync(path.join(root, name), "utf8").replaceAll(FENCE, "");
+  const anchorsOf = (name: string) =>
+    [...textOf(name).matchAll(/^#+ (.*)$/gm)].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\w\- ]/g, "")
+        .replaceAll(" ", "-"),
+    );
+  for (const name of PAGES)
+    for (const [, to = ""] of textOf(name).matchAll(/\]\(((?!http)[^)\s]+)\)/g)) {
+      const [file, anchor] = to.split("#", 2);
+      const target = file ? path.posix.join(path.posix.dirname(name), file) : name;
+      assert.ok(existsSync(path.join(root, target)), `${name}: ${to}`);
+      if (anchor) assert.ok(anchorsOf(target).includes(anchor), `${name}: ${to}`);
+    }
+});
+
 test("no shell block of a document has a comment: a zsh that is typed into takes it as arguments", () => {
-  for (const name of ["README.md", "CONTRIBUTING.md", ...files("docs", ".md"), ...files("db", ".md")])
+  for (const name of PAGES)
     for (const { groups } of readFileSync(path.join(root, name), "utf8").matchAll(FENCE))
       if (KINDS[groups!.language!] === "sh") assert.doesNotMatch(groups!.code!, /(^|\s)#\s/, name);
 });

@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { createClient } from "../../examples/typescript/client.ts";
 import { type Document, generate } from "../../examples/typescript/generate.ts";
 import { token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
+import { createWorld } from "../http/world.ts";
 
-let world: World;
-let url: string;
-
-before(async () => {
-  world = await createWorld();
-  await world.service.app.listen({ host: "127.0.0.1", port: 0 });
-  url = `http://127.0.0.1:${(world.service.app.server.address() as AddressInfo).port}`;
-});
+const world = await createWorld();
+await world.service.app.listen({ host: "127.0.0.1", port: 0 });
+const url = `http://127.0.0.1:${(world.service.app.server.address() as AddressInfo).port}`;
 after(() => world.end());
 
 test("the generated types are the ones of this document (UPDATE_DOCS=1 writes them anew)", async () => {

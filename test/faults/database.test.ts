@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, before, beforeEach, test } from "node:test";
+import { after, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../src/embedded/server.ts";
 import { startEmbedded } from "../../src/embedded.ts";
@@ -10,7 +10,6 @@ import { migrate } from "../../src/migrate.ts";
 import {
   createDatabase,
   createService,
-  type Database,
   type Service,
   seedTenant,
   seedUser,
@@ -19,25 +18,18 @@ import {
   withService,
 } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
-import { startWire, type Wire } from "./wire.ts";
+import { startWire } from "./wire.ts";
 
-let database: Database;
-let wire: Wire;
-let service: Service;
-let ann: string;
-let operator: string;
-before(async () => {
-  database = await createDatabase();
-  await serverWaits("300ms", "150ms");
-  wire = await startWire(`${database.urls.service}?query_timeout=2000`);
-  service = await createService(database, {
-    SERVICE_DATABASE_URL: wire.url,
-    SERVICE_DATABASE_POOL_SIZE: "4",
-  });
-  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
-  ann = await token({ sub: "ann", tenant: "acme" });
-  operator = await token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] });
+const database = await createDatabase();
+await serverWaits("300ms", "150ms");
+const wire = await startWire(`${database.urls.service}?query_timeout=2000`);
+const service = await createService(database, {
+  SERVICE_DATABASE_URL: wire.url,
+  SERVICE_DATABASE_POOL_SIZE: "4",
 });
+await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
+const ann = await token({ sub: "ann", tenant: "acme" });
+const operator = await token({ sub: "op", tenant: "acme", roles: ["tenant-operator"] });
 after(async () => {
   await service.close();
   await wire.close();

@@ -2,22 +2,19 @@ import assert from "node:assert/strict";
 import dns from "node:dns";
 import http from "node:http";
 import net from "node:net";
-import { after, before, type TestContext, test } from "node:test";
+import { after, type TestContext, test } from "node:test";
 import { buildApp } from "../../src/app.ts";
+import { runService } from "../../src/cli/start.ts";
 import { loadConfig } from "../../src/config.ts";
 import { type Server, startServer } from "../../src/server.ts";
-import { createDatabase, type Database, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
+import { createDatabase, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 
-let database: Database;
-let alice: string;
-before(async () => {
-  database = await createDatabase();
-  // Locks are held for as long as a slow machine takes.
-  await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '60s'`);
-  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
-  alice = await token({ sub: "alice", tenant: "acme" });
-});
+const database = await createDatabase();
+// Locks are held for as long as a slow machine takes.
+await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '60s'`);
+await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
+const alice = await token({ sub: "alice", tenant: "acme" });
 after(() => database.drop());
 
 const configure = (env: Record<string, string>) =>
@@ -77,6 +74,7 @@ test("without a connection it stops at once, before one that gives an idle conne
   const [alone, watched] = [await start(), await start()];
   const agent = new http.Agent({ keepAlive: true });
   await get(watched.address, "/health", agent);
+  await get(alone.address, "/health", new http.Agent()); // a connection that has ended
   const order: string[] = [];
   await Promise.all([
     watched.close().then(() => order.push("watched")),
@@ -138,6 +136,25 @@ test("what is in flight is answered, what comes after is refused with 503, and t
   agent.destroy();
 });
 
+test("an answer that has begun when the service stops is sent to its end", async () => {
+  const app = await buildApp(configure({}));
+  let answer!: http.ServerResponse;
+  app.get("/long", (_request, reply) => {
+    answer = reply.hijack().raw;
+    answer.writeHead(200).write("begun, ");
+  });
+  const address = await app.listen({ port: 0 });
+  const silent = net.connect(Number(new URL(address).port), "127.0.0.1").resume();
+  const silentEnds = new Promise(resolve => silent.once("close", resolve));
+  const open = get(address, "/long");
+  await until("the answer has begun", () => answer?.headersSent);
+  const closed = app.close();
+  await silentEnds; // by what ends all connections that nobody works on
+  answer.end("ended");
+  assert.equal((await open).body, "begun, ended");
+  await closed;
+});
+
 test("a request that does not end is cut off at the shutdown timeout", async t => {
   const server = await start({ SERVICE_SHUTDOWN_TIMEOUT: "1" });
   await lockBoards(t);
@@ -186,6 +203,14 @@ test("a client that leaves before its answer is no longer in flight", async t =>
   await until("nothing is in flight", () => app.inFlight.length === 0);
   await release();
   await app.close();
+});
+
+test("where it cannot listen, one sentence names the variable", async () => {
+  for (const host of ["192.0.2.1", "no-such-host.invalid"])
+    await assert.rejects(
+      runService(configure({ SERVICE_HOST: host }), () => {}),
+      { message: `${host} is not an address of this machine; set SERVICE_HOST` },
+    );
 });
 
 test("where localhost is two addresses, one server listens: limits and the stop know of no second one", async t => {

@@ -1,16 +1,14 @@
 /** Others work in a tenant while it, or who belongs to it, is changed: with real parallel connections. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import postgres from "postgres";
 import { call, refused, sqlstate } from "../database/support.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
+import { createWorld } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";
 
-let world: World;
-before(async () => {
-  world = await createWorld();
-});
+const world = await createWorld();
+const { sql } = world.database;
 after(() => world.end());
 
 const operator = (method: "POST" | "PUT" | "DELETE" | "GET", url: string, body?: object, headers = {}) =>
@@ -20,7 +18,6 @@ const operator = (method: "POST" | "PUT" | "DELETE" | "GET", url: string, body?:
 
 /** A tenant with an owner, and a connection whose transaction has written a board there. */
 async function busyTenant(slug: string) {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug });
   const owner = await seedUser(sql, id, { subject: "owner", role: "owner" });
   const writer = await sql.reserve();
@@ -37,11 +34,11 @@ const end = async (writer: postgres.ReservedSql, how: "commit" | "rollback") => 
 
 test("a tenant that somebody writes to is suspended, resumed and renamed, and its members removed, meanwhile", async () => {
   const { id, owner, writer } = await busyTenant("busy");
-  const other = await seedUser(world.database.sql, id, { subject: "other" });
+  const other = await seedUser(sql, id, { subject: "other" });
   for (const move of ["suspend", "resume"])
     assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200, move);
   assert.equal((await operator("PUT", `tenant/${id}`, { name: "Renamed" })).status, 200);
-  await seedUser(world.database.sql, id, { subject: "second", role: "owner" });
+  await seedUser(sql, id, { subject: "second", role: "owner" });
   for (const user of [other, owner]) {
     const removed = await world.service.request({
       method: "DELETE",
@@ -57,7 +54,7 @@ test("a deletion waits for who writes, not for ever, and the tenant can be suspe
   const { id, writer, write } = await busyTenant("written");
   const slow = operator("DELETE", `tenant/${id}`);
   await until("the deletion waits", async () => {
-    const [row] = await world.database.sql`
+    const [row] = await sql`
       select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep' and query like '%delete_tenant%'`;
     return row !== undefined;
   });
@@ -65,12 +62,12 @@ test("a deletion waits for who writes, not for ever, and the tenant can be suspe
   await write();
   await end(writer, "commit");
   assert.equal((await slow).status, 200);
-  assert.equal((await world.database.sql`select from app.boards where tenant_id = ${id}`).count, 0);
+  assert.equal((await sql`select from app.boards where tenant_id = ${id}`).count, 0);
 });
 
 test("a deletion whose tenant is never left alone is 503, not an endless wait", async () => {
   const { id, writer } = await busyTenant("never");
-  await world.database.sql
+  await sql
     .begin(async sql => {
       await sql`set local role tms_registrar`;
       await sql`set local lock_timeout = '200ms'`;
@@ -81,8 +78,46 @@ test("a deletion whose tenant is never left alone is 503, not an endless wait", 
   assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
 });
 
+test("a deletion that a writer's locks end as a deadlock is made again, and done", async t => {
+  const id = await seedTenant(sql, { slug: "crossed" });
+  const user = await seedUser(sql, id, { subject: "ann" });
+  const writer = await sql.reserve();
+  t.after(() => writer.release());
+  // In the order of the keys of app.boards; the deletion has the tenant first. The deletion looks for a deadlock sooner, after 1 s.
+  await writer.unsafe("begin; set local deadlock_timeout = '10s'");
+  await writer`select from app.users where tenant_id = ${id} and id = ${user} for key share`;
+  const deleted = operator("DELETE", `tenant/${id}`);
+  await lockWaiters(sql);
+  await writer`select from app.tenants where id = ${id} for key share`;
+  await writer.unsafe("commit");
+  assert.equal((await deleted).status, 200);
+});
+
+test("who is removed while the tenant is deleted waits in the order of the deletion, which needs no second try", async t => {
+  const id = await seedTenant(sql, { slug: "going" });
+  const [ann, bob, cyd] = await Promise.all(
+    ["ann", "bob", "cyd"].map(subject => seedUser(sql, id, { subject, role: "owner" })),
+  );
+  const [board] = await sql<{ id: string }[]>`
+    insert into app.boards (tenant_id, owner_id, title) values (${id}, ${ann!}, 'x') returning id`;
+  for (const user of [bob!, cyd!])
+    await sql`insert into app.board_members (tenant_id, board_id, user_id, role) values (${id}, ${board!.id}, ${user}, 'viewer')`;
+  // The deletion has taken bob from the board, and is held up at cyd.
+  const holder = await sql.reserve();
+  t.after(() => holder.release());
+  await holder.unsafe("begin");
+  await holder`select from app.board_members where tenant_id = ${id} and user_id = ${cyd!} for update`;
+  const operator = { slug: "going", subject: "op", operator: true };
+  const deleted = sql.begin(tx => call(tx, "delete_tenant", operator, id));
+  await lockWaiters(sql);
+  const removed = sql.begin(tx => call(tx, "remove_member", { slug: "going", subject: "ann" }, bob!));
+  const refusal = refused(removed, 403, "Access denied", "User does not belong to tenant");
+  await lockWaiters(sql, 2);
+  await holder.unsafe("rollback");
+  await Promise.all([deleted, refusal]);
+});
+
 test("a tenant whose writers were awaited is locked where that was asked, else free", async () => {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "awaited" });
   for (const lock of [true, false])
     await sql.begin(async holder => {
@@ -93,11 +128,11 @@ test("a tenant whose writers were awaited is locked where that was asked, else f
 });
 
 test("of two members who remove each other one succeeds, of the last two owners too", async () => {
-  const id = await seedTenant(world.database.sql, { slug: "duel" });
+  const id = await seedTenant(sql, { slug: "duel" });
   // Admins first: while there is an owner, every removal waits at that row.
   for (const role of ["admin", "owner"]) {
-    const one = await seedUser(world.database.sql, id, { subject: `${role}-1`, role });
-    const two = await seedUser(world.database.sql, id, { subject: `${role}-2`, role });
+    const one = await seedUser(sql, id, { subject: `${role}-1`, role });
+    const two = await seedUser(sql, id, { subject: `${role}-2`, role });
     const remove = async (subject: string, user: string) =>
       world.service.request({
         method: "DELETE",
@@ -105,11 +140,11 @@ test("of two members who remove each other one succeeds, of the last two owners 
         token: await token({ sub: subject, tenant: "duel" }),
       });
     // Both are let in, and wait for the same rows.
-    const gate = await world.database.sql.reserve();
+    const gate = await sql.reserve();
     await gate`begin`;
     await gate`select from app.users where tenant_id = ${id} for update`;
     const both = [remove(`${role}-1`, two), remove(`${role}-2`, one)];
-    await lockWaiters(world.database.sql, 2);
+    await lockWaiters(sql, 2);
     await end(gate, "commit");
     const statuses = (await Promise.all(both)).map(({ status }) => status).sort((a, b) => a - b);
     assert.deepEqual(statuses, [200, 403], role);
@@ -117,7 +152,6 @@ test("of two members who remove each other one succeeds, of the last two owners 
 });
 
 test("of the last two owners who leave at once one stays", async () => {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "left" });
   const [ann, bob] = await Promise.all(
     ["ann", "bob"].map(subject => seedUser(sql, id, { subject, role: "owner" })),
@@ -133,7 +167,6 @@ test("of the last two owners who leave at once one stays", async () => {
 });
 
 test("who is no admin any more adds and removes nobody, also when let in as one", async () => {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "demoted" });
   const caller = { slug: "demoted", subject: "admin" };
   const admin = await seedUser(sql, id, { ...caller, role: "admin" });
@@ -154,7 +187,6 @@ test("who is no admin any more adds and removes nobody, also when let in as one"
 });
 
 test("a member who is being removed cannot add anybody meanwhile, nor come back", async () => {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "leaving" });
   await seedUser(sql, id, { subject: "owner", role: "owner" });
   const of = (sub: string) => token({ sub, tenant: "leaving" });
@@ -197,7 +229,6 @@ test("a member who is being removed cannot add anybody meanwhile, nor come back"
 });
 
 test("who changes tenants in a long transaction keeps nobody from creating others", async () => {
-  const { sql } = world.database;
   await operator("POST", "tenant", { name: "First", slug: "first" });
   const { pid } = (
     await sql<{ pid: number }[]>`
@@ -248,8 +279,8 @@ test("nor where all counters that there are are held; where no more can be, one 
 });
 
 test("an ETag never comes back, also where the clock was set back", async () => {
-  const id = await seedTenant(world.database.sql, { slug: "clock" });
-  await world.database.sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
+  const id = await seedTenant(sql, { slug: "clock" });
+  await sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
   const before = (await operator("GET", `tenant/${id}`)).headers.etag;
   let last = "";
   for (const [method, move] of [

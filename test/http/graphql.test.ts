@@ -1,24 +1,20 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { buildClientSchema, type GraphQLObjectType, getIntrospectionQuery } from "graphql";
 import { seedTenant, seedUser, withService } from "../harness.ts";
-import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
+import { assertError, createWorld, DENIED, person } from "./world.ts";
 
-let world: World;
-let member: string;
-before(async () => {
-  world = await createWorld();
-  const { sql } = world.database;
-  const [acme, beta] = [await seedTenant(sql, { slug: "acme" }), await seedTenant(sql, { slug: "beta" })];
-  member = await seedUser(sql, acme, { subject: "member" });
-  const stranger = await seedUser(sql, beta, { subject: "stranger" });
-  for (const [tenant, owner, title] of [
-    [acme, member, "Acme's"],
-    [acme, member, "second"],
-    [beta, stranger, "Beta's"],
-  ] as const)
-    await sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${title})`;
-});
+const world = await createWorld();
+const { sql } = world.database;
+const [acme, beta] = [await seedTenant(sql, { slug: "acme" }), await seedTenant(sql, { slug: "beta" })];
+const member = await seedUser(sql, acme, { subject: "member" });
+const stranger = await seedUser(sql, beta, { subject: "stranger" });
+for (const [tenant, owner, title] of [
+  [acme, member, "Acme's"],
+  [acme, member, "second"],
+  [beta, stranger, "Beta's"],
+] as const)
+  await sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${title})`;
 after(() => world.end());
 
 const get = async (url: string) => world.service.request({ url, token: await person("member", "acme") });
@@ -256,7 +252,6 @@ test("a database that fails under a field is 503 as everywhere, and says when to
 });
 
 test("a fault of ours under a field is 500 as everywhere, and none of its words are told", async () => {
-  const { sql } = world.database;
   await sql`revoke select on app.boards from tms_app`;
   try {
     const { status, body } = await query("member", "{ tenant { slug } boards { title } }");

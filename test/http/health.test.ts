@@ -1,17 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { rolledBack } from "../harness.ts";
-import { createWorld, type World } from "./world.ts";
+import { until } from "../until.ts";
+import { createWorld, passASecond } from "./world.ts";
 
-let world: World;
-before(async () => {
-  world = await createWorld();
-});
+const world = await createWorld();
 after(() => world.end());
 
 /** Asks anew: answers are shared for a second. */
 async function ready() {
-  await new Promise(resolve => setTimeout(resolve, 1_010));
+  passASecond();
   return world.service.request({ url: "/ready" });
 }
 
@@ -53,6 +51,14 @@ const ONE_MEMBER = `
   insert into app.tenants (id, slug, name) values ('00000000-0000-4000-8000-000000000001', 'seen', 'Seen');
   insert into app.users (tenant_id, auth_provider, auth_subject) values ('00000000-0000-4000-8000-000000000001', 'jwt', 'a')`;
 
+const SHOP = "create schema shop; grant usage on schema shop to tms_app;";
+/** Reads right to the catalog check, and shows a row of the one member's tenant to whoever asks. */
+const OPEN =
+  "(tenant_id = (select app.tenant_id() where false union all select '00000000-0000-4000-8000-000000000001'::uuid))";
+const LEAKING = `${SHOP} ${ONE_MEMBER}; create table shop.a (tenant_id uuid not null, id int, primary key (tenant_id, id)); select app.isolate('shop.a');
+  insert into shop.a select tenant_id, 1 from app.users; alter policy tenant_only on shop.a using ${OPEN} with check ${OPEN};`;
+const OWN = "(tenant_id = (select app.tenant_id()))";
+
 const BREACHES: [name: string, breach: string, says: string[]][] = [
   ["no breach", "select", []],
   [
@@ -75,13 +81,48 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     "alter policy tenant_only on app.media using (tenant_id is not null)",
     ["app.media: the policy that keeps its rows to one tenant is missing"],
   ],
+  ...[
+    "alter policy tenant_only on app.media with check (true)",
+    "alter policy tenant_only on app.media to tms_owner",
+    `drop policy tenant_only on app.media; create policy tenant_only on app.media as restrictive for select to tms_app using ${OWN}`,
+    `drop policy tenant_only on app.media; create policy tenant_only on app.media to tms_app using ${OWN} with check ${OWN}`,
+  ].map((breach): (typeof BREACHES)[number] => [
+    `the tenant's policy for less: ${breach}`,
+    breach,
+    ["app.media: the policy that keeps its rows to one tenant is missing"],
+  ]),
+  ["nothing in the tenant's policy for everybody", "alter policy tenant_only on app.media to public", []],
+  [
+    "tenants' rows elsewhere that requests may delete, or write a column of",
+    `${SHOP} create table shop.a (tenant_id uuid); grant delete on shop.a to tms_app;
+     create table shop.b (tenant_id uuid, n int); grant insert (n) on shop.b to tms_app`,
+    ["shop.a", "shop.b"].map(table => `${table}: row level security is not enabled and forced`),
+  ],
+  [
+    "nothing in what requests do not reach, all share, or a session has",
+    `${SHOP} create table shop.a (tenant_id uuid); create table shop.shared (n int); grant select on shop.shared to tms_app;
+     create schema closed; create table closed.a (tenant_id uuid); grant select on closed.a to tms_app; create temporary table a (tenant_id uuid); grant select on a to tms_app`,
+    [],
+  ],
   [
     "a policy that reads right to the catalog check and leaks",
-    `${ONE_MEMBER};
-     drop policy tenant_only on app.users;
-     create policy tenant_only on app.users as restrictive for all to tms_app
-     using (tenant_id = app.tenant_id() is not false) with check (tenant_id = app.tenant_id() is not false)`,
+    `${ONE_MEMBER}; alter policy tenant_only on app.users using ${OPEN} with check ${OPEN}`,
     ["app.users: rows are visible outside their tenant"],
+  ],
+  [
+    "a policy that shows all rows to whoever is in a tenant, though there is none",
+    `${ONE_MEMBER}; alter policy tenant_only on app.users using (app.tenant_id() is not null)`,
+    ["app.users: rows are visible outside their tenant"],
+  ],
+  [
+    "rows elsewhere",
+    `${LEAKING} alter table shop.a owner to tms_owner`,
+    ["shop.a: rows are visible outside their tenant"],
+  ],
+  [
+    "nothing in a table of somebody else's, of which no row is read",
+    `${LEAKING} alter table shop.a owner to pg_monitor`,
+    [],
   ],
   [
     "a new table of tenants' rows that nobody isolated",
@@ -93,8 +134,10 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
   ],
   [
     "a role let past every policy",
-    "alter role tms_registrar bypassrls",
-    ["the role tms_registrar: it can bypass row level security"],
+    "alter role tms_registrar bypassrls; alter role tms_app superuser; alter role tms_owner bypassrls; alter role tms_auditor superuser",
+    ["tms_registrar", "tms_app", "tms_owner", "tms_auditor"].map(
+      role => `the role ${role}: it can bypass row level security`,
+    ),
   ],
   [
     "a right on a table given to the service's login",
@@ -138,8 +181,31 @@ test("ready is 503 on a schema that is behind this release, and 200 on a newer o
   assert.equal(newer.status, 200);
 });
 
+test("ready is 503 where what this release asks is not there at all", async () => {
+  const { sql } = world.database;
+  for (const [away, back] of [
+    ["alter schema api rename to gone", "alter schema gone rename to api"],
+    ["alter function api.get_readiness rename to gone", "alter function api.gone rename to get_readiness"],
+  ] as const) {
+    await sql.unsafe(away);
+    // A connection that has prepared the statement would go on with it.
+    await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
+    await until("the service lost its connections", () => world.service.app.pg.pool.totalCount === 0);
+    const { status, body } = await ready();
+    await sql.unsafe(back);
+    assert.equal(status, 503);
+    assert.deepEqual(body.checks, {
+      database: "ok",
+      migrations: "the schema of this release is missing",
+      isolation: "unknown",
+    });
+  }
+});
+
 test("ready is 503 without secrets while the database is away; health and metrics still answer", async () => {
   const { sql } = world.database;
+  const told = /^tms_(tenants|ready\{check="(isolation|migrations)"\})/m;
+  assert.match((await world.service.request({ url: "/metrics" })).body, told);
   await sql`alter database ${sql(world.database.name)} connection limit 0`;
   try {
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
@@ -153,7 +219,7 @@ test("ready is 503 without secrets while the database is away; health and metric
     assert.equal((await world.service.request({ url: "/health" })).status, 200);
     const metrics = await world.service.request({ url: "/metrics" });
     assert.match(metrics.body, /^tms_ready\{check="database"\} 0$/m);
-    assert.doesNotMatch(metrics.body, /^tms_(tenants|ready\{check="(isolation|migrations)"\})/m);
+    assert.doesNotMatch(metrics.body, told);
   } finally {
     await sql`alter database ${sql(world.database.name)} connection limit -1`;
   }

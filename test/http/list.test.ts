@@ -1,15 +1,12 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { assertError, createWorld, operator, person, type World } from "./world.ts";
+import { after, test } from "node:test";
+import { assertError, createWorld, operator, person } from "./world.ts";
 
-let world: World;
-before(async () => {
-  world = await createWorld();
-  await world.database.sql`
-    insert into app.tenants (name, slug, status, created_at, updated_at)
-    select case when i % 5 = 0 then '100% Wool' else 'Müller & Söhne' end || i, 's-' || i, (array['active', 'pending', 'suspended'])[1 + i % 3], t, t
-    from generate_series(1, 41) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
-});
+const world = await createWorld();
+await world.database.sql`
+  insert into app.tenants (name, slug, status, created_at, updated_at)
+  select case when i % 5 = 0 then '100% Wool' else 'Müller & Söhne' end || i, 's-' || i, (array['active', 'pending', 'suspended'])[1 + i % 3], t, t
+  from generate_series(1, 41) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
 after(() => world.end());
 
 const list = async (query = "") =>

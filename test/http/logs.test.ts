@@ -1,19 +1,16 @@
 import assert from "node:assert/strict";
-import { after, before, beforeEach, test } from "node:test";
-import { traceId } from "../../src/log.ts";
+import { after, beforeEach, test } from "node:test";
+import { loadConfig } from "../../src/config.ts";
+import { loggerOptions, traceId } from "../../src/log.ts";
 import { createService, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { until } from "../until.ts";
-import { createWorld, type World } from "./world.ts";
+import { createWorld } from "./world.ts";
 
-let world: World;
-let alice: string;
-before(async () => {
-  world = await createWorld();
-  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
-    subject: "alice",
-  });
-  alice = await token({ sub: "alice" });
+const world = await createWorld();
+await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+  subject: "alice",
 });
+const alice = await token({ sub: "alice" });
 after(() => world.end());
 beforeEach(() => {
   world.service.logs.length = 0;
@@ -39,8 +36,20 @@ test("every line of a request carries its id, and after the resolution the tenan
       ["request completed", "id-1", "acme", 30],
     ],
   );
-  const { method, url, status, ms } = world.service.logs[2]!;
-  assert.deepEqual([method, url, status, typeof ms], ["GET", "/api/tenants/current", 200, "number"]);
+  const { method, url, status, ms, ip } = world.service.logs[2]!;
+  assert.deepEqual([method, url, status, ip], ["GET", "/api/tenants/current", 200, "127.0.0.1"]);
+  assert.match(String(ms), /^\d+(\.\d{1,3})?$/, "microseconds are enough");
+});
+
+test("an id of the caller's own is taken where it is one, and else made", async () => {
+  const idOf = async (id: string) => {
+    const { headers } = await world.service.request({ url: "/x", headers: { "x-request-id": id } });
+    const [line] = world.service.logs.splice(0);
+    assert.equal(line!.request_id, headers["x-request-id"]);
+    return line!.request_id;
+  };
+  for (const id of ["a", "A_b-9".padEnd(64, "x")]) assert.equal(await idOf(id), id);
+  for (const id of ["", "a b", "é", "x".repeat(65)]) assert.match(String(await idOf(id)), /^[\da-f-]{36}$/);
 });
 
 test("a value that only the database refuses is told as a warning, with its cause", async () => {
@@ -113,6 +122,47 @@ test("no token and no secret reaches the log, wherever it was put", async () => 
     assert.ok(!text.includes(secret), `${secret} stands in ${text}`);
   assert.ok(text.includes("[redacted]"));
   assert.ok(text.includes("limit=1"), "what is no secret stays");
+});
+
+test("in a line a secret is a piece of it, however it is written; what is none stays", () => {
+  const secret = 'a "secret" of (32) bytes or more, [with] a \\ in it';
+  const { config } = loadConfig({
+    SERVICE_DATABASE_URL: "postgres://tms_service:first%2Fword@db/tms",
+    SERVICE_DATABASE_READ_URL: "postgres://tms_service:shortie@db/tms",
+    SERVICE_JWT_SECRET: secret,
+  });
+  const { logger } = loggerOptions(config, undefined) as {
+    logger: { hooks: { streamWrite: (line: string) => string } };
+  };
+  const other = { ...config, databaseReadUrl: "postgres://tms_service:otherwrd@db/tms" };
+  const ofOther = (loggerOptions(other, undefined) as { logger: typeof logger }).logger.hooks.streamWrite;
+  assert.equal(ofOther("x otherwrd y"), "x [redacted] y");
+  for (const [line, told] of [
+    [JSON.stringify({ msg: secret }), '{"msg":"[redacted]"}'],
+    ["x first%2Fword y", "x [redacted] y"],
+    ["x first/word y", "x [redacted] y"],
+    ["the word shortie is no secret", "the word shortie is no secret"],
+    ["bearer abc", "bearer [redacted]"],
+    ["Bearer%20abc", "Bearer%20[redacted]"],
+    ["Bearer+abc", "Bearer+[redacted]"],
+    ["x eyJhbGciOi.b.c.d.e.f y", "x [redacted].f y"],
+    ["eyJ is short", "eyJ is short"],
+    ...[
+      "token",
+      "id_token_hint",
+      "jwt",
+      "client_secret",
+      "password",
+      "authcode",
+      "apikey",
+      "API_KEY",
+    ].flatMap(name => [
+      [`/x?${name}=v1`, `/x?${name}=[redacted]`],
+      [`a&${name}=v2&b"`, `a&${name}=[redacted]&b"`],
+    ]),
+    ["/x?limit=1&cursor=2", "/x?limit=1&cursor=2"],
+  ])
+    assert.equal(logger.hooks.streamWrite(line!), told);
 });
 
 test("a connection that is lost is one line, without what the driver knows of it", async () => {

@@ -1,28 +1,23 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
-import { assertError, createWorld, DENIED, person, type World } from "./world.ts";
+import { assertError, createWorld, DENIED, person } from "./world.ts";
 
-let world: World;
-let acme: string;
-let beta: string;
 const ids: Record<string, string> = {};
-before(async () => {
-  world = await createWorld();
-  const { sql } = world.database;
-  acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
-  beta = await seedTenant(sql, { slug: "beta" });
-  for (const role of ["owner", "admin", "member"])
-    ids[role] = await seedUser(sql, acme, { subject: role, role, email: `${role}@acme.com` });
-  ids.stranger = await seedUser(sql, beta, { subject: "stranger", role: "owner" });
-  for (const [tenant, owner, title] of [
-    [acme, ids.owner!, "Acme's"],
-    [acme, ids.member!, "second"],
-    [beta, ids.stranger, "Beta's"],
-  ] as const)
-    await sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${title})`;
-});
+const world = await createWorld();
+const { sql } = world.database;
+const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+const beta = await seedTenant(sql, { slug: "beta" });
+for (const role of ["owner", "admin", "member"])
+  ids[role] = await seedUser(sql, acme, { subject: role, role, email: `${role}@acme.com` });
+ids.stranger = await seedUser(sql, beta, { subject: "stranger", role: "owner" });
+for (const [tenant, owner, title] of [
+  [acme, ids.owner!, "Acme's"],
+  [acme, ids.member!, "second"],
+  [beta, ids.stranger, "Beta's"],
+] as const)
+  await sql`insert into app.boards (tenant_id, owner_id, title) values (${tenant}, ${owner}, ${title})`;
 after(() => world.end());
 
 const ask = async (
@@ -95,7 +90,6 @@ test("members and boards are those of the tenant, in pages by Link", async () =>
 });
 
 test("what stands in a row comes back as it is, whatever characters it has", async () => {
-  const { sql } = world.database;
   const odd = await seedTenant(sql, { slug: "odd" });
   const owner = await seedUser(sql, odd, { subject: 'quo"te\\', role: "owner", email: 'a"b@acme.com' });
   const texts = [
@@ -197,7 +191,6 @@ test("who may not is told which role it takes; who is not there is not found, in
 });
 
 test("who adds a member while the tenant is deleted is no member of it any more", async () => {
-  const { sql } = world.database;
   const going = await seedTenant(sql, { slug: "going" });
   await seedUser(sql, going, { subject: "late", role: "owner" });
   let added: ReturnType<typeof ask> | undefined;

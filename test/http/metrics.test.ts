@@ -1,19 +1,15 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { parse } from "yaml";
 import { seedTenant, seedUser, token, withService } from "../harness.ts";
-import { createWorld, operator, type World } from "./world.ts";
+import { createWorld, operator, passASecond } from "./world.ts";
 
-let world: World;
-let alice: string;
-before(async () => {
-  world = await createWorld();
-  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
-    subject: "alice",
-  });
-  alice = await token({ sub: "alice" });
+const world = await createWorld();
+await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+  subject: "alice",
 });
+const alice = await token({ sub: "alice" });
 after(() => world.end());
 
 async function scrape(from = world.service): Promise<string> {
@@ -50,6 +46,8 @@ test("resolutions are counted by source and outcome, refusals by reason", async 
   await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   await world.service.request({ url: "/api/tenants/current", token: alice });
   await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "NO" });
+  const odd = await token({ sub: "alice", tenant: "Not A Slug" });
+  await world.service.request({ url: "/api/tenants/current", token: odd });
   await world.service.request({ url: "/api/tenants/current", token: "a.b.c" });
   const text = await scrape();
   const resolved = (source: string, outcome: string) =>
@@ -58,6 +56,7 @@ test("resolutions are counted by source and outcome, refusals by reason", async 
   assert.equal(resolved("header", "not_a_member"), 1);
   assert.equal(resolved("none", "tenant_missing"), 1);
   assert.equal(resolved("none", "tenant_header_malformed"), 1);
+  assert.equal(resolved("none", "tenant_claim_malformed"), 1);
   const refused = (status: number, reason: string) =>
     value(text, `tms_refusals_total{status="${status}",reason="${reason}"}`);
   assert.equal(refused(400, "tenant_missing"), 1);
@@ -107,13 +106,14 @@ test("a refusal keeps its database connection", async () => {
   assert.deepEqual(await pids(), before);
   const text = await scrape();
   assert.equal(value(text, 'tms_database_connections{pool="primary",state="idle"}'), before.length);
+  assert.equal(value(text, 'tms_database_connections{pool="primary",state="busy"}'), 0);
   assert.equal(value(text, 'tms_database_connections_max{pool="primary"}'), 10);
   assert.equal(value(text, 'tms_database_waiting{pool="primary"}'), 0);
 });
 
 test("tenants are counted by status; no slug is a label", async () => {
   await seedTenant(world.database.sql, { slug: "initech", status: "pending" });
-  await new Promise(resolve => setTimeout(resolve, 1_010));
+  passASecond();
   const text = await scrape();
   assert.equal(value(text, 'tms_tenants{status="pending"}'), 1);
   assert.equal(value(text, "tms_http_requests_in_flight"), 1);
@@ -140,6 +140,7 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
 test("every metric has a help line and the text is what Prometheus reads", async () => {
   const { headers, body } = await world.service.request({ url: "/metrics" });
   assert.match(String(headers["content-type"]), /^text\/plain; version=0\.0\.4/);
+  assert.equal(headers["cache-control"], "no-store");
   const told = new Set([...(body as string).matchAll(/^# HELP (\S+) \S/gm)].map(([, name]) => name));
   const names = [...(body as string).matchAll(/^(tms_[a-z_]+?)(?:_bucket|_sum|_count)?[{ ]/gm)].map(
     ([, name]) => name,
@@ -151,15 +152,16 @@ test("every metric has a help line and the text is what Prometheus reads", async
 test("the last audit of all tenants is told: its age, its errors; before the first one nothing is", async () => {
   assert.doesNotMatch(await scrape(), /^tms_audit_/m);
   await world.database.sql`
-    insert into audit.runs (started_at, finished_at, errors, warnings, tenant, family)
-    values (now() - interval '2 hours', now() - interval '1 hour', 3, 5, null, null), (now(), now(), 0, 0, 'acme', null),
-           (now(), now(), 0, 0, null, 'schema'), (now(), null, 0, 0, null, null)`;
-  await new Promise(resolve => setTimeout(resolve, 1_010));
+    insert into audit.runs (started_at, finished_at, errors, warnings, not_run, tenant, family)
+    values (now() - interval '2 hours', now() - interval '1 hour', 3, 5, 2, null, null), (now(), now(), 0, 0, 0, 'acme', null),
+           (now(), now(), 0, 0, 0, null, 'schema'), (now(), null, 0, 0, 0, null, null)`;
+  passASecond();
   const text = await scrape();
   const age = value(text, "tms_audit_age_seconds")!;
   assert.ok(age >= 3600 && age < 3660, String(age));
   assert.equal(value(text, 'tms_audit_findings{severity="error"}'), 3);
   assert.equal(value(text, 'tms_audit_findings{severity="warning"}'), 5);
+  assert.equal(value(text, 'tms_audit_findings{severity="not_run"}'), 2);
   const { status, body } = await world.service.request({ url: "/ready" });
   assert.deepEqual([status, body.last_audit.errors], [200, 3]);
 });

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import type { Document } from "../../src/openapi.ts";
 import { PROBLEMS } from "../../src/problems.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "./world.ts";
+import { createWorld } from "./world.ts";
 
 type Json = Record<string, unknown>;
 interface Operation {
@@ -20,27 +20,22 @@ interface Operation {
   responses: Record<string, Json>;
 }
 
-let world: World;
-let document: Document;
-let operations: (Operation & { method: string; path: string })[];
 const tokens = { operator: "", owner: "", newcomer: "" };
 
-before(async () => {
-  world = await createWorld();
-  document = (await world.service.request({ url: "/openapi.json" })).body as Document;
-  operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      ...(operation as never as Operation),
-      method,
-      path,
-    })),
-  );
-  const acme = await seedTenant(world.database.sql, { slug: "acme" });
-  await seedUser(world.database.sql, acme, { subject: "ada", role: "owner" });
-  tokens.operator = await token({ sub: "operator", roles: ["tenant-operator"], tenant: "default" });
-  tokens.owner = await token({ sub: "ada", tenant: "acme" });
-  tokens.newcomer = await token({ sub: "carol", tenant: "hooli" });
-});
+const world = await createWorld();
+const document = (await world.service.request({ url: "/openapi.json" })).body as Document;
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    ...(operation as never as Operation),
+    method,
+    path,
+  })),
+);
+const acme = await seedTenant(world.database.sql, { slug: "acme" });
+await seedUser(world.database.sql, acme, { subject: "ada", role: "owner" });
+tokens.operator = await token({ sub: "operator", roles: ["tenant-operator"], tenant: "default" });
+tokens.owner = await token({ sub: "ada", tenant: "acme" });
+tokens.newcomer = await token({ sub: "carol", tenant: "hooli" });
 after(() => world.end());
 
 function* nodes(value: unknown, path = "#"): Generator<[Json, string]> {

@@ -1,23 +1,12 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import {
-  createService,
-  type Service,
-  seedTenant,
-  seedUser,
-  type TestResponse,
-  withService,
-} from "../harness.ts";
-import { assertError, createWorld, operator, person, type World } from "./world.ts";
+import { after, test } from "node:test";
+import { createService, seedTenant, seedUser, type TestResponse, withService } from "../harness.ts";
+import { assertError, createWorld, operator, person } from "./world.ts";
 
-let world: World;
-let second: Service;
-before(async () => {
-  world = await createWorld();
-  second = await createService(world.database);
-  await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
-    subject: "ann",
-  });
+const world = await createWorld();
+const second = await createService(world.database);
+await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
+  subject: "ann",
 });
 after(async () => {
   await second.close();

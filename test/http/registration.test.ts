@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { type Service, seedTenant, seedUser, withService } from "../harness.ts";
-import { assertError, createWorld, DENIED, operator, person, type World } from "./world.ts";
+import { assertError, createWorld, DENIED, operator, person } from "./world.ts";
 
-let world: World;
-before(async () => {
-  world = await createWorld({ SERVICE_FRONTEND_BASE_URL: "https://app.example/" });
-});
+const world = await createWorld({ SERVICE_FRONTEND_BASE_URL: "https://app.example/" });
 after(() => world.end());
 
 let people = 0;

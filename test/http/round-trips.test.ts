@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { startWire, type Wire } from "../faults/wire.ts";
+import { after, test } from "node:test";
+import { startWire } from "../faults/wire.ts";
 import {
   createDatabase,
   createService,
-  type Database,
   type Service,
   seedTenant,
   seedUser,
@@ -12,18 +11,13 @@ import {
 } from "../harness.ts";
 import { operator, person } from "./world.ts";
 
-let database: Database;
-let wire: Wire;
-let service: Service;
-before(async () => {
-  database = await createDatabase();
-  wire = await startWire(database.urls.service);
-  service = await createService(database, {
-    SERVICE_DATABASE_URL: wire.url,
-    SERVICE_DATABASE_POOL_SIZE: "1",
-  });
-  await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
+const database = await createDatabase();
+const wire = await startWire(database.urls.service);
+const service = await createService(database, {
+  SERVICE_DATABASE_URL: wire.url,
+  SERVICE_DATABASE_POOL_SIZE: "1",
 });
+await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
 after(async () => {
   await service.close();
   await wire.close();

@@ -1,10 +1,9 @@
 /** What a server, a database or a login is set to must not change what requests get; what would, is refused at the start. */
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import {
   createDatabase,
   createService,
-  type Database,
   type Service,
   seedTenant,
   seedUser,
@@ -14,10 +13,7 @@ import {
 } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 
-let database: Database;
-before(async () => {
-  database = await createDatabase();
-});
+const database = await createDatabase();
 after(() => database.drop());
 
 async function clean(env: Record<string, string>, work: (service: Service) => Promise<void>) {
@@ -125,6 +121,36 @@ test("the service does not start where its own sessions are told otherwise, and 
         }),
       ofService(),
     );
+});
+
+test("nor with a login that may not execute what it calls", async () => {
+  const name = `${database.name}_login`;
+  await database.sql.unsafe(
+    `create role ${name} login password 'x'; grant connect on database ${database.name} to ${name}`,
+  );
+  const service = Object.assign(new URL(database.urls.service), { username: name, password: "x" }).href;
+  try {
+    await assert.rejects(createService({ ...database, urls: { ...database.urls, service } }), {
+      message:
+        "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions",
+    });
+  } finally {
+    await database.sql.unsafe(`drop owned by ${name}; drop role ${name}`);
+  }
+});
+
+test("nor where another tenant has the slug of the default one to be made", async () => {
+  const fresh = await createDatabase();
+  await seedTenant(fresh.sql, { slug: "default" });
+  try {
+    await assert.rejects(createService(fresh), {
+      message:
+        "The default tenant cannot be made: another tenant has the slug default. " +
+        "Set SERVICE_DEFAULT_TENANT_SLUG to one that is free",
+    });
+  } finally {
+    await fresh.drop();
+  }
 });
 
 test("/ready does not call a database out of reach whose settings make it answer with an error", () =>

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { seedTenant } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
-import { assertError, createWorld, operator, type World } from "./world.ts";
+import { assertError, createWorld, operator } from "./world.ts";
 
-let world: World;
-before(async () => {
-  world = await createWorld();
-});
+const world = await createWorld();
+const { sql } = world.database;
 after(() => world.end());
 
 const UNKNOWN = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
@@ -100,7 +98,7 @@ test("without sample data a tenant is empty, with it there is a board", async ()
       slug,
       ...(include !== undefined && { include_sample_data: include }),
     });
-    return (await world.database.sql`select from app.boards where tenant_id = ${body.tenant_id}`).count;
+    return (await sql`select from app.boards where tenant_id = ${body.tenant_id}`).count;
   };
   assert.deepEqual(
     [await boards("bare"), await boards("bare-too", false), await boards("sampled", true)],
@@ -269,7 +267,6 @@ test("an Idempotency-Key is 8 to 255 printable characters", async () => {
 });
 
 test("20 parallel repeats make one tenant: one 201, nineteen 200 with its id", async () => {
-  const { sql } = world.database;
   // The limit of ten an hour is another test's: this caller's window is given room for twenty.
   await sql`insert into control.rate_limits values ('setup_create', E'jwt\\none-operator', -10, now() + interval '1 hour')`;
   const token = await operator({ sub: "one-operator" });
@@ -290,16 +287,16 @@ test("20 parallel repeats make one tenant: one 201, nineteen 200 with its id", a
 test("after a failure the same key works", async () => {
   const token = await operator();
   const headers = { "idempotency-key": "fails-at-first" };
-  await seedTenant(world.database.sql, { slug: "in-the-way" });
+  await seedTenant(sql, { slug: "in-the-way" });
   const attempt = () => create({ name: "n", slug: "in-the-way" }, headers, token);
   assert.equal((await attempt()).status, 409);
-  await world.database.sql`delete from app.tenants where slug = 'in-the-way'`;
+  await sql`delete from app.tenants where slug = 'in-the-way'`;
   const second = await attempt();
   assert.deepEqual([second.status, second.body.existing], [201, false]);
 });
 
 test("an ETag answers 304 to who has it, in all the ways If-None-Match is written", async () => {
-  const id = await seedTenant(world.database.sql, { slug: "etag" });
+  const id = await seedTenant(sql, { slug: "etag" });
   const { headers } = await send("GET", `tenant/${id}`);
   const etag = String(headers.etag);
   assert.match(etag, /^"[0-9a-f]{32}"$/);
@@ -315,7 +312,7 @@ test("an ETag answers 304 to who has it, in all the ways If-None-Match is writte
 });
 
 test("PUT changes what is given, answers the whole tenant with a new ETag, and honours If-Match", async () => {
-  const id = await seedTenant(world.database.sql, { slug: "put", name: "Put" });
+  const id = await seedTenant(sql, { slug: "put", name: "Put" });
   const put = (body: unknown, headers = {}) => send("PUT", `tenant/${id}`, body, headers);
   const read = await send("GET", `tenant/${id}`);
   const nothing = await put({});
@@ -336,7 +333,7 @@ test("PUT changes what is given, answers the whole tenant with a new ETag, and h
   );
   assert.deepEqual((await put({ settings: {} })).body.settings, {});
   assert.equal((await put({ slug: "put-2" })).status, 200, "its own slug is not taken");
-  await seedTenant(world.database.sql, { slug: "put-taken" });
+  await seedTenant(sql, { slug: "put-taken" });
   assertError(await put({ slug: "put-taken" }), 409, {
     error: "Conflict",
     detail: "A tenant with slug 'put-taken' already exists",
@@ -354,7 +351,7 @@ test("PUT changes what is given, answers the whole tenant with a new ETag, and h
 });
 
 test("what takes no body refuses one, unless it is an empty object", async () => {
-  const url = `/api/setup/tenant/${await seedTenant(world.database.sql, { slug: "no-body" })}/suspend`;
+  const url = `/api/setup/tenant/${await seedTenant(sql, { slug: "no-body" })}/suspend`;
   const send = async (body: string) =>
     world.service.request({ method: "POST", url, body, token: await operator(), undocumented: true });
   for (const body of ["null", "5", "[]"]) {
@@ -365,7 +362,7 @@ test("what takes no body refuses one, unless it is an empty object", async () =>
 });
 
 test("what changes or deletes a tenant honours If-Match, whatever it is", async () => {
-  const id = await seedTenant(world.database.sql, { slug: "guarded", status: "pending" });
+  const id = await seedTenant(sql, { slug: "guarded", status: "pending" });
   const stale = { "if-match": '"stale"' };
   const current = async () => (await send("GET", `tenant/${id}`)).headers.etag;
   let etag = await current();
@@ -378,13 +375,12 @@ test("what changes or deletes a tenant honours If-Match, whatever it is", async 
   }
   assert.equal((await send("DELETE", `tenant/${id}`, undefined, stale)).status, 412);
   assert.equal((await send("DELETE", `tenant/${id}`, undefined, { "if-match": "*" })).status, 200);
-  const rejected = await seedTenant(world.database.sql, { slug: "rejected", status: "pending" });
+  const rejected = await seedTenant(sql, { slug: "rejected", status: "pending" });
   assert.equal((await send("POST", `tenant/${rejected}/reject`, undefined, stale)).status, 412);
   assert.equal((await send("POST", `tenant/${rejected}/reject`)).status, 200);
 });
 
 test("of PUTs at once with the same If-Match exactly one wins", async () => {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "race" });
   const { headers } = await send("GET", `tenant/${id}`);
   let puts: ReturnType<typeof send>[] = [];
@@ -403,9 +399,7 @@ test("of PUTs at once with the same If-Match exactly one wins", async () => {
 });
 
 test("of parallel PUTs to one slug exactly one wins, and the others read the conflict of the specification", async () => {
-  const ids = await Promise.all(
-    Array.from({ length: 8 }, (_, i) => seedTenant(world.database.sql, { slug: `to-${i}` })),
-  );
+  const ids = await Promise.all(Array.from({ length: 8 }, (_, i) => seedTenant(sql, { slug: `to-${i}` })));
   const answers = await Promise.all(ids.map(id => send("PUT", `tenant/${id}`, { slug: "wanted" })));
   assert.equal(answers.filter(answer => answer.status === 200).length, 1);
   for (const answer of answers.filter(one => one.status !== 200))
@@ -413,7 +407,7 @@ test("of parallel PUTs to one slug exactly one wins, and the others read the con
 });
 
 test("an unknown or malformed id is 404 in the words of the specification, for every method", async () => {
-  const known = await seedTenant(world.database.sql, { slug: "known" });
+  const known = await seedTenant(sql, { slug: "known" });
   for (const id of [
     UNKNOWN,
     "nil",
@@ -472,7 +466,6 @@ test("the default tenant can be deleted in multi-tenant mode, and status says so
 });
 
 test("approve, reject, suspend and resume answer the tenant, and 409 where they do not apply", async () => {
-  const { sql } = world.database;
   const id = await seedTenant(sql, { slug: "waits", status: "pending" });
   const move = (name: string, of = id) => send("POST", `tenant/${of}/${name}`);
   assertError(await move("suspend"), 409, { error: "Conflict", detail: "The tenant is pending, not active" });
@@ -505,6 +498,7 @@ test("a wrong method is 405 with Allow, an unknown address 404, both in the usua
     ["PROPFIND", "/api/boards", "GET, HEAD"],
     ["DELETE", "/api/tenants/register", "POST"],
     ["POST", "/api/setup/status", "GET, HEAD"],
+    ["POST", "/docs/static/index.css", "GET, HEAD"],
   ] as const) {
     const answer = await wrong(method, url);
     assertError(answer, 405, { error: "Method not allowed", detail: `This address takes ${allow}` });

@@ -1,32 +1,28 @@
 import assert from "node:assert/strict";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, before, test } from "node:test";
+import { after, test } from "node:test";
 import { tracesAskedBy } from "../../src/tracing.ts";
-import { createDatabase, createService, type Database, seedTenant, seedUser, token } from "../harness.ts";
+import { createDatabase, createService, seedTenant, seedUser, token } from "../harness.ts";
 
 const installed = await import("@opentelemetry/sdk-node" as string).then(
   () => true,
   () => false,
 );
 
-let database: Database;
-let collector: Server;
 const received: string[] = [];
-before(async () => {
-  database = await createDatabase();
-  collector = createServer((request, response) => {
-    let body = "";
-    request
-      .setEncoding("latin1")
-      .on("data", chunk => (body += chunk))
-      .on("end", () => {
-        received.push(`${request.url} ${body}`);
-        response.writeHead(200, { "content-type": "application/json" }).end("{}");
-      });
-  });
-  await new Promise<void>(resolve => collector.listen(0, "127.0.0.1", resolve));
+const database = await createDatabase();
+const collector = createServer((request, response) => {
+  let body = "";
+  request
+    .setEncoding("latin1")
+    .on("data", chunk => (body += chunk))
+    .on("end", () => {
+      received.push(`${request.url} ${body}`);
+      response.writeHead(200, { "content-type": "application/json" }).end("{}");
+    });
 });
+await new Promise<void>(resolve => collector.listen(0, "127.0.0.1", resolve));
 after(async () => {
   collector.close();
   await database.drop();

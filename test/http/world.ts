@@ -29,6 +29,12 @@ export async function createWorld(env: Record<string, string> = {}): Promise<Wor
   return { database, service, end };
 }
 
+/** By the service's steady clock a second has gone by: what it shares for so long it asks anew. */
+export function passASecond() {
+  const now = performance.now.bind(performance);
+  performance.now = () => now() + 1_010;
+}
+
 let made = 0;
 
 /** A token of a new operator: each has rate limits of its own. The tenant it names need not exist. */

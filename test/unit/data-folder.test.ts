@@ -112,18 +112,33 @@ test("a lock that cannot be written leaves nothing behind", {
   assert.deepEqual(readdirSync(dataDir), []);
 });
 
-test("a Postgres that a full disk keeps from starting is told as one, and not by what followed", async t => {
+test("a Postgres that does not start is told by its last words, or by a full disk, and not by what followed", async t => {
   const dataDir = folder(t);
   mkdirSync(path.join(dataDir, "bin"));
-  const said = [
-    'FATAL:  could not write blocks 8..8 in file "base/1/2673": No space left on device',
-    "FATAL:  checkpoint request failed",
-  ];
-  const postgres = ["#!/bin/sh", ...said.map(line => `echo '${line}'`), "exit 1", ""];
-  writeFileSync(path.join(dataDir, "bin", "postgres"), postgres.join("\n"), { mode: 0o755 });
-  await assert.rejects(startServer(dataDir, path.join(dataDir, "postgres"), dataDir, undefined, {}), {
-    code: "ENOSPC",
-  });
+  const full = 'FATAL:  could not write blocks 8..8 in file "base/1/2673": No space left on device';
+  const checkpoint = "FATAL:  checkpoint request failed";
+  const lost = "The embedded Postgres did not start:";
+  const log = path.join(dataDir, "postgres.log");
+  for (const [said, options, told] of [
+    [[full, checkpoint], {}, { code: "ENOSPC" }],
+    [["wrote only 4096 of 8192 bytes", checkpoint], {}, { code: "ENOSPC" }],
+    [["LOG:  starting", "FATAL:  first", "PANIC:  last", "HINT:  none"], {}, { message: `${lost} last` }],
+    [["LOG:  starting"], {}, { message: `${lost} see ${log}` }],
+    [["LOG:  could not bind"], { port: 1 }, { message: "Port 1 for the embedded Postgres is taken" }],
+  ] as const) {
+    const postgres = ["#!/bin/sh", ...said.map(line => `echo '${line}'`), "exit 1", ""];
+    writeFileSync(path.join(dataDir, "bin", "postgres"), postgres.join("\n"), { mode: 0o755 });
+    await assert.rejects(
+      startServer(dataDir, path.join(dataDir, "postgres"), dataDir, undefined, options),
+      told,
+    );
+  }
+});
+
+test("secrets that are damaged are not made anew over a database", async t => {
+  const dataDir = folder(t);
+  writeFileSync(path.join(dataDir, "secrets.json"), "{");
+  await assert.rejects(readSecrets(dataDir, "/cluster"), /secrets\.json is damaged: put it back as it was/);
 });
 
 test("root takes a database that is there for the one that is meant, and starts no empty one elsewhere", t => {

@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import Fastify from "fastify";
-import fp from "fastify-plugin";
 import type { Claims } from "../../src/auth.ts";
-import { loadConfig } from "../../src/config.ts";
-import { Problem, sendError } from "../../src/errors.ts";
-import tenant, { resolveTenant, slugify } from "../../src/tenant.ts";
+import { Problem } from "../../src/errors.ts";
+import { resolveTenant, slugify } from "../../src/tenant.ts";
 
 const resolve = (claims: Claims, header?: string | string[], tenantClaim: string | null = null) =>
   resolveTenant(claims, header, tenantClaim);
@@ -78,17 +75,6 @@ test("a malformed header answers as the specification names it, with the receive
         return error.status === 400 && error.error === "Invalid X-Tenant header format";
       },
     );
-});
-
-test("without a tenant anywhere the answer is as the specification names it", () => {
-  assert.throws(
-    () => resolve({}),
-    (error: Problem) => {
-      assert.deepEqual(error.extra, { multi_tenant_mode: true });
-      assert.match(error.message, /required in multi-tenant mode for this endpoint/);
-      return error.status === 400 && error.error === "Missing X-Tenant header";
-    },
-  );
 });
 
 /** Every source, the strongest first. */
@@ -320,58 +306,4 @@ test("hostile strings are handled in time that grows with their length only", ()
   }
   // A quadratic pass over one of them alone would take minutes.
   assert.ok(process.cpuUsage(started).user < 20_000_000);
-});
-
-async function appWith(env: Record<string, string>, claims: Claims) {
-  const lines: Record<string, unknown>[] = [];
-  const stream = { write: (line: string) => void lines.push(JSON.parse(line)) };
-  const app = Fastify({ logger: { level: "debug", stream } });
-  app.setErrorHandler(sendError);
-  const identity = { provider: "jwt", subject: "ann", email: null, name: null, claims, operator: false };
-  await app.register(
-    fp(
-      async instance => {
-        instance.addHook("onRequest", async request => {
-          request.identity = identity;
-        });
-      },
-      { name: "auth" },
-    ),
-  );
-  await app.register(tenant, { config: loadConfig(env).config });
-  app.get("/", request => request.tenant);
-  const get = (headers: Record<string, string | string[]> = {}) => app.inject({ url: "/", headers });
-  return { get, lines };
-}
-
-test("in single-tenant mode every request is in the default tenant, and headers and claims are ignored", async () => {
-  const { get } = await appWith({}, { tenant: "NOT A SLUG" });
-  for (const headers of [{}, { "x-tenant": "acme" }, { "x-tenant": "NOT A SLUG" }, { "x-tenant": "" }])
-    assert.deepEqual((await get(headers)).json(), { slug: null, source: "single_tenant" });
-});
-
-test("in multi-tenant mode the request carries the slug and where it came from", async () => {
-  const { get } = await appWith({ SERVICE_MULTI_TENANT_MODE: "true" }, {});
-  assert.deepEqual((await get({ "x-tenant": "acme" })).json(), { slug: "acme", source: "header" });
-  const missing = await get();
-  assert.equal(missing.statusCode, 400);
-  assert.equal(missing.json().error, "Missing X-Tenant header");
-  assert.equal(missing.json().multi_tenant_mode, true);
-  const empty = await get({ "x-tenant": "" });
-  assert.equal(empty.statusCode, 400);
-  assert.equal(empty.json().provided_tenant, "");
-  const twice = await get({ "x-tenant": ["acme", "beta"] });
-  assert.equal(twice.statusCode, 400);
-  assert.match(twice.json().provided_tenant, /^acme, ?beta$/);
-});
-
-test("a header that the token overrules is a line in the debug log, one that agrees is not", async () => {
-  const { get, lines } = await appWith({ SERVICE_MULTI_TENANT_MODE: "true" }, { org: "Acme" });
-  const overruled = () => lines.filter(line => /wins over/.test(String(line.msg)));
-  assert.equal((await get({ "x-tenant": "acme" })).json().slug, "acme");
-  assert.equal((await get()).json().slug, "acme");
-  assert.equal(overruled().length, 0);
-  assert.equal((await get({ "x-tenant": "beta" })).json().slug, "acme");
-  assert.equal(overruled().length, 1);
-  assert.deepEqual([overruled()[0]!.tenant_slug, overruled()[0]!.header], ["acme", "beta"]);
 });
