@@ -48,20 +48,32 @@ export async function createDatabase(): Promise<Database> {
   return { name, urls, sql, drop };
 }
 
-/** `work` while sessions of the database, or of a role in it, begin with these settings (each value as SQL writes it). */
+/** `work` while sessions of the database begin with these settings (each value as SQL writes it). */
 export async function withSettings<T>(
   { name, sql }: Database,
   settings: Record<string, string>,
   work: () => Promise<T>,
-  whose = `database ${name}`,
 ): Promise<T> {
   try {
     for (const [setting, value] of Object.entries(settings))
-      await sql.unsafe(`alter ${whose} set ${setting} = ${value}`);
+      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`);
     return await work();
   } finally {
-    await sql.unsafe(`alter ${whose} reset all`);
+    await sql.unsafe(`alter database ${name} reset all`);
   }
+}
+
+/**
+ * An address whose sessions begin with these settings, before those of their role. `alter role … in database` will not do:
+ * db/roles.sql, which tests of other files run on the same server meanwhile, resets that in every database.
+ */
+export function addressWith(address: string, settings: Record<string, string>): string {
+  const url = new URL(address);
+  const options = Object.entries(settings).map(
+    ([name, value]) => `-c ${name}=${value.replaceAll(" ", "\\ ")}`,
+  );
+  url.searchParams.set("options", options.join(" "));
+  return url.href;
 }
 
 async function asRoot(work: (sql: postgres.Sql) => Promise<unknown>) {

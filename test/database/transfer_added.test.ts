@@ -440,7 +440,6 @@ test("a login's settings change nothing of what is written, nor of how it is rea
     .sql`insert into app.kinds values (${acme}, 1, '2026-02-01 03:04:05.678901+05:30', '2026-02-01', '-1 mons +2 days -03:04:05', 0.1::float8 + 0.2, 1234.56, 'app.notes',
     xmlparse(content 'a<b/>'), array['NULL', null, 'a\\b'], 'a\\''b', '"x"')`;
   const plain = await file(here);
-  // As superuser: tms_owner may set most of them, and so may a database.
   const odd = {
     search_path: "app, public",
     datestyle: "'SQL, DMY'",
@@ -456,7 +455,7 @@ test("a login's settings change nothing of what is written, nor of how it is rea
   };
   for (const { database } of [here, there])
     for (const [name, value] of Object.entries(odd))
-      await database.sql.unsafe(`alter role tms_owner in database ${database.name} set ${name} = ${value}`);
+      await database.sql.unsafe(`alter database ${database.name} set ${name} = ${value}`);
   const all = await file({ owner: login(here.database) });
   const undated = (text: string) =>
     text

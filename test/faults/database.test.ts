@@ -8,6 +8,7 @@ import { freePort } from "../../src/embedded/server.ts";
 import { startEmbedded } from "../../src/embedded.ts";
 import { migrate } from "../../src/migrate.ts";
 import {
+  addressWith,
   createDatabase,
   createService,
   type Service,
@@ -21,8 +22,13 @@ import { lockWaiters, until } from "../until.ts";
 import { startWire } from "./wire.ts";
 
 const database = await createDatabase();
-await serverWaits("300ms", "150ms");
-const wire = await startWire(`${database.urls.service}?query_timeout=2000`);
+// The server's time-outs are shorter than in production, so that tests need not wait; for some they are as long as a slow machine takes.
+const patient = (address: string) => ({
+  SERVICE_DATABASE_URL: addressWith(address, { statement_timeout: "60s", lock_timeout: "60s" }),
+});
+const wire = await startWire(
+  `${addressWith(database.urls.service, { statement_timeout: "300ms", lock_timeout: "150ms" })}&query_timeout=2000`,
+);
 const service = await createService(database, {
   SERVICE_DATABASE_URL: wire.url,
   SERVICE_DATABASE_POOL_SIZE: "4",
@@ -36,18 +42,6 @@ after(async () => {
   await database.drop();
 });
 beforeEach(() => database.sql`delete from control.rate_limits`);
-
-/** The service's timeouts, for connections that are made from here on. */
-async function serverWaits(statement: string, lock: string) {
-  for (const setting of [`statement_timeout = '${statement}'`, `lock_timeout = '${lock}'`])
-    await database.sql.unsafe(`alter role tms_service in database ${database.name} set ${setting}`);
-}
-
-/** The server's timeouts are shorter than in production, so that tests need not wait; `work` is on a service that has longer ones. */
-async function withPatience(env: Record<string, string>, work: (service: Service) => Promise<void>) {
-  await serverWaits("60s", "60s");
-  await withService(database, env, work).finally(() => serverWaits("300ms", "150ms"));
-}
 
 const boards = (of = service) => of.request({ url: "/api/boards", token: ann });
 
@@ -200,27 +194,31 @@ test("the deletion of a tenant is under no statement timeout: it takes as long a
 });
 
 test("an exhausted pool refuses with 503 after its patience, and works again when it is free", () =>
-  withPatience({ SERVICE_DATABASE_POOL_SIZE: "1" }, async small => {
-    let held: Promise<TestResponse> | undefined;
-    await whileLocked("lock table app.boards in access exclusive mode", async () => {
-      held = boards(small);
-      await lockWaiters(database.sql);
-      await sleep(60); // for 50 ms they would share its connection
-      const current = () => small.request({ url: "/api/tenants/current", token: ann });
-      for (const answer of await Promise.all([current(), current()])) {
-        assertUnavailable(answer);
-        assert.equal(answer.body.detail, "The database cannot be reached");
-      }
-    });
-    assert.equal((await held!).status, 200);
-    assert.equal((await boards(small)).status, 200);
-  }));
+  withService(
+    database,
+    { ...patient(database.urls.service), SERVICE_DATABASE_POOL_SIZE: "1" },
+    async small => {
+      let held: Promise<TestResponse> | undefined;
+      await whileLocked("lock table app.boards in access exclusive mode", async () => {
+        held = boards(small);
+        await lockWaiters(database.sql);
+        await sleep(60); // for 50 ms they would share its connection
+        const current = () => small.request({ url: "/api/tenants/current", token: ann });
+        for (const answer of await Promise.all([current(), current()])) {
+          assertUnavailable(answer);
+          assert.equal(answer.body.detail, "The database cannot be reached");
+        }
+      });
+      assert.equal((await held!).status, 200);
+      assert.equal((await boards(small)).status, 200);
+    },
+  ));
 
 test("a write whose answer was lost is repeated safely with its idempotency key", () =>
-  withPatience({ SERVICE_DATABASE_URL: wire.url.replace(/\?.*/, "") }, async patient => {
+  withService(database, patient(wire.url.replace(/\?.*/, "")), async onWire => {
     const { sql } = database;
     const create = () =>
-      patient.request({
+      onWire.request({
         method: "POST",
         url: "/api/setup/tenant",
         token: operator,
@@ -249,11 +247,9 @@ test("a write whose answer was lost is repeated safely with its idempotency key"
   }));
 
 test("a server that only reads, as during a failover, is 503 for what writes and 200 for what reads", async () => {
-  await database.sql.unsafe(
-    `alter role tms_service in database ${database.name} set default_transaction_read_only = on`,
-  );
+  const readOnly = addressWith(database.urls.service, { default_transaction_read_only: "on" });
   // The start itself writes nothing when the default tenant was made before.
-  await withService(database, {}, async reading => {
+  await withService(database, { SERVICE_DATABASE_URL: readOnly }, async reading => {
     assert.equal((await boards(reading)).status, 200);
     const answer = await reading.request({
       method: "POST",
@@ -263,11 +259,7 @@ test("a server that only reads, as during a failover, is 503 for what writes and
     });
     assert.equal(answer.status, 403, "who may not write is told so first");
     assertUnavailable(await reading.request({ url: "/api/setup/status", token: operator }));
-  }).finally(() =>
-    database.sql.unsafe(
-      `alter role tms_service in database ${database.name} reset default_transaction_read_only`,
-    ),
-  );
+  });
 });
 
 test("Postgres is stopped and started again under load: 503 meanwhile, then all is as before", async () => {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
+  addressWith,
   createDatabase,
   type Service,
   seedTenant,
@@ -17,7 +18,7 @@ const TENANTS = ["acme", "hooli", "initech", "umbrella"];
 
 const database = await createDatabase();
 // Locks are held for as long as a slow machine takes.
-await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '60s'`);
+database.urls.service = addressWith(database.urls.service, { lock_timeout: "60s" });
 const wire = await startWire(database.urls.service);
 for (const slug of TENANTS) {
   const tenant = await seedTenant(database.sql, { slug });
@@ -129,10 +130,9 @@ test("a read does not overtake who waits for a connection", t =>
   }));
 
 test("those in line behind a read that waited in vain are told at once, and do not wait in their turn", async () => {
-  const { sql, name } = database;
   // Shorter than in production, so that the test need not wait as long; the rule is the same.
-  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '2s'`);
-  await onWire({}, async service => {
+  const env = { SERVICE_DATABASE_URL: addressWith(wire.url, { lock_timeout: "2s" }) };
+  await onWire(env, async service => {
     await get(service, "/api/boards", "acme");
     await whileBoardsAreLocked(async () => {
       const times: number[] = [];
@@ -146,7 +146,6 @@ test("those in line behind a read that waited in vain are told at once, and do n
     });
     assert.equal((await get(service, "/api/boards", "acme")).status, 200);
   });
-  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '60s'`);
 });
 
 test("a write gets a connection of its own while reads never cease", () =>

@@ -7,12 +7,12 @@ import { buildApp } from "../../src/app.ts";
 import { runService } from "../../src/cli/start.ts";
 import { loadConfig } from "../../src/config.ts";
 import { type Server, startServer } from "../../src/server.ts";
-import { createDatabase, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
+import { addressWith, createDatabase, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 
 const database = await createDatabase();
 // Locks are held for as long as a slow machine takes.
-await database.sql.unsafe(`alter role tms_service in database ${database.name} set lock_timeout = '60s'`);
+database.urls.service = addressWith(database.urls.service, { lock_timeout: "60s" });
 await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
 const alice = await token({ sub: "alice", tenant: "acme" });
 after(() => database.drop());

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { buildClientSchema, type GraphQLObjectType, getIntrospectionQuery } from "graphql";
-import { seedTenant, seedUser, withService } from "../harness.ts";
+import { addressWith, seedTenant, seedUser, withService } from "../harness.ts";
 import { assertError, createWorld, DENIED, person } from "./world.ts";
 
 const world = await createWorld();
@@ -227,12 +227,12 @@ test("what a document may ask for is bounded, however few words it takes", async
 });
 
 test("a database that fails under a field is 503 as everywhere, and says when to come again", async () => {
-  const { sql, name } = world.database;
-  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '50ms'`);
+  const { sql, urls } = world.database;
+  const env = { SERVICE_DATABASE_URL: addressWith(urls.service, { lock_timeout: "50ms" }) };
   const holder = await sql.reserve();
   try {
     await holder.unsafe("begin; lock table app.boards in access exclusive mode");
-    const answer = await withService(world.database, {}, async impatient =>
+    const answer = await withService(world.database, env, async impatient =>
       impatient.request({
         method: "POST",
         url: "/graphql",
@@ -247,7 +247,6 @@ test("a database that fails under a field is 503 as everywhere, and says when to
   } finally {
     await holder.unsafe("rollback");
     holder.release();
-    await sql.unsafe(`alter role tms_service in database ${name} reset lock_timeout`);
   }
 });
 

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { createService, seedTenant, seedUser, type TestResponse, withService } from "../harness.ts";
+import {
+  addressWith,
+  createService,
+  seedTenant,
+  seedUser,
+  type TestResponse,
+  withService,
+} from "../harness.ts";
 import { assertError, createWorld, operator, person } from "./world.ts";
 
 const world = await createWorld();
@@ -174,10 +181,10 @@ test("what has no limit carries no headers", async () => {
 });
 
 test("when the counter cannot be reached the request is refused with 503, not let through", async () => {
-  const { sql, name } = world.database;
-  await sql.unsafe(`alter role tms_service in database ${name} set lock_timeout = '50ms'`);
+  const { sql, urls } = world.database;
   const token = await operator();
-  await withService(world.database, {}, async service => {
+  const env = { SERVICE_DATABASE_URL: addressWith(urls.service, { lock_timeout: "50ms" }) };
+  await withService(world.database, env, async service => {
     const create = (slug: string) =>
       service.request({ method: "POST", url: "/api/setup/tenant", token, body: { name: "n", slug } });
     await sql.begin(async tx => {
@@ -190,5 +197,5 @@ test("when the counter cannot be reached the request is refused with 503, not le
     });
     assert.equal((await sql`select from app.tenants where slug = 'let-through'`).count, 0);
     assert.equal((await create("now")).status, 201);
-  }).finally(() => sql.unsafe(`alter role tms_service in database ${name} reset lock_timeout`));
+  });
 });

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import {
+  addressWith,
   createDatabase,
   createService,
   type Service,
@@ -21,8 +22,6 @@ async function clean(env: Record<string, string>, work: (service: Service) => Pr
   await database.sql`delete from control.rate_limits`;
   await database.sql`delete from app.tenants`;
 }
-
-const ofService = () => `role tms_service in database ${database.name}`;
 
 /** How names, strings, times and values are read and written, and how queries are planned. */
 const ODD = {
@@ -107,20 +106,19 @@ test("the limit of tenants holds where transactions begin as repeatable read", (
   ));
 
 test("the service does not start where its own sessions are told otherwise, and says which setting that is", async () => {
+  const refused = (setting: string, value: string, env = {}) =>
+    assert.rejects(createService(database, env), {
+      message: new RegExp(`^The service's database login is not safe to use: .*${setting} = ${value}`),
+    });
   for (const [setting, value] of [
-    ["default_transaction_isolation", "repeatable read"],
     ["row_security", "off"],
     ["session_replication_role", "replica"],
   ] as const)
-    await withSettings(
-      database,
-      { [setting]: `'${value}'` },
-      () =>
-        assert.rejects(createService(database), {
-          message: new RegExp(`^The service's database login is not safe to use: .*${setting} = ${value}`),
-        }),
-      ofService(),
-    );
+    await withSettings(database, { [setting]: value }, () => refused(setting, value));
+  const [setting, value] = ["default_transaction_isolation", "repeatable read"] as const;
+  await refused(setting, value, {
+    SERVICE_DATABASE_URL: addressWith(database.urls.service, { [setting]: value }),
+  });
 });
 
 test("nor with a login that may not execute what it calls", async () => {
@@ -155,43 +153,33 @@ test("nor where another tenant has the slug of the default one to be made", asyn
 
 test("/ready does not call a database out of reach whose settings make it answer with an error", () =>
   clean({}, service =>
-    withSettings(
-      database,
-      { row_security: "off" },
-      async () => {
-        await database.sql`
-          select pg_terminate_backend(pid, 5000) from pg_stat_activity
-          where usename = 'tms_service' and datname = current_database()`;
-        const { status, body } = await until("a new connection is asked", async () => {
-          const ready = await service.request({ url: "/ready" });
-          return !/cannot be reached/.test(ready.body.detail) && ready.status === 503 && ready;
-        });
-        assert.deepEqual(
-          [status, body.checks.database],
-          [503, "it answers with an error, which the service's log has"],
-        );
-      },
-      ofService(),
-    ),
+    withSettings(database, { row_security: "off" }, async () => {
+      await database.sql`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity
+        where usename = 'tms_service' and datname = current_database()`;
+      const { status, body } = await until("a new connection is asked", async () => {
+        const ready = await service.request({ url: "/ready" });
+        return !/cannot be reached/.test(ready.body.detail) && ready.status === 503 && ready;
+      });
+      assert.deepEqual(
+        [status, body.checks.database],
+        [503, "it answers with an error, which the service's log has"],
+      );
+    }),
   ));
 
 test("a transaction that lasted too long is 503", async t => {
   const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   if (!server) return t.skip("since Postgres 17");
-  await withSettings(
-    database,
-    { transaction_timeout: "'100ms'" },
-    () =>
-      clean({}, async service => {
-        await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
-        const ann = await token({ sub: "ann", tenant: "acme" });
-        const lock = await database.sql.reserve();
-        await lock.unsafe("begin; lock table app.boards");
-        const { status } = await service.request({ url: "/api/boards", token: ann });
-        await lock.unsafe("rollback");
-        lock.release();
-        assert.equal(status, 503);
-      }),
-    ofService(),
-  );
+  const env = { SERVICE_DATABASE_URL: addressWith(database.urls.service, { transaction_timeout: "100ms" }) };
+  await clean(env, async service => {
+    await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
+    const ann = await token({ sub: "ann", tenant: "acme" });
+    const lock = await database.sql.reserve();
+    await lock.unsafe("begin; lock table app.boards");
+    const { status } = await service.request({ url: "/api/boards", token: ann });
+    await lock.unsafe("rollback");
+    lock.release();
+    assert.equal(status, 503);
+  });
 });
