@@ -128,7 +128,9 @@ function problemResponses(route: Route, own: Record<string, Json>, components: J
     byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
   }
   const answer = ([status, names]: [number, ProblemName[]]) => {
-    const [shared, mine] = [route.schema.security ? undefined : SHARED[status], own[status]];
+    const special =
+      route.schema.security ?? route.schema.problems?.find(name => PROBLEMS[name][0] === status);
+    const [shared, mine] = [special ? undefined : SHARED[status], own[status]];
     const response = problemResponse(status, names, Boolean(route.config?.limit ?? shared) && !mine);
     if (mine) return [status, either(mine, response)];
     if (!shared) return [status, response];

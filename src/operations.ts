@@ -147,7 +147,7 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
   description: "Irreversible. Every row of the tenant goes with it, in one transaction.",
   response: { 200: DeletedTenant },
-  ...changesTenant("default_tenant_delete"),
+  ...changesTenant("default_tenant_delete", "tenant_busy"),
 });
 
 const move = (operationId: string, summary: string, description: string, ...problems: ProblemName[]) =>

@@ -79,6 +79,12 @@ export const PROBLEMS = {
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
   internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
   service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
+  tenant_busy: [
+    503,
+    "Service unavailable",
+    "Others write to the tenant: suspend it and stop its writers, then delete it",
+    { request_id: ID },
+  ],
   overloaded: [
     503,
     "Service unavailable",
@@ -96,7 +102,7 @@ export const PROBLEMS = {
 export type ProblemName = keyof typeof PROBLEMS;
 
 /** A refusal in the words that are documented. */
-export function refusal(reason: ProblemName, extra: Record<string, unknown> = {}): Problem {
+export function refusal(reason: ProblemName, extra: Record<string, unknown> = {}, cause?: unknown): Problem {
   const [status, error, detail] = PROBLEMS[reason];
-  return new Problem(status, error, detail, { extra, reason });
+  return new Problem(status, error, detail, { extra, reason, cause });
 }

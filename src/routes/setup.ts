@@ -4,9 +4,11 @@ import type { Claims } from "../auth.ts";
 import { invalid, refuseBody } from "../body.ts";
 import type { Config } from "../config.ts";
 import { CACHING, callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
+import { codeOf } from "../errors.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { SCHEMA_VERSION } from "../migrate/history.ts";
 import * as operations from "../operations.ts";
+import { refusal } from "../problems.ts";
 import { etagOf, normalizeNames, sendable, sendPage } from "../representation.ts";
 import type {
   CreateTenant,
@@ -17,6 +19,9 @@ import type {
 } from "../schemas/setup.ts";
 
 type One = { Params: { tenant_id: string } };
+
+/** A lock that did not come free, and deadlocks: a deletion waits for nothing but who writes to its tenant. */
+const MET_WRITERS = ["55P03", "40P01"];
 
 /** Tenant CRUD for operators. */
 export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
@@ -134,11 +139,15 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   app.delete<One>(
     "/tenant/:tenant_id",
     { config: { limit: "setup_delete" }, preValidation: refuseBody, schema: operations.deleteTenant },
-    async (request, reply) =>
-      sendRow(
+    async (request, reply) => {
+      const deleted = callAsCallerPatiently(request, "delete_tenant", tenantId(request), ifMatch(request));
+      return sendRow(
         reply,
-        await callAsCallerPatiently(request, "delete_tenant", tenantId(request), ifMatch(request)),
-      ),
+        await deleted.catch((error: Error) => {
+          throw MET_WRITERS.includes(codeOf(error.cause)) ? refusal("tenant_busy", {}, error.cause) : error;
+        }),
+      );
+    },
   );
 
   for (const move of ["approve", "suspend", "resume"] as const) {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import postgres from "postgres";
+import { PROBLEMS } from "../../src/problems.ts";
 import { call, refused, sqlstate } from "../database/support.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld } from "../http/world.ts";
@@ -91,6 +92,30 @@ test("a deletion that a writer's locks end as a deadlock is made again, and done
   await writer`select from app.tenants where id = ${id} for key share`;
   await writer.unsafe("commit");
   assert.equal((await deleted).status, 200);
+});
+
+test("a deletion that meets writers again and again is 503, and says what to do", async t => {
+  const id = await seedTenant(sql, { slug: "crowded" });
+  const user = await seedUser(sql, id, { subject: "ann" });
+  const writers = [await sql.reserve(), await sql.reserve()] as const;
+  t.after(() => {
+    for (const writer of writers) writer.release();
+  });
+  const begin = async (writer: postgres.ReservedSql) => {
+    await writer.unsafe("begin; set local deadlock_timeout = '10s'");
+    await writer`select from app.users where tenant_id = ${id} and id = ${user} for key share`;
+  };
+  await begin(writers[0]);
+  const deleted = operator("DELETE", `tenant/${id}`);
+  for (const i of [0, 1, 2]) {
+    await lockWaiters(sql);
+    if (i < 2) await begin(writers[(i + 1) % 2]!);
+    await writers[i % 2]!`select from app.tenants where id = ${id} for key share`;
+    await writers[i % 2]!`commit`;
+  }
+  const { status, headers, body } = await deleted;
+  assert.deepEqual([status, body.detail, headers["retry-after"]], [503, PROBLEMS.tenant_busy[2], "1"]);
+  assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
 });
 
 test("who is removed while the tenant is deleted waits in the order of the deletion, which needs no second try", async t => {
