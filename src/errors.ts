@@ -86,7 +86,7 @@ export const BY_STATUS: Record<number, Titled> = {
 };
 
 /** The SQLSTATE of an error, or the system's word for it; "" where it has neither. */
-export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? "";
+export const codeOf = (error: unknown): string => (error as { code?: string } | undefined)?.code ?? "";
 
 /** On a standby Postgres refuses to plan anything on an unlogged table, such as the counters of limits, before it refuses to write. */
 const sqlstateOf = (error: pg.DatabaseError) =>
