@@ -193,7 +193,7 @@ function linger(request: IncomingMessage): void {
 }
 
 /** 503 that the service answers on purpose, and many of them at once. */
-const EXPECTED = ["stopping", "overloaded", "not_ready"];
+const EXPECTED = ["stopping", "overloaded", "not_ready", "being_deleted"];
 
 export const INTERNAL = new Problem(
   500,

@@ -99,7 +99,14 @@ function problemsOf({ method, config, schema }: Route): ProblemName[] {
   if (schema.body && !own) names.push("field_missing", "field_unknown");
   if (schema.querystring && !own) names.push("field_unknown");
   if (config?.limit) names.push("too_many_requests");
-  return [...names, ...(schema.problems ?? []), ...always, "service_unavailable", "overloaded"];
+  return [
+    ...names,
+    ...(schema.problems ?? []),
+    ...always,
+    "service_unavailable",
+    "being_deleted",
+    "overloaded",
+  ];
 }
 
 function problemResponse(status: number, names: ProblemName[], limited: boolean): Json {

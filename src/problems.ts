@@ -79,6 +79,7 @@ export const PROBLEMS = {
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
   internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
   service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
+  being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }],
   tenant_busy: [
     503,
     "Service unavailable",
