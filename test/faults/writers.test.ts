@@ -61,6 +61,9 @@ test("a deletion waits for who is in the tenant, and lets nobody else in: its me
   await patience("60s");
   const { id, writer: inside, write } = await busyTenant("fenced");
   await inside`select app.set_tenant(${id})`;
+  // One that is refused anyway waits for nobody.
+  const stale = await operator("DELETE", `tenant/${id}`, undefined, { "if-match": '"stale"' });
+  assert.equal(stale.status, 412);
   const deleted = operator("DELETE", `tenant/${id}`);
   await lockWaiters(sql);
   const boards = async (sub: string) =>
