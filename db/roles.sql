@@ -10,26 +10,53 @@ declare
   v_wanted record;
   v_found pg_catalog.pg_roles;
   v_drift text;
+  v_setting text;
   v_member record;
+  v_of_owner text[] := '{}';
+  v_of_service text[] := array[
+    -- A request is short. What hangs longer is ended by the server, whatever the client does. Small calls gain nothing from jit.
+    'statement_timeout=30s',
+    -- Shorter than requests wait for a connection: those of one tenant, all waiting for a lock, must not keep all others out.
+    'lock_timeout=2s',
+    'idle_in_transaction_session_timeout=30s',
+    'search_path=pg_catalog, pg_temp',
+    'jit=off',
+    -- What waits for a lock must see what was committed meanwhile, or it counts what is no longer so.
+    'default_transaction_isolation=read committed',
+    -- What a server has for others would change answers: names in them, and how many rows a search finds.
+    'quote_all_identifiers=off',
+    'gin_fuzzy_search_limit=0'
+  ];
 begin
   perform pg_catalog.pg_advisory_xact_lock(8624367001);  -- two pipelines at once: one works, the other waits
   perform pg_catalog.set_config('client_min_messages', 'warning', true);
 
+  -- Migrations, commands and deletions take as long as they take. They ask for that themselves, but not for what only newer servers know.
+  if current_setting('server_version_num')::int >= 170000 then
+    v_of_owner := v_of_owner || 'transaction_timeout=0'::text;
+    v_of_service := v_of_service || 'transaction_timeout=0'::text;
+  end if;
+  -- A connection that the service has given up ends what was asked on it, a wait for a lock too. Windows cannot tell.
+  if version() !~* 'windows|mingw|visual c' then
+    v_of_service := v_of_service || 'client_connection_check_interval=500ms'::text;
+  end if;
+
   for v_wanted in
     select *
     from (values
-      ('tms_owner', true, 'Owns the objects of the tenant management service; what migrations log in as'),
-      ('tms_service', true, 'The service''s login: may execute api functions and nothing else; member of nothing'),
-      ('tms_app', v_citus, 'The application inside one tenant: every right it has is under row-level security'),
-      ('tms_registrar', v_citus, 'Owns the few functions that must cross tenants; reaches app.tenants, app.users and the bookkeeping in control'),
-      ('tms_auditor', v_citus, 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
-    ) as wanted (name, can_login, purpose)
+      ('tms_owner', true, v_of_owner, 'Owns the objects of the tenant management service; what migrations log in as'),
+      ('tms_service', true, v_of_service, 'The service''s login: may execute api functions and nothing else; member of nothing'),
+      ('tms_app', v_citus, '{}', 'The application inside one tenant: every right it has is under row-level security'),
+      ('tms_registrar', v_citus, '{}', 'Owns the few functions that must cross tenants; reaches app.tenants, app.users and the bookkeeping in control'),
+      ('tms_auditor', v_citus, '{}', 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
+    ) as wanted (name, can_login, settings, purpose)
   loop
     if not exists (select from pg_catalog.pg_roles where rolname = v_wanted.name) then
       execute format('create role %I noinherit', v_wanted.name);
     end if;
 
-    -- Only what differs is altered: naming SUPERUSER or REPLICATION at all, even to switch it off, takes a superuser.
+    -- Only what differs is altered: naming SUPERUSER or REPLICATION at all, even to switch it off, takes a superuser. And the
+    -- lock above is of this database: what is altered from another one at the same moment fails, where both would write.
     select * into strict v_found from pg_catalog.pg_roles where rolname = v_wanted.name;
     v_drift := concat_ws(' ',
       case when v_found.rolcanlogin <> v_wanted.can_login
@@ -43,7 +70,16 @@ begin
     if v_drift <> '' then
       execute format('alter role %I %s', v_wanted.name, v_drift);
     end if;
-    execute format('alter role %I reset all', v_wanted.name);
+    if v_wanted.settings is distinct from coalesce(
+      (select setconfig from pg_catalog.pg_db_role_setting where setrole = v_found.oid and setdatabase = 0), '{}')
+    then
+      execute format('alter role %I reset all', v_wanted.name);
+      foreach v_setting in array v_wanted.settings loop
+        -- A path in quotes would be one schema.
+        execute format(case when v_setting like 'search_path=%' then 'alter role %I set %s = %s' else 'alter role %I set %s = %L' end,
+          v_wanted.name, split_part(v_setting, '=', 1), split_part(v_setting, '=', 2));
+      end loop;
+    end if;
     for v_member in
       select d.datname
       from pg_catalog.pg_db_role_setting s
@@ -52,7 +88,9 @@ begin
     loop
       execute format('alter role %I in database %I reset all', v_wanted.name, v_member.datname);
     end loop;
-    execute format('comment on role %I is %L', v_wanted.name, v_wanted.purpose);
+    if v_wanted.purpose is distinct from shobj_description(v_found.oid, 'pg_authid') then
+      execute format('comment on role %I is %L', v_wanted.name, v_wanted.purpose);
+    end if;
   end loop;
 
   -- None of the five is a member of anything, but for the owner's three below.
@@ -69,34 +107,18 @@ begin
 
   -- The owner may become these while it migrates (to give them functions), and has none of their rights before
   -- it says so: NOINHERIT. Since Postgres 16 the grant carries that property itself.
-  for v_member in select unnest(array['tms_app', 'tms_registrar', 'tms_auditor']) as granted
+  for v_member in
+    select granted
+    from unnest(array['tms_app', 'tms_registrar', 'tms_auditor']) as granted
+    where coalesce((
+      select bool_or(to_jsonb(a) ->> 'inherit_option' = 'true' or to_jsonb(a) ->> 'set_option' = 'false')
+      from pg_catalog.pg_auth_members a
+      where a.roleid = granted::regrole and a.member = 'tms_owner'::regrole), true)
   loop
     execute format('grant %I to tms_owner', v_member.granted);
     if current_setting('server_version_num')::int >= 160000 then
       execute format('grant %I to tms_owner with inherit false, set true', v_member.granted);
     end if;
   end loop;
-
-  -- A request is short. What hangs longer is ended by the server, whatever the client does. Small calls gain nothing from jit.
-  alter role tms_service set statement_timeout = '30s';
-  -- Shorter than requests wait for a connection: those of one tenant, all waiting for a lock, must not keep all others out.
-  alter role tms_service set lock_timeout = '2s';
-  alter role tms_service set idle_in_transaction_session_timeout = '30s';
-  alter role tms_service set search_path = pg_catalog, pg_temp;
-  alter role tms_service set jit = off;
-  -- What waits for a lock must see what was committed meanwhile, or it counts what is no longer so.
-  alter role tms_service set default_transaction_isolation = 'read committed';
-  -- What a server has for others would change answers: names in them, and how many rows a search finds.
-  alter role tms_service set quote_all_identifiers = off;
-  alter role tms_service set gin_fuzzy_search_limit = 0;
-  -- Migrations, commands and deletions take as long as they take. They ask for that themselves, but not for what only newer servers know.
-  if current_setting('server_version_num')::int >= 170000 then
-    alter role tms_owner set transaction_timeout = 0;
-    alter role tms_service set transaction_timeout = 0;
-  end if;
-  -- A connection that the service has given up ends what was asked on it, a wait for a lock too. Windows cannot tell.
-  if version() !~* 'windows|mingw|visual c' then
-    alter role tms_service set client_connection_check_interval = '500ms';
-  end if;
 end
 $$;
