@@ -28,7 +28,12 @@ export interface Database {
 export async function createDatabase(): Promise<Database> {
   const name = `${template}_${randomBytes(4).toString("hex")}`;
   const at = (url: string) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
-  const urls = { service: at(service), owner: at(owner), root: at(root) };
+  // On a slow machine locks are held for longer than requests wait for them in production.
+  const urls = {
+    service: addressWith(at(service), { lock_timeout: "60s" }),
+    owner: at(owner),
+    root: at(root),
+  };
   await asRoot(async sql => {
     await sql`create database ${sql(name)} template ${sql(template)} owner tms_owner`;
     // A copy has the default rights of a database, not those of its template.
@@ -155,7 +160,19 @@ export interface Service {
   /** Log lines so far, parsed. */
   logs: Record<string, unknown>[];
   request(request: TestRequest): Promise<TestResponse>;
+  /** From here on requests wait for a connection no longer than in production. */
+  hurry(): void;
   close(): Promise<void>;
+}
+
+/** Requests wait for a connection for as long as a slow machine takes. Returns what undoes this. */
+export function makePatient(app: FastifyInstance): () => void {
+  const pools = Object.values(app.database.pools);
+  const usual = pools.map(({ options }) => options.connectionTimeoutMillis!);
+  for (const { options } of pools) options.connectionTimeoutMillis = 60_000;
+  return () => {
+    for (const [i, { options }] of pools.entries()) options.connectionTimeoutMillis = usual[i]!;
+  };
 }
 
 /** The service on a test database, not listening. Multi-tenant mode and debug logging are on unless `env` says otherwise. */
@@ -176,9 +193,11 @@ export async function createService(database: Database, env: Record<string, stri
   const logs: Record<string, unknown>[] = [];
   const app = await buildApp(config, { write: line => void logs.push(JSON.parse(line)) });
   await app.ready();
+  const hurry = makePatient(app);
   return {
     app,
     logs,
+    hurry,
     async request({ method = "GET", url, token, tenant, headers = {}, body, undocumented = false }) {
       const all: Record<string, string | string[]> = {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),

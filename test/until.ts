@@ -6,11 +6,11 @@ type Nothing = false | null | undefined;
 
 /** What `look` finds, once that is something; `what` is said when it never is, long after a slow machine would be there. */
 export async function until<T>(what: string, look: () => T | Promise<T>): Promise<Exclude<T, Nothing>> {
-  for (const end = performance.now() + 60_000; performance.now() < end; await sleep(10)) {
+  for (const end = performance.now() + 180_000; performance.now() < end; await sleep(10)) {
     const found = await look();
     if (found) return found as Exclude<T, Nothing>;
   }
-  throw new Error(`Waited for a minute, but never: ${what}`);
+  throw new Error(`Waited for three minutes, but never: ${what}`);
 }
 
 /**

@@ -22,13 +22,7 @@ import { lockWaiters, until } from "../until.ts";
 import { startWire } from "./wire.ts";
 
 const database = await createDatabase();
-// The server's time-outs are shorter than in production, so that tests need not wait; for some they are as long as a slow machine takes.
-const patient = (address: string) => ({
-  SERVICE_DATABASE_URL: addressWith(address, { statement_timeout: "60s", lock_timeout: "60s" }),
-});
-const wire = await startWire(
-  `${addressWith(database.urls.service, { statement_timeout: "300ms", lock_timeout: "150ms" })}&query_timeout=2000`,
-);
+const wire = await startWire(database.urls.service);
 const service = await createService(database, {
   SERVICE_DATABASE_URL: wire.url,
   SERVICE_DATABASE_POOL_SIZE: "4",
@@ -129,15 +123,23 @@ test("while nothing can be reached every request is 503 at once, and the first o
   await assertRecovers();
 });
 
-test("a network that swallows packets ends in 503 too, not in a request that hangs", async () => {
-  await boards();
-  wire.freeze(true);
-  const answers = Array.from({ length: 6 }, () => boards());
-  for (const answer of await Promise.all(answers)) assertUnavailable(answer);
-  wire.freeze(false);
-  wire.cut();
-  await assertRecovers();
-});
+/** `work` with a service whose time-outs are shorter than in production, so that tests need not wait. */
+const hurried = (address: string, work: (service: Service) => Promise<void>) =>
+  withService(database, { SERVICE_DATABASE_URL: address }, async service => {
+    service.hurry();
+    await work(service);
+  });
+
+test("a network that swallows packets ends in 503 too, not in a request that hangs", () =>
+  hurried(`${wire.url}&query_timeout=2000`, async service => {
+    await boards(service);
+    wire.freeze(true);
+    const answers = Array.from({ length: 6 }, () => boards(service));
+    for (const answer of await Promise.all(answers)) assertUnavailable(answer);
+    wire.freeze(false);
+    wire.cut();
+    await assertRecovers(service);
+  }));
 
 /** Does `work` while another session holds a lock. */
 async function whileLocked<T>(lock: string, work: () => Promise<T>): Promise<T> {
@@ -151,71 +153,72 @@ async function whileLocked<T>(lock: string, work: () => Promise<T>): Promise<T> 
   }
 }
 
-test("a lock that does not come free is 503 after the lock timeout", async () => {
-  await whileLocked("lock table app.boards in access exclusive mode", async () => {
-    const answer = await boards();
-    assertUnavailable(answer);
-    assert.equal(answer.body.detail, "The row is busy; send the request again");
-  });
-  await assertRecovers();
-});
-
-test("a statement that runs too long is ended by the server and is 503", async () => {
-  const slow = `create or replace function app.iso_time(p_at timestamptz) returns text language sql volatile
-    as 'select pg_sleep(5)::text'`;
-  const [saved] =
-    await database.sql`select pg_get_functiondef('app.iso_time(timestamptz)'::regprocedure) as text`;
-  await database.sql.unsafe(slow);
-  try {
-    const answer = await service.request({ url: "/api/tenants/current", token: ann });
-    assertUnavailable(answer);
-    assert.equal(answer.body.detail, "The database cannot answer right now");
-  } finally {
-    await database.sql.unsafe(saved!.text);
-  }
-  await assertRecovers();
-});
-
-test("the deletion of a tenant is under no statement timeout: it takes as long as the tenant is large", async () => {
-  const id = await seedTenant(database.sql, { slug: "large" });
-  const saved = "drop trigger slow on app.tenants; drop function app.slow()";
-  await database.sql.unsafe(`create function app.slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.4); return null; end';
-    create trigger slow after delete on app.tenants for each statement execute function app.slow()`);
-  try {
-    const answer = await service.request({
-      method: "DELETE",
-      url: `/api/setup/tenant/${id}`,
-      token: operator,
+test("a lock that does not come free is 503 after the lock timeout", () =>
+  hurried(addressWith(database.urls.service, { lock_timeout: "150ms" }), async service => {
+    await whileLocked("lock table app.boards in access exclusive mode", async () => {
+      const answer = await boards(service);
+      assertUnavailable(answer);
+      assert.equal(answer.body.detail, "The row is busy; send the request again");
     });
-    assert.equal(answer.status, 200);
-  } finally {
-    await database.sql.unsafe(saved);
-  }
-});
+    await assertRecovers(service);
+  }));
+
+test("a statement that runs too long is ended by the server and is 503", () =>
+  // Long enough for the other statements on a slow machine.
+  hurried(addressWith(database.urls.service, { statement_timeout: "2s" }), async service => {
+    const slow = `create or replace function app.iso_time(p_at timestamptz) returns text language sql volatile
+      as 'select pg_sleep(60)::text'`;
+    const [saved] =
+      await database.sql`select pg_get_functiondef('app.iso_time(timestamptz)'::regprocedure) as text`;
+    await database.sql.unsafe(slow);
+    try {
+      const answer = await service.request({ url: "/api/tenants/current", token: ann });
+      assertUnavailable(answer);
+      assert.equal(answer.body.detail, "The database cannot answer right now");
+    } finally {
+      await database.sql.unsafe(saved!.text);
+    }
+    await assertRecovers(service);
+  }));
+
+test("the deletion of a tenant is under no statement timeout: it takes as long as the tenant is large", () =>
+  hurried(addressWith(database.urls.service, { statement_timeout: "2s" }), async service => {
+    const id = await seedTenant(database.sql, { slug: "large" });
+    const saved = "drop trigger slow on app.tenants; drop function app.slow()";
+    await database.sql.unsafe(`create function app.slow() returns trigger language plpgsql as 'begin perform pg_sleep(2.1); return null; end';
+      create trigger slow after delete on app.tenants for each statement execute function app.slow()`);
+    try {
+      const answer = await service.request({
+        method: "DELETE",
+        url: `/api/setup/tenant/${id}`,
+        token: operator,
+      });
+      assert.equal(answer.status, 200);
+    } finally {
+      await database.sql.unsafe(saved);
+    }
+  }));
 
 test("an exhausted pool refuses with 503 after its patience, and works again when it is free", () =>
-  withService(
-    database,
-    { ...patient(database.urls.service), SERVICE_DATABASE_POOL_SIZE: "1" },
-    async small => {
-      let held: Promise<TestResponse> | undefined;
-      await whileLocked("lock table app.boards in access exclusive mode", async () => {
-        held = boards(small);
-        await lockWaiters(database.sql);
-        await sleep(60); // for 50 ms they would share its connection
-        const current = () => small.request({ url: "/api/tenants/current", token: ann });
-        for (const answer of await Promise.all([current(), current()])) {
-          assertUnavailable(answer);
-          assert.equal(answer.body.detail, "The database cannot be reached");
-        }
-      });
-      assert.equal((await held!).status, 200);
-      assert.equal((await boards(small)).status, 200);
-    },
-  ));
+  withService(database, { SERVICE_DATABASE_POOL_SIZE: "1" }, async small => {
+    let held: Promise<TestResponse> | undefined;
+    await whileLocked("lock table app.boards in access exclusive mode", async () => {
+      held = boards(small);
+      await lockWaiters(database.sql);
+      await sleep(60); // for 50 ms they would share its connection
+      small.hurry();
+      const current = () => small.request({ url: "/api/tenants/current", token: ann });
+      for (const answer of await Promise.all([current(), current()])) {
+        assertUnavailable(answer);
+        assert.equal(answer.body.detail, "The database cannot be reached");
+      }
+    });
+    assert.equal((await held!).status, 200);
+    assert.equal((await boards(small)).status, 200);
+  }));
 
 test("a write whose answer was lost is repeated safely with its idempotency key", () =>
-  withService(database, patient(wire.url.replace(/\?.*/, "")), async onWire => {
+  withService(database, { SERVICE_DATABASE_URL: wire.url }, async onWire => {
     const { sql } = database;
     const create = () =>
       onWire.request({

@@ -142,7 +142,9 @@ test("migrate leaves no lock and no setting on the sessions of a pooler", { skip
   try {
     for (const urls of [{ ownerUrl: asOwner!.url }, { ownerUrl: owner, rootUrl: asRoot!.url }])
       assert.deepEqual((await migrate(urls)).applied, []);
-    const locks = await database.sql`select pid from pg_locks where locktype = 'advisory'`;
+    const locks = await database.sql`
+      select pid from pg_locks
+      where locktype = 'advisory' and database = (select oid from pg_database where datname = current_database())`;
     assert.deepEqual([...locks], []);
     const next = postgres(asRoot!.url, { max: 1, prepare: false });
     const [found] = await next`select setting, reset_val from pg_settings where name = 'statement_timeout'`;

@@ -64,7 +64,8 @@ export async function startPgbouncer(
   }
   const running = await startProgram(program!, [path.join(folder, "pgbouncer.ini")], port, account);
   return {
-    url: Object.assign(new URL(serviceUrl), { hostname: "127.0.0.1", port: String(port) }).href,
+    // Settings in the address are not for poolers.
+    url: Object.assign(new URL(serviceUrl), { hostname: "127.0.0.1", port: String(port), search: "" }).href,
     stop: async () => {
       await running.stop("SIGKILL"); // newer ones wait at SIGTERM for clients to leave
       rmSync(folder, { recursive: true, force: true });
