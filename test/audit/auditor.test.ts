@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { seedTenants } from "./world.ts";
 
 const login = `audit_ann_${process.pid}`;
@@ -86,18 +86,17 @@ void describe("a tms_auditor", () => {
       ),
     );
     changes.push(...["tms_auditor", "tms_app"].map(role => `reassign owned by ${role} to ${login}`));
-    await database.sql.unsafe(`grant tms_app to ${login}`);
-    try {
+    // Roles are the cluster's: once committed, the audits of tests that run beside this one would tell of the membership.
+    await rolledBack(database.sql, async tx => {
+      await tx.unsafe(`grant tms_app to ${login}; set local session authorization ${login}`);
       for (const change of changes) {
         for (const role of [login, "tms_auditor", "tms_app"])
           await assert.rejects(
-            ann.begin(sql => sql.unsafe(`set local role ${role}; ${change}`)),
+            tx.savepoint(sql => sql.unsafe(`set local role ${role}; ${change}`)),
             ({ code }) => code === "42501",
             change,
           );
       }
-    } finally {
-      await database.sql.unsafe(`revoke tms_app from ${login}`);
-    }
+    });
   });
 });

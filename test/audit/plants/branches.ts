@@ -382,9 +382,8 @@ export const branches: [check: string, sql: string, ...found: string[]][] = [
   ],
   [
     "role_settings",
-    `create role guest; do $$ declare other text := (select min(datname) from pg_database where datname <> current_database()); begin
-       execute format('alter role guest in database %I set app.tenant_id = 1', other); execute format('alter database %I set app.tenant_id = 2', other);
-       execute format('alter role tms_service in database %I set search_path = public', other); end $$`,
+    `create role guest; alter role guest in database template1 set app.tenant_id = 1; alter database template1 set app.tenant_id = 2;
+     alter role tms_service in database template1 set search_path = public`,
   ],
   [
     "bypass_role",
