@@ -75,7 +75,7 @@ test("under npm, gm -- watch ends with npm's shell: no process and no Postgres s
   // The pipes stay open for as long as anybody below holds them.
   const closed = new Promise(resolve => shell.on("close", resolve));
   shell.kill("SIGKILL");
-  await Promise.race([closed, sleep(20_000, undefined, { ref: false })]);
+  await Promise.race([closed, sleep(120_000, undefined, { ref: false })]);
   const left = existsSync(pidFile);
   if (left) process.kill(gm, "SIGTERM");
   assert.equal(left, false, said);

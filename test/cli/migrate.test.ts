@@ -305,7 +305,7 @@ test("while a migration waits for a lock it is said whose, and when it gives up,
     max: 1,
     connection: { application_name: "somebody" },
   });
-  const folder = copyProject("set local lock_timeout = '7s';\nalter table app.boards add column x int;");
+  const folder = copyProject("set local lock_timeout = '15s';\nalter table app.boards add column x int;");
   try {
     await holder`begin`;
     await holder`lock table app.boards in share mode`;

@@ -63,11 +63,13 @@ test("beyond the limit the answer is 429 with Retry-After, and the window ends w
   const first = await remove();
   assert.deepEqual(limits(first).slice(0, 2).map(String), ["5", "4"]);
   const reset = Number(limits(first)[2]);
-  assert.ok(Math.abs(reset - now() - 3600) <= 2, `${reset} is Unix time in seconds`);
+  assert.ok(Math.abs(reset - now() - 3600) <= 60, `${reset} is Unix time in seconds`);
   for (let i = 0; i < 4; i += 1) assert.equal((await remove()).status, 404);
+  const before = now();
   const refused = await remove();
   const wait = Number(refused.headers["retry-after"]);
-  assert.ok(Number.isInteger(wait) && wait <= 3600 && Math.abs(wait - (reset - now())) <= 2);
+  assert.ok(Number.isInteger(wait) && wait <= 3600);
+  assert.ok(wait <= reset - before + 1 && wait >= reset - now() - 1, `${wait} s until ${reset}`);
   assert.deepEqual(limits(refused).map(String), ["5", "0", String(reset)]);
   assertError(refused, 429, {
     error: "Too many requests",
