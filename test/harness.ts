@@ -59,12 +59,14 @@ export async function withSettings<T>(
   settings: Record<string, string>,
   work: () => Promise<T>,
 ): Promise<T> {
+  const session = await sql.reserve(); // a new one would begin with them too: with a time-out of a millisecond
   try {
     for (const [setting, value] of Object.entries(settings))
-      await sql.unsafe(`alter database ${name} set ${setting} = ${value}`);
+      await session.unsafe(`alter database ${name} set ${setting} = ${value}`);
     return await work();
   } finally {
-    await sql.unsafe(`alter database ${name} reset all`);
+    await session.unsafe(`alter database ${name} reset all`);
+    session.release();
   }
 }
 

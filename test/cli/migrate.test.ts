@@ -275,6 +275,7 @@ test("what a database sets for requests does not hold for migrations", async () 
     ...(newer ? ["transaction_timeout = '50ms'"] : []),
   );
   assert.deepEqual({ code, stderr }, { code: 0, stderr: "" });
+  await database.sql.unsafe(`alter database ${database.name}_new reset all`);
   const owner = postgres(urls.owner, { max: 1 });
   const [check] = await owner`
     select pg_get_constraintdef(oid) as text from pg_constraint where conname = 'tenants_name_not_blank'`;
