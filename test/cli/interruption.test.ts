@@ -9,7 +9,7 @@ import { until } from "../until.ts";
 import { copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 const database = await createDatabase();
-const folder = copyProject("create table app.first ();", "create table app.second (); select pg_sleep(30);");
+const folder = copyProject("create table app.first ();", "create table app.second (); select pg_sleep(600);");
 after(async () => {
   rmSync(folder, { recursive: true, force: true });
   await database.drop();
@@ -31,7 +31,7 @@ test("a migration that is interrupted is ended on the server too, and what was a
     "Interrupted: what was not committed is rolled back (applied before it, and stays: 999990-test.sql)",
   );
   assert.equal(code, 143);
-  assert.equal(await sleeping(), false);
+  await until("it ends on the server", async () => !(await sleeping()));
   const [row] =
     await database.sql`select to_regclass('app.first') as first, to_regclass('app.second') as second`;
   assert.deepEqual({ ...row }, { first: "app.first", second: null });
