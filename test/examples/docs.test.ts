@@ -121,7 +121,7 @@ async function createWorld(name: string): Promise<World> {
 
 function run(program: string, args: string[], env: NodeJS.ProcessEnv): Promise<void> {
   return new Promise((resolve, reject) => {
-    execFile(program, args, { env, cwd: root, timeout: 60_000 }, (error, stdout, stderr) =>
+    execFile(program, args, { env, cwd: root, timeout: 300_000 }, (error, stdout, stderr) =>
       error ? reject(new Error(`${error.message}\n${stdout}\n${stderr}`)) : resolve(),
     );
   });
