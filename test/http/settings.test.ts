@@ -171,7 +171,9 @@ test("/ready does not call a database out of reach whose settings make it answer
 test("a transaction that lasted too long is 503", async t => {
   const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   if (!server) return t.skip("since Postgres 17");
-  const env = { SERVICE_DATABASE_URL: addressWith(database.urls.service, { transaction_timeout: "100ms" }) };
+  // Longer than the transactions of the start on a slow machine, and sooner than the lock's.
+  const timeouts = { transaction_timeout: "5s", lock_timeout: "60s" };
+  const env = { SERVICE_DATABASE_URL: addressWith(database.urls.service, timeouts) };
   await clean(env, async service => {
     await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "ann" });
     const ann = await token({ sub: "ann", tenant: "acme" });
