@@ -71,17 +71,17 @@ test("a table of the tenants' without forced row-level security fails the pipeli
   await owner`drop table app.leaky`;
   await owner.end();
   assert.equal(code, 1);
-  assert.match(stderr, /app\.leaky/);
+  assert.match(stderr, /^Migrated, but tenants are not isolated: .*app\.leaky/);
 });
 
 test("a migration that fails changes nothing, and one sentence names it", async () => {
   const folder = copyProject("create table app.half_done ();\nselect no_such_function();");
-  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner, FORCE_COLOR: "3" }, folder);
   rmSync(folder, { recursive: true, force: true });
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^999990-test\.sql.* failed and was rolled back: function no_such_function\(\) does not exist: No function matches /,
+    /^999990-test\.sql \(line \d+ as compiled\) failed and was rolled back: function no_such_function\(\) does not exist: No function matches /,
   );
   const owner = postgres(urls.owner, { max: 1 });
   const [row] =
@@ -227,29 +227,39 @@ test("a database that tms_owner does not own: the words say how to give it away"
 
 test("a database that others use is refused before anything changes, until they are let in by name", async () => {
   const name = `${database.name}_new`;
-  const web = `web_${name.slice(-12)}`;
+  const [web, group, member, idle, admin] = ["web", "group", "Member", "idle", "admin"].map(
+    role => `${role}_${name.slice(-12)}`,
+  ) as [string, string, string, string, string];
   await database.sql`drop database if exists ${database.sql(name)} with (force)`;
   await database.sql`create database ${database.sql(name)} owner tms_owner`;
-  await database.sql.unsafe(`create role ${web} login`);
-  await database.sql.unsafe(`create role ${web}_idle login`);
+  await database.sql.unsafe(`
+    create role ${web} login; create role ${group}; create role "${member}" login in role ${group};
+    create role ${idle} login; create role ${admin} login superuser;
+    grant usage on schema app to ${idle}; grant create on database ${name} to ${idle}`);
   const inside = postgres(Object.assign(new URL(urls.root), { pathname: `/${name}` }).href, { max: 1 });
   try {
-    await inside.unsafe(`create schema auth authorization ${web}`);
-    const grant = `grant connect on database ${name} to ${web};`;
+    await inside.unsafe(`
+      create schema auth authorization ${web}; create schema shared authorization ${group};
+      create schema admin authorization ${admin};
+      grant select on pg_database to ${idle}; set role ${idle}; create extension citext schema admin; reset role;
+      alter default privileges for role ${idle} revoke execute on functions from public`);
     const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
     assert.equal(code, 1);
     assert.equal(
       stderr,
       `The first migration closes the database ${name}, in which others have objects or rights: use a database of its own ` +
-        `(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: ${grant}`,
+        "(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: " +
+        `grant connect on database ${name} to "${member}", ${web};`,
     );
     assert.deepEqual([...(await inside`select from pg_namespace where nspname = 'app'`)], []);
-    await inside.unsafe(grant);
+    await inside.unsafe(`grant connect on database ${name} to ${group}, ${web}`);
     assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
   } finally {
     await inside.end();
     await database.sql`drop database ${database.sql(name)} with (force)`;
-    for (const role of [web, `${web}_idle`]) await database.sql.unsafe(`drop role ${role}`);
+    await database.sql.unsafe(
+      `drop owned by ${idle}; drop role ${web}, ${group}, "${member}", ${idle}, ${admin}`,
+    );
   }
 });
 
@@ -259,7 +269,8 @@ async function onSettings(...settings: string[]) {
   await database.sql`drop database if exists ${database.sql(name)} with (force)`;
   await database.sql`create database ${database.sql(name)} owner tms_owner`;
   for (const setting of settings) await database.sql.unsafe(`alter database ${name} set ${setting}`);
-  return migrate({ DATABASE_URL: urls.owner });
+  // The service's address is not looked at where no administrator may set its password.
+  return migrate({ DATABASE_URL: urls.owner, SERVICE_DATABASE_URL: "none" });
 }
 
 test("what a database sets for requests does not hold for migrations", async () => {
@@ -350,4 +361,19 @@ test("start and audit, too, say that an address names no database", async () => 
     ends.map(({ stderr }) => /^(\w+) names no database: expected an address like/.exec(stderr)?.[1]),
     ["SERVICE_DATABASE_URL", "DATABASE_URL"],
   );
+});
+
+// The last one: the build that the others run does not know its migration.
+test("a graphile-migrate that somebody runs by hand is awaited", async () => {
+  const folder = copyProject("select 1;");
+  const holder = postgres(database.urls.owner, { max: 1 });
+  await holder`select pg_advisory_lock(4727445306447283)`;
+  const command = tenancy(["migrate"], { DATABASE_URL: database.urls.owner }, folder);
+  await command
+    .prints(/^graphile-migrate is at work on this database; waiting for it to end$/m)
+    .finally(() => holder.end());
+  const { code, stdout } = await outcome(command);
+  rmSync(folder, { recursive: true, force: true });
+  assert.equal(code, 0);
+  assert.match(stdout, /^Applied 999990-test\.sql$/m);
 });

@@ -5,7 +5,8 @@ import { runAudit } from "../../src/audit/run.ts";
 import { startEmbedded } from "../../src/embedded.ts";
 import { applyRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate.ts";
-import { until } from "../until.ts";
+import { addressWith } from "../harness.ts";
+import { lockWaiters, until } from "../until.ts";
 import { makeFolder } from "./command.ts";
 
 // Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.
@@ -150,22 +151,75 @@ test("several migrate at once on a server without the database or the passwords:
 test("a password that another database relies on is not set anew; where there is none, it is", async () => {
   const { root: rootUrl } = server.urls;
   await sql`create database other owner tms_owner`;
+  await sql`create database served`;
+  await sql`grant connect on database served to tms_service`;
   const anew = (url: string) =>
     Object.assign(new URL(url), { password: "another", pathname: "/staging" }).href;
   const [ownerUrl, serviceUrl] = [anew(server.urls.owner), anew(server.urls.service)];
   await assert.rejects(migrate({ rootUrl, ownerUrl, serviceUrl }), {
     message:
-      "The password in DATABASE_URL is refused for tms_owner, and is not set, because other, tms in the same cluster may " +
+      "The password in DATABASE_URL is refused for tms_owner, and is not set, because other, served, tms in the same cluster may " +
       "rely on the old one: change the address, or the password: alter role tms_owner password '…';",
   });
   assert.equal((await sql`select from pg_database where datname = 'staging'`).length, 0);
   assert.deepEqual((await migrate({ ownerUrl: server.urls.owner })).applied, []);
 
   // Of a single service, migrate goes on to make the addresses' passwords those of the logins.
-  await sql`drop database other`;
-  const changed = Object.assign(new URL(server.urls.owner), { password: "another" }).href;
+  for (const name of ["other", "served"]) await sql`drop database ${sql(name)}`;
+  const changed = Object.assign(new URL(server.urls.owner), { password: "an@other" }).href;
   for (const url of [changed, server.urls.owner])
     assert.deepEqual((await migrate({ rootUrl, ownerUrl: url })).applied, []);
+});
+
+test("the password of a login that is not the service's own stays, whatever an address says", async () => {
+  const { owner: ownerUrl, root: rootUrl, service } = server.urls;
+  await sql`create role web login password 'right'`;
+  const password = async () => {
+    const [web] = await sql`select rolpassword from pg_authid where rolname = 'web'`;
+    return web!.rolpassword as string;
+  };
+  const before = await password();
+  const serviceUrl = Object.assign(new URL(service), { username: "web", password: "wrong" }).href;
+  assert.deepEqual((await migrate({ ownerUrl, rootUrl, serviceUrl })).applied, []);
+  assert.equal(await password(), before);
+});
+
+test("an administrator's own time-outs do not hold while the roles are made", async () => {
+  const { owner: ownerUrl, root } = server.urls;
+  await sql`alter role tms_app createdb`;
+  const holder = postgres(root, { max: 1 });
+  await holder`begin`;
+  await holder`lock table pg_authid in share mode`;
+  const done = migrate({ ownerUrl, rootUrl: addressWith(root, { lock_timeout: "1ms" }) });
+  await Promise.race([lockWaiters(sql), done.then(() => assert.fail("it did not wait"))]).finally(() =>
+    holder.end(),
+  );
+  assert.deepEqual((await done).applied, []);
+});
+
+test("a database that somebody else has made meanwhile is the one that is migrated", async () => {
+  const { owner, root } = server.urls;
+  const at = (url: string, pathname: string) => Object.assign(new URL(url), { pathname }).href;
+  const holder = postgres(root, { max: 1 });
+  await holder`begin`;
+  await holder`lock table pg_database in share mode`;
+  // The lock that they take is a database's, and they take it in two.
+  const both = Promise.all(
+    ["/postgres", "/template1"].map(database =>
+      migrate({ ownerUrl: at(owner, "/raced"), rootUrl: at(root, database) }),
+    ),
+  );
+  const waiting = until("both are about to make it", async () => {
+    const [row] =
+      await sql`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^create database'`;
+    return row!.n === 2;
+  });
+  await Promise.race([waiting, both.then(() => assert.fail("they did not wait"))]).finally(() =>
+    holder.end(),
+  );
+  const made = await both;
+  assert.equal(made.filter(({ applied }) => applied.length > 0).length, 1);
+  await sql`drop database raced with (force)`;
 });
 
 test("an administrator whom the service's own database keeps out is told to name another", async () => {
@@ -210,7 +264,7 @@ test("an administrator without the rights is told which ones", async () => {
   }).href;
   await assert.rejects(
     migrate({ ownerUrl: server.urls.owner, rootUrl }),
-    /\(ROOT_DATABASE_URL\) refused: .*: the administrator must be a superuser, or have CREATEROLE and CREATEDB, and since Postgres 16 .* ADMIN on them \(those that a provider's console made: drop them there, migrate makes them\)$/,
+    /\(ROOT_DATABASE_URL\) refused: permission denied [^(]*\([^)]*\): the administrator must be a superuser, or have CREATEROLE and CREATEDB, and since Postgres 16 .* ADMIN on them \(those that a provider's console made: drop them there, migrate makes them\)$/,
   );
 });
 

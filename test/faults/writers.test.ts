@@ -185,6 +185,29 @@ test("a deletion that ends as a deadlock three times is 503, and says what to do
   assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
 });
 
+test("a write that does not fit its snapshot is made three times in all, and then refused with 503", async () => {
+  const id = await seedTenant(sql, { slug: "unfit" });
+  const fails = (times: number) =>
+    sql.unsafe(`create sequence app.tries;
+      create function app.fail() returns trigger language plpgsql security definer as $$ begin
+        if nextval('app.tries') <= ${times} then raise 'again' using errcode = '40001'; end if;
+        return new;
+      end $$;
+      create trigger fail before update on app.tenants for each row execute function app.fail()`);
+  const heal = () =>
+    sql.unsafe("drop trigger if exists fail on app.tenants; drop function app.fail; drop sequence app.tries");
+  for (const [times, status] of [
+    [2, 200],
+    [3, 503],
+  ] as const) {
+    await fails(times);
+    const answer = await operator("PUT", `tenant/${id}`, { name: `Failed ${times} times` });
+    const [made] = await sql`select last_value::int as tries from app.tries`;
+    await heal();
+    assert.deepEqual([answer.status, made!.tries], [status, 3]);
+  }
+});
+
 test("who is removed while the tenant is deleted waits in the order of the deletion, which needs no second try", async t => {
   const id = await seedTenant(sql, { slug: "going" });
   const [ann, bob, cyd] = await Promise.all(
