@@ -63,14 +63,14 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   }
   requireDatabase(ownerUrl, "DATABASE_URL");
   const unlessInterrupted = untilAborted(signal);
-  if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log, signal }));
+  if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
   const sql = connect(ownerUrl, UNHURRIED);
   let unlock = async () => {};
   try {
     await refuseKeyword(sql, ownerUrl, "DATABASE_URL");
     const serverVersion = await checkServer(sql);
     // graphile-migrate's own lock does not wait, so it is taken behind this one.
-    const turn = { key: 8624367002, holder: "Another process is migrating this database", log, signal };
+    const turn = { key: 8624367002, holder: "Another process is migrating this database", log };
     unlock = await unlessInterrupted(takeLock(sql, turn));
     const build = await committedMigrations();
     const before = await appliedMigrations(sql);

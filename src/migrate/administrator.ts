@@ -44,11 +44,10 @@ interface Preparation {
   ownerUrl: string;
   serviceUrl: string | undefined;
   log: (line: string) => void;
-  signal: AbortSignal | undefined;
 }
 
 export async function prepareDatabase(rootUrl: string, preparation: Preparation): Promise<void> {
-  const { ownerUrl, serviceUrl, log, signal } = preparation;
+  const { ownerUrl, serviceUrl, log } = preparation;
   await asAdministrator(rootUrl, async sql => {
     const database = databaseOf(ownerUrl);
     await refuseKeyword(sql, ownerUrl, "DATABASE_URL");
@@ -56,7 +55,7 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
     await sql`set lock_timeout = 0`;
     // Over all that follows. roles.sql waits for the same lock, so it must run on this connection.
     const holder = "Another process makes the roles and the database";
-    const unlock = await takeLock(sql, { key: 8624367001, holder, log, signal });
+    const unlock = await takeLock(sql, { key: 8624367001, holder, log });
     try {
       const blank = await withoutPassword(sql);
       await runRoles(sql);

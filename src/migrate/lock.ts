@@ -6,12 +6,11 @@ interface Lock {
   /** Who has it, as somebody who waits is told. */
   holder: string;
   log: (line: string) => void;
-  signal: AbortSignal | undefined;
 }
 
 /** Waits for an advisory lock of the session, and says whose it is. Returns what gives it back. */
 export async function takeLock(sql: postgres.Sql, lock: Lock): Promise<() => Promise<void>> {
-  const { key, holder, log, signal } = lock;
+  const { key, holder, log } = lock;
   const take = async () => {
     const [turn] = await sql<{ mine: boolean; pid: number }[]>`
       select pg_catalog.pg_try_advisory_lock(${key}) as mine, pg_catalog.pg_backend_pid() as pid`;
@@ -23,7 +22,7 @@ export async function takeLock(sql: postgres.Sql, lock: Lock): Promise<() => Pro
     log(`${holder}; waiting for it to end${other ? `: process ${other.pid} (${other.who})` : ""}`);
     // A statement that waits would hold a snapshot, which CREATE INDEX CONCURRENTLY waits for in its turn.
     while (!mine) {
-      await sleep(500, undefined, { signal });
+      await sleep(500);
       ({ mine, pid } = await take());
     }
   }

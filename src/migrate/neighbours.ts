@@ -15,7 +15,7 @@ export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
       and has_database_privilege(r.oid, d.oid, 'connect')
       and not exists (
         select from aclexplode(d.datacl)
-        where privilege_type = 'CONNECT' and grantee <> 0 and pg_has_role(r.oid, grantee, 'usage'))
+        where privilege_type = 'CONNECT' and pg_has_role(r.oid, grantee, 'usage'))
       and exists (
         select from pg_catalog.pg_shdepend s
         where s.dbid = d.oid and s.refclassid = 'pg_authid'::regclass and s.objid >= 16384

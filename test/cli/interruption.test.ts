@@ -37,16 +37,22 @@ test("a migration that is interrupted is ended on the server too, and what was a
   assert.deepEqual({ ...row }, { first: "app.first", second: null });
 });
 
-test("a migrate that waits for its turn is interrupted as well", async () => {
-  const holder = await database.sql.reserve();
-  await holder`select pg_advisory_lock(8624367002)`;
-  const command = tenancy(["migrate"], { DATABASE_URL: database.urls.owner });
-  await command.prints(/waiting for it to end/);
-  command.child.kill("SIGINT");
-  const { code } = await outcome(command);
-  await holder`select pg_advisory_unlock(8624367002)`;
-  holder.release();
-  assert.equal(code, 130);
+test("a migrate that waits for its turn is interrupted as well, also where it makes the roles", async () => {
+  const { owner: DATABASE_URL, root: ROOT_DATABASE_URL } = database.urls;
+  for (const [lock, env] of [
+    [8624367002, { DATABASE_URL }],
+    [8624367001, { DATABASE_URL, ROOT_DATABASE_URL }],
+  ] as const) {
+    const holder = await database.sql.reserve();
+    await holder`select pg_advisory_lock(${lock})`;
+    const command = tenancy(["migrate"], env);
+    await command.prints(/waiting for it to end/);
+    command.child.kill("SIGINT");
+    const { code, stderr } = await outcome(command);
+    await holder`select pg_advisory_unlock(${lock})`;
+    holder.release();
+    assert.deepEqual([code, stderr], [130, "Interrupted: what was not committed is rolled back"]);
+  }
 });
 
 test("under npm, gm -- watch ends with npm's shell: no process and no Postgres stay", {

@@ -235,7 +235,7 @@ test("a database that others use is refused before anything changes, until they 
   await database.sql.unsafe(`
     create role ${web} login; create role ${group}; create role "${member}" login in role ${group};
     create role ${idle} login; create role ${admin} login superuser;
-    grant usage on schema app to ${idle}; grant create on database ${name} to ${idle}`);
+    grant usage on schema app to ${idle}; grant create on database ${name} to ${idle}, ${web}`);
   const inside = postgres(Object.assign(new URL(urls.root), { pathname: `/${name}` }).href, { max: 1 });
   try {
     await inside.unsafe(`
