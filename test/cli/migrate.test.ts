@@ -234,23 +234,26 @@ test("a database that others use is refused before anything changes, until they 
   await database.sql`create database ${database.sql(name)} owner tms_owner`;
   await database.sql.unsafe(`
     create role ${web} login; create role ${group}; create role "${member}" login in role ${group};
-    create role ${idle} login; create role ${admin} login superuser;
-    grant usage on schema app to ${idle}; grant create on database ${name} to ${idle}, ${web}`);
+    create role ${idle} login; create role ${admin} login superuser; grant usage on schema app to ${idle}`);
   const inside = postgres(Object.assign(new URL(urls.root), { pathname: `/${name}` }).href, { max: 1 });
   try {
-    await inside.unsafe(`
-      create schema auth authorization ${web}; create schema shared authorization ${group};
-      create schema admin authorization ${admin};
-      grant select on pg_database to ${idle}; set role ${idle}; create extension citext schema admin; reset role;
-      alter default privileges for role ${idle} revoke execute on functions from public`);
-    const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
-    assert.equal(code, 1);
-    assert.equal(
-      stderr,
-      `The first migration closes the database ${name}, in which others have objects or rights: use a database of its own ` +
-        "(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: " +
-        `grant connect on database ${name} to "${member}", ${web};`,
-    );
+    for (const more of [
+      `create schema auth authorization ${web}; create schema shared authorization ${group};
+       create schema admin authorization ${admin}; grant select on pg_database to ${idle};
+       alter default privileges for role ${idle} revoke execute on functions from public`,
+      `grant create on database ${name} to ${idle}, ${web};
+       set role ${idle}; create extension citext schema admin; reset role`,
+    ]) {
+      await inside.unsafe(more);
+      const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+      assert.equal(code, 1);
+      assert.equal(
+        stderr,
+        `The first migration closes the database ${name}, in which others have objects or rights: use a database of its own ` +
+          "(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: " +
+          `grant connect on database ${name} to "${member}", ${web};`,
+      );
+    }
     assert.deepEqual([...(await inside`select from pg_namespace where nspname = 'app'`)], []);
     await inside.unsafe(`grant connect on database ${name} to ${group}, ${web}`);
     assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
