@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, before, test } from "node:test";
+import { decodeJwt } from "jose";
 import pg from "pg";
 import { freePort } from "../../src/embedded/server.ts";
 import { until } from "../until.ts";
@@ -75,6 +76,12 @@ test("the demo's curl lines work as printed", { skip: !hasCurl && "curl is not i
   assert.equal((globex!.tenant as { slug: string }).slug, "globex");
 });
 
+test("the demo's tokens live for the twelve hours that it says", () => {
+  assert.match(demo.stdout, /for the next 12 hours:$/m);
+  for (const [, token] of demo.stdout.matchAll(/^(?:OPERATOR|ALICE|BOB|CAROL)=(.+)$/gm))
+    assert.equal(Math.round(decodeJwt(token!).exp! / 3600 - Date.now() / 3_600_000), 12);
+});
+
 test("the demo's SQL lines show a DBA one tenant's boards, and none without a tenant", async () => {
   const url = /^DATABASE='(.+)'$/m.exec(demo.stdout)![1]!;
   const lines = /<<'SQL'\n([\s\S]*?)^SQL$/m.exec(demo.stdout)![1]!;
@@ -114,4 +121,21 @@ test("a second demo finds its tenants, takes another port when its own is taken,
     headers: { authorization: `Bearer ${token}`, "x-tenant": "acme" },
   });
   assert.equal(answer.status, 200);
+});
+
+test("a demo whose tenant is somebody else's by now says so, and leaves no Postgres", async () => {
+  const client = new pg.Client({ connectionString: /^DATABASE='(.+)'$/m.exec(demo.stdout)![1]! });
+  await client.connect();
+  await client.query("update app.users set removed_at = now() where auth_subject = 'alice'");
+  await client.end();
+  await stopDemo();
+  const { code, stdout, stderr } = await outcome(launch("0"));
+  assert.deepEqual([code, stdout], [1, ""]);
+  assert.match(stderr, /^The demo could not register Acme: .+ \(remove its data folder to begin anew\)$/);
+  assert.deepEqual(readdirSync(path.join(folder, "demo")).sort(), [
+    "postgres",
+    "postgres.log",
+    "secrets.json",
+  ]);
+  assert.equal(existsSync(path.join(folder, "demo", "postgres", "postmaster.pid")), false);
 });

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
+import { SignJWT } from "jose";
 import postgres from "postgres";
+import { TEST_SECRET, token } from "../harness.ts";
 import { until } from "../until.ts";
 import { type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
@@ -32,6 +35,10 @@ function isAlive(pid: number): boolean {
     return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
+
+/** The status of a request with a token of the environment's key, not of the data folder's. */
+const currentTenant = async (address: string, token: string) =>
+  (await fetch(`${address}/api/tenants/current`, { headers: { authorization: `Bearer ${token}` } })).status;
 
 async function hasEnded(pid: number): Promise<boolean> {
   return until(`the process ${pid} ends`, () => !isAlive(pid)).catch(() => false);
@@ -97,11 +104,16 @@ test("a Postgres that dies takes the service with it, and the words say where to
 });
 
 test("SIGTERM stops the service, then Postgres, and leaves nothing behind", async () => {
-  running = tenancy(["start"], env);
-  await listening(running);
+  running = tenancy(["start"], { ...env, SERVICE_JWT_SECRET: TEST_SECRET, SERVICE_PROT: "3000" });
+  const address = await listening(running);
+  assert.equal(await currentTenant(address, await token({ sub: "ann" })), 200);
   const server = postmaster();
   running.child.kill("SIGTERM");
   assert.equal((await outcome(running)).code, 0);
+  assert.match(
+    running.stdout,
+    /^\{"level":40,.*"SERVICE_PROT is not a variable of this service; nothing reads it"\}$/m,
+  );
   assert.ok(!isAlive(server));
   assert.ok(!existsSync(path.join(cluster, "postmaster.pid")));
   assert.ok(!existsSync(path.join(dataDir, "lock")));
@@ -111,9 +123,16 @@ test("under an npm script it stops with the shell that npm runs it in", {
   skip: process.platform === "win32" && "Windows has no such shell",
 }, async () => {
   const line = `"${process.execPath}" --import tsx src/cli.ts start; true`;
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const shell = spawn("sh", ["-c", line], {
     cwd: projectRoot,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, npm_lifecycle_event: "start", ...env },
+    env: {
+      PATH: process.env.PATH,
+      HOME: process.env.HOME,
+      npm_lifecycle_event: "start",
+      SERVICE_JWT_PUBLIC_KEY: publicKey.export({ type: "spki", format: "pem" }).toString(),
+      ...env,
+    },
     stdio: ["ignore", "pipe", "inherit"],
   });
   let said = "";
@@ -124,6 +143,9 @@ test("under an npm script it stops with the shell that npm runs it in", {
     assert.equal(shell.exitCode, null, said);
     return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
   });
+  const claims = new SignJWT({ sub: "ann", exp: Math.floor(Date.now() / 1000) + 3600 });
+  const signed = await claims.setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
+  assert.equal(await currentTenant(address, signed), 200);
   const service = Number(/"pid":(\d+)/.exec(said)![1]);
   assert.notEqual(service, shell.pid);
   const server = postmaster();
@@ -141,9 +163,10 @@ test("a port that is taken is one sentence, and Postgres does not stay", async (
   const other = createServer();
   await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as { port: number };
-  const { code, stderr } = await outcome(tenancy(["start"], { ...env, SERVICE_PORT: String(port) }));
+  const taken = { SERVICE_PORT: String(port), SERVICE_LOG_LEVEL: "warn" };
+  const { code, stdout, stderr } = await outcome(tenancy(["start"], { ...env, ...taken }));
   other.close();
-  assert.equal(code, 1);
+  assert.deepEqual([code, stdout], [1, ""]);
   assert.equal(
     stderr,
     `127.0.0.1 port ${port} is taken by another program; set SERVICE_PORT to another port`,

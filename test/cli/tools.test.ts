@@ -5,7 +5,9 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
+import { startWire } from "../faults/wire.ts";
 import { createDatabase, seedTenant, seedUser, TEST_SECRET, token, withSettings } from "../harness.ts";
+import { until } from "../until.ts";
 import { inShell, outcome, projectRoot, tenancy } from "./command.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "tms-tools-"));
@@ -65,7 +67,9 @@ test("explain says why, by slug and identity, by claims and by token", async () 
   assert.equal(refused.code, 0, refused.stderr);
   assert.match(refused.stdout, /^Refused: bob of jwt is not a member of the tenant\n/);
   assert.match(refused.stdout, /app\.users +forced +1 +0/);
-  const claims = await run("explain", "--claims", '{"sub":"alice","org":"Acme"}');
+  // What the service would need beside its own address is not asked for.
+  const beside = { ...env, SERVICE_DATABASE_URL: database.urls.service };
+  const claims = await outcome(tenancy(["explain", "--claims", '{"sub":"alice","org":"Acme"}'], beside));
   assert.match(
     claims.stdout,
     /^Allowed: alice is a member of the tenant, as owner\n(.*\n)*.*named by organization/,
@@ -80,16 +84,37 @@ test("explain says why, by slug and identity, by claims and by token", async () 
   );
   const header = await run("explain", "--claims", '{"sub":"alice"}', "--tenant", "acme", "--json");
   assert.deepEqual(JSON.parse(header.stdout).allowed, true);
-  assert.match((await run("explain", "--claims", "[1]")).stderr, /--claims takes a JSON object/);
+  for (const [args, fault] of [
+    [["--claims", "[1]"], /^--claims takes a JSON object$/],
+    [["--token", "x.y"], /^--token takes a JWT$/],
+    [["--token", signed, "--subject", "alice"], /^Arguments \w+ and \w+ are mutually exclusive$/],
+    [["--token", signed, "--claims", "{}"], /^Arguments \w+ and \w+ are mutually exclusive$/],
+    [["--claims", "{}", "--subject", "alice"], /^Arguments \w+ and \w+ are mutually exclusive$/],
+  ] as const) {
+    const { code, stderr } = await run("explain", ...args);
+    assert.equal(code, 1);
+    assert.match(stderr, fault);
+  }
 });
 
 test("commands go by their own settings, and not by those that a database has for requests", async () => {
-  const odd = { row_security: "off", quote_all_identifiers: "on", statement_timeout: "1" };
+  const large = await seedTenant(database.sql, { slug: "large" });
+  const owner = await seedUser(database.sql, large, { subject: "ann" });
+  await database.sql`
+    insert into app.boards (tenant_id, owner_id, title) select ${large}, ${owner}, repeat('x', 200) from generate_series(1, 2000)`;
+  const odd = {
+    row_security: "off",
+    quote_all_identifiers: "on",
+    statement_timeout: "1",
+    idle_in_transaction_session_timeout: "1",
+  };
   await withSettings(database, odd, async () => {
     const explained = await run("explain", "--tenant", "acme", "--subject", "alice");
     assert.equal(explained.code, 0, explained.stderr);
     assert.match(explained.stdout, /^app\.boards /m);
     assert.equal((await run("events")).code, 0);
+    const { stdout, stderr } = inShell("export --tenant large | { sleep 0.2; tail -n 1; }", env);
+    assert.deepEqual([stderr, JSON.parse(stdout).end], ["", true]);
   });
 });
 
@@ -129,6 +154,38 @@ test("events prints what happened, of one tenant on request, and follows", async
   await sql`grant select on control.tenant_events to tms_owner`;
   assert.equal(code, 1);
   assert.match(following.stderr, /permission denied for table tenant_events/);
+});
+
+test("events that follow are neither what is older nor told twice; a latecomer is told, and a database that is away awaited", async () => {
+  const { sql } = database;
+  const { stdout: last } = await run("events", "--last", "1");
+  const wire = await startWire(database.urls.owner);
+  const following = tenancy(["events", "--follow", "--last", "1"], { DATABASE_URL: wire.url });
+  await following.prints(/\n/);
+  await sql.begin(async late => {
+    await late`select set_config('app.actor', '["jwt", "ann"]', true)`;
+    await seedTenant(late, { slug: "late" });
+    await seedTenant(sql, { slug: "early" });
+    await following.prints(/created {5}early /);
+  });
+  await following.prints(/created {5}late \(late\) {2}by ann of jwt$/m);
+  wire.refuse(true);
+  wire.cut();
+  const away = "The database cannot be reached; going on when it is back";
+  await until("it is told", () => following.stderr.includes(away));
+  await seedTenant(sql, { slug: "back" });
+  wire.refuse(false);
+  await following.prints(/created {5}back /);
+  following.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await outcome(following);
+  await wire.close();
+  assert.deepEqual([code, stderr], [143, `${away}\nInterrupted`]);
+  const [first, ...news] = stdout.split("\n");
+  assert.equal(first, last);
+  assert.deepEqual(
+    news.map(line => line.split(/ +/)[2]),
+    ["early", "late", "back"],
+  );
 });
 
 test("what a name holds stays in its line, and commands no terminal", async () => {

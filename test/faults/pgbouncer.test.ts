@@ -11,6 +11,7 @@ import {
   token,
   withService,
 } from "../harness.ts";
+import { until } from "../until.ts";
 import { keepsStatements, type Pooler, startPgbouncer, withoutPgbouncer } from "./pgbouncer.ts";
 
 const skip = withoutPgbouncer;
@@ -110,6 +111,23 @@ test(
     behind({}, {}, async service => {
       await everythingWorks(service);
       assert.equal(dropped(service).length, 1);
+      assert.equal(service.app.database.prepared, false);
+    }),
+);
+
+test(
+  "the same where the statement is gone with the server's connection",
+  {
+    skip: skip || (keepsStatements && "this PgBouncer keeps prepared statements"),
+  },
+  () =>
+    behind({ default_pool_size: 1 }, { SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+      const boards = async () =>
+        (await service.request({ url: "/api/boards", token: tokens.get("acme")! })).status;
+      assert.equal(await boards(), 200);
+      await database.sql`
+        select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = ${database.name} and usename = 'tms_service'`;
+      await until("requests come through again", async () => (await boards()) === 200);
       assert.equal(service.app.database.prepared, false);
     }),
 );

@@ -110,7 +110,7 @@ test("a lock that a pooler keeps is told with its process, and one that another 
     const answers = [[{ mine: true, pid: 7 }], [{ mine: false }], [{ pid: holder, who: "tms_owner" }]];
     const sql = (async () => answers.shift()) as unknown as postgres.Sql;
     const log = (line: string) => void lines.push(line);
-    await (await takeLock(sql, { key: 1, holder: "Another", log, signal: undefined }))();
+    await (await takeLock(sql, { key: 1, holder: "Another", log }))();
     assert.equal(lines.filter(line => line.includes("select pg_terminate_backend(7);")).length, said);
   }
 });
