@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -138,4 +138,5 @@ test("a demo whose tenant is somebody else's by now says so, and leaves no Postg
     "secrets.json",
   ]);
   assert.equal(existsSync(path.join(folder, "demo", "postgres", "postmaster.pid")), false);
+  assert.equal(statSync(path.join(folder, "demo")).mode & 0o066, 0, "nobody else looks into it");
 });

@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -40,15 +49,21 @@ function isAlive(pid: number): boolean {
 const currentTenant = async (address: string, token: string) =>
   (await fetch(`${address}/api/tenants/current`, { headers: { authorization: `Bearer ${token}` } })).status;
 
+const hasPs = spawnSync("ps", ["-p", "1"]).status === 0;
+
 async function hasEnded(pid: number): Promise<boolean> {
   return until(`the process ${pid} ends`, () => !isAlive(pid)).catch(() => false);
 }
 
-test("the first start makes server, roles, schema and secrets, and serves", async () => {
+test("the first start makes server, roles, schema and secrets, and serves, also where one before it was cut short", async () => {
+  mkdirSync(path.join(dataDir, "postgres.new", "base"), { recursive: true });
+  chmodSync(dataDir, 0o711);
+  writeFileSync(path.join(dataDir, "postgres.password"), "");
   running = tenancy(["start"], env);
   const address = await listening(running);
   assert.equal((await fetch(`${address}/health`)).status, 200);
   assert.match(running.stdout, /"msg":"Applied 000001-/);
+  assert.deepEqual(readdirSync(dataDir).sort(), ["lock", "postgres", "postgres.log", "secrets.json"]);
   assert.equal(statSync(path.join(dataDir, "secrets.json")).mode & 0o777, 0o600);
   const { superuser } = JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as {
     superuser: string;
@@ -96,6 +111,26 @@ test("Postgres ends with a service that is killed, and the next start takes the 
   );
 });
 
+test("a Postgres whose service and watchers are all killed is ended by the next start", {
+  skip: !hasPs && "ps is not installed",
+}, async () => {
+  const server = postmaster();
+  const all = spawnSync("ps", ["-A", "-o", "pid=,pgid="], { encoding: "utf8" }).stdout;
+  const processes = all
+    .trim()
+    .split("\n")
+    .map(line => line.trim().split(/ +/).map(Number) as [number, number]);
+  const [, group] = processes.find(([pid]) => pid === server)!;
+  const watchers = processes.filter(([pid, of]) => of === group && pid !== server);
+  assert.equal(watchers.length, 2);
+  for (const [pid] of watchers) process.kill(pid, "SIGKILL");
+  await running!.ended;
+  assert.ok(isAlive(server));
+  running = tenancy(["start"], env);
+  await listening(running);
+  assert.ok(!isAlive(server));
+});
+
 test("a Postgres that dies takes the service with it, and the words say where to look", async () => {
   process.kill(postmaster(), "SIGQUIT");
   const { code, stderr } = await outcome(running!);
@@ -122,6 +157,8 @@ test("SIGTERM stops the service, then Postgres, and leaves nothing behind", asyn
 test("under an npm script it stops with the shell that npm runs it in", {
   skip: process.platform === "win32" && "Windows has no such shell",
 }, async () => {
+  // Another process has the number of the Postgres that was killed.
+  writeFileSync(path.join(cluster, "postmaster.pid"), `${process.pid}\n${cluster}\n`);
   const line = `"${process.execPath}" --import tsx src/cli.ts start; true`;
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const shell = spawn("sh", ["-c", line], {

@@ -156,11 +156,16 @@ test("events prints what happened, of one tenant on request, and follows", async
   assert.match(following.stderr, /permission denied for table tenant_events/);
 });
 
-test("events that follow are neither what is older nor told twice; a latecomer is told, and a database that is away awaited", async () => {
+test("events that follow are neither what is older nor told twice; a latecomer is told, and a database that is away awaited", async t => {
   const { sql } = database;
+  for (const slug of ["older", "newest"]) await seedTenant(sql, { slug });
   const { stdout: last } = await run("events", "--last", "1");
   const wire = await startWire(database.urls.owner);
   const following = tenancy(["events", "--follow", "--last", "1"], { DATABASE_URL: wire.url });
+  t.after(() => {
+    following.child.kill("SIGKILL");
+    return wire.close();
+  });
   await following.prints(/\n/);
   await sql.begin(async late => {
     await late`select set_config('app.actor', '["jwt", "ann"]', true)`;
@@ -178,7 +183,6 @@ test("events that follow are neither what is older nor told twice; a latecomer i
   await following.prints(/created {5}back /);
   following.child.kill("SIGTERM");
   const { code, stdout, stderr } = await outcome(following);
-  await wire.close();
   assert.deepEqual([code, stderr], [143, `${away}\nInterrupted`]);
   const [first, ...news] = stdout.split("\n");
   assert.equal(first, last);

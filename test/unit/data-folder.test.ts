@@ -2,12 +2,15 @@ import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import {
+  chmodSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -19,6 +22,7 @@ import { lock, readLock } from "../../src/embedded/lock.ts";
 import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
 import { startServer } from "../../src/embedded/server.ts";
+import { openEmbedded } from "../../src/embedded.ts";
 
 const folder = (t: { after(end: () => void): void }) => {
   const made = mkdtempSync(path.join(tmpdir(), "tms-folder-"));
@@ -125,13 +129,19 @@ test("a Postgres that does not start is told by its last words, or by a full dis
     [["LOG:  starting", "FATAL:  first", "PANIC:  last", "HINT:  none"], {}, { message: `${lost} last` }],
     [["LOG:  starting"], {}, { message: `${lost} see ${log}` }],
     [["LOG:  could not bind"], { port: 1 }, { message: "Port 1 for the embedded Postgres is taken" }],
+    [["LOG:  could not bind"], {}, { message: `${lost} see ${log}` }],
   ] as const) {
-    const postgres = ["#!/bin/sh", ...said.map(line => `echo '${line}'`), "exit 1", ""];
+    const tries = path.join(dataDir, "tries");
+    rmSync(tries, { force: true });
+    const postgres = ["#!/bin/sh", ...said.map(line => `echo '${line}'`), `echo >> ${tries}`, "exit 1", ""];
     writeFileSync(path.join(dataDir, "bin", "postgres"), postgres.join("\n"), { mode: 0o755 });
     await assert.rejects(
       startServer(dataDir, path.join(dataDir, "postgres"), dataDir, undefined, options),
       told,
     );
+    // A port that was free, and is not any more, is the only fault that another try mends.
+    const tried = readFileSync(tries, "utf8").length;
+    assert.equal(tried, said[0] === "LOG:  could not bind" && !("port" in options) ? 5 : 1);
   }
 });
 
@@ -148,6 +158,46 @@ test("root takes a database that is there for the one that is meant, and starts 
   mkdirSync(cluster);
   assert.equal(placeFor(dataDir, account), cluster);
   assert.throws(() => requireOwner(cluster, account), /postgres is the database of another user/);
+});
+
+test("root's Postgres lies elsewhere where its user cannot pass through the folder, by the bits that count for that user", t => {
+  const dataDir = folder(t);
+  const { uid, gid } = statSync(dataDir);
+  const [me, colleague, stranger] = [
+    { uid, gid },
+    { uid: 2 ** 30, gid },
+    { uid: 2 ** 30, gid: 2 ** 30 },
+  ];
+  for (const [mode, account, passes] of [
+    [0o700, me, true],
+    [0o077, me, false],
+    [0o710, colleague, true],
+    [0o707, colleague, false],
+    [0o701, stranger, true],
+    [0o770, stranger, false],
+  ] as const) {
+    chmodSync(dataDir, mode);
+    const place = placeFor(dataDir, account);
+    chmodSync(dataDir, 0o700);
+    assert.equal(place === path.join(dataDir, "postgres"), passes, mode.toString(8));
+  }
+});
+
+test("secrets that others could read are the owner's alone again", async t => {
+  const dataDir = folder(t);
+  const file = path.join(dataDir, "secrets.json");
+  writeFileSync(file, "{}");
+  chmodSync(file, 0o644);
+  await readSecrets(dataDir, "/cluster");
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+});
+
+test("a folder whose Postgres is not up yet is in use, and no second one is started beside it", async t => {
+  const dataDir = folder(t);
+  const release = await lock(dataDir);
+  await assert.rejects(openEmbedded({ dataDir }), /in use by process \d+; stop that one first/);
+  await release();
+  assert.deepEqual(readdirSync(dataDir), []);
 });
 
 test("several that make a folder's secrets at once get the same", async t => {
