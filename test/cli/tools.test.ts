@@ -67,8 +67,9 @@ test("explain says why, by slug and identity, by claims and by token", async () 
   assert.equal(refused.code, 0, refused.stderr);
   assert.match(refused.stdout, /^Refused: bob of jwt is not a member of the tenant\n/);
   assert.match(refused.stdout, /app\.users +forced +1 +0/);
-  // What the service would need beside its own address is not asked for.
-  const beside = { ...env, SERVICE_DATABASE_URL: database.urls.service };
+  // What the service would need beside its own addresses is not asked for.
+  const { service } = database.urls;
+  const beside = { ...env, SERVICE_DATABASE_URL: service, SERVICE_DATABASE_READ_URL: service };
   const claims = await outcome(tenancy(["explain", "--claims", '{"sub":"alice","org":"Acme"}'], beside));
   assert.match(
     claims.stdout,
@@ -87,6 +88,7 @@ test("explain says why, by slug and identity, by claims and by token", async () 
   for (const [args, fault] of [
     [["--claims", "[1]"], /^--claims takes a JSON object$/],
     [["--token", "x.y"], /^--token takes a JWT$/],
+    [["--token="], /^--token takes a JWT$/],
     [["--token", signed, "--subject", "alice"], /^Arguments \w+ and \w+ are mutually exclusive$/],
     [["--token", signed, "--claims", "{}"], /^Arguments \w+ and \w+ are mutually exclusive$/],
     [["--claims", "{}", "--subject", "alice"], /^Arguments \w+ and \w+ are mutually exclusive$/],
@@ -131,7 +133,8 @@ test("events prints what happened, of one tenant on request, and follows", async
   assert.doesNotMatch(all.stdout, /acme-2/);
   const json = await run("events", "--last", "1", "--json");
   assert.equal(json.stdout.trim().split("\n").length, 1);
-  assert.equal(JSON.parse(json.stdout).event, "imported");
+  const { id, event } = JSON.parse(json.stdout);
+  assert.deepEqual([typeof id, event], ["number", "imported"]);
   const following = tenancy(["events", "--follow", "--last", "1", "--tenant", "globex"], env);
   await seedTenant(sql, { slug: "other" });
   await seedTenant(sql, { slug: "globex", name: "Globex" });
@@ -149,6 +152,13 @@ test("events prints what happened, of one tenant on request, and follows", async
     insert into app.tenants (slug, name) select 'bulk-' || n, 'Bulk' from generate_series(1, 5000) n`;
   await sql`update app.tenants set name = 'Again' where slug = 'globex'`;
   await following.prints(/updated {5}globex/);
+  // Of a tenant to which nothing happened for so long, the last event is the last one, too.
+  const old = tenancy(["events", "--follow", "--last", "1", "--tenant", "globex-2"], env);
+  await old.prints(/deleted {5}globex-2/);
+  await seedTenant(sql, { slug: "globex-2", name: "New" });
+  await old.prints(/created {5}globex-2 \(New\)/);
+  old.child.kill("SIGTERM");
+  assert.equal((await outcome(old)).stdout.split("\n").length, 2);
   await sql`revoke select on control.tenant_events from tms_owner`;
   const code = await following.ended;
   await sql`grant select on control.tenant_events to tms_owner`;
@@ -174,21 +184,23 @@ test("events that follow are neither what is older nor told twice; a latecomer i
     await following.prints(/created {5}early /);
   });
   await following.prints(/created {5}late \(late\) {2}by ann of jwt$/m);
-  wire.refuse(true);
-  wire.cut();
-  const away = "The database cannot be reached; going on when it is back";
-  await until("it is told", () => following.stderr.includes(away));
-  await seedTenant(sql, { slug: "back" });
-  wire.refuse(false);
-  await following.prints(/created {5}back /);
+  const away = "The database cannot be reached; going on when it is back\n";
+  for (const [i, slug] of ["back", "again"].entries()) {
+    wire.refuse(true);
+    wire.cut();
+    await until("it is told", () => following.stderr === away.repeat(i + 1));
+    await seedTenant(sql, { slug });
+    wire.refuse(false);
+    await following.prints(new RegExp(`created {5}${slug} `));
+  }
   following.child.kill("SIGTERM");
   const { code, stdout, stderr } = await outcome(following);
-  assert.deepEqual([code, stderr], [143, `${away}\nInterrupted`]);
+  assert.deepEqual([code, stderr], [143, `${away.repeat(2)}Interrupted`]);
   const [first, ...news] = stdout.split("\n");
   assert.equal(first, last);
   assert.deepEqual(
     news.map(line => line.split(/ +/)[2]),
-    ["early", "late", "back"],
+    ["early", "late", "back", "again"],
   );
 });
 
