@@ -67,7 +67,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const sql = connect(ownerUrl, UNHURRIED);
   let unlock = async () => {};
   try {
-    await refuseKeyword(sql, ownerUrl, "DATABASE_URL");
+    await unlessInterrupted(refuseKeyword(sql, ownerUrl, "DATABASE_URL"));
     const serverVersion = await checkServer(sql);
     // graphile-migrate's own lock does not wait, so it is taken behind this one.
     const turn = { key: 8624367002, holder: "Another process is migrating this database", log };

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -53,6 +54,22 @@ test("a migrate that waits for its turn is interrupted as well, also where it ma
     holder.release();
     assert.deepEqual([code, stderr], [130, "Interrupted: what was not committed is rolled back"]);
   }
+});
+
+test("a migrate whose server never answers is interrupted at once", async t => {
+  const sockets: Socket[] = [];
+  const silent = createServer(socket => sockets.push(socket.on("error", () => {})));
+  t.after(() => {
+    silent.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  await new Promise<void>(resolve => silent.listen(0, "127.0.0.1", resolve));
+  const { port } = silent.address() as AddressInfo;
+  const command = tenancy(["migrate"], { DATABASE_URL: `postgres://tms_owner:x@127.0.0.1:${port}/tms` });
+  await until("it connects", () => sockets.length > 0);
+  command.child.kill("SIGINT");
+  const { code, stderr } = await outcome(command);
+  assert.deepEqual([code, stderr], [130, "Interrupted: what was not committed is rolled back"]);
 });
 
 test("under npm, gm -- watch ends with npm's shell: no process and no Postgres stay", {
