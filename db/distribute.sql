@@ -31,6 +31,8 @@ begin
     select * from (values
       -- SET LOCAL app.tenant_id goes to the workers with the transaction. Without this every policy there sees no tenant.
       ('citus.propagate_set_commands', 'local'),
+      -- Of every node's sessions: times go to the workers as text, and boards are written as JSON there.
+      ('datestyle', 'ISO'),
       -- Off where the extension came before the first migration (docs/scale.md).
       ('citus.enable_ddl_propagation', 'on'),
       -- app.tenants is written in transactions that have read shards, which takes one connection a node.
