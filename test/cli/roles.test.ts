@@ -197,28 +197,19 @@ test("an administrator's own time-outs do not hold while the roles are made", as
   assert.deepEqual((await done).applied, []);
 });
 
-test("a database that somebody else has made meanwhile is the one that is migrated", async () => {
-  const { owner, root } = server.urls;
-  const at = (url: string, pathname: string) => Object.assign(new URL(url), { pathname }).href;
-  const holder = postgres(root, { max: 1 });
+test("a database that somebody else makes at the same moment is the one that is migrated", async () => {
+  const { owner, root: rootUrl } = server.urls;
+  const [holder, other] = [postgres(rootUrl, { max: 1 }), postgres(rootUrl, { max: 1 })];
   await holder`begin`;
   await holder`lock table pg_database in share mode`;
-  // The lock that they take is a database's, and they take it in two.
-  const both = Promise.all(
-    ["/postgres", "/template1"].map(database =>
-      migrate({ ownerUrl: at(owner, "/raced"), rootUrl: at(root, database) }),
-    ),
-  );
-  const waiting = until("both are about to make it", async () => {
-    const [row] =
-      await sql`select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^create database'`;
-    return row!.n === 2;
-  });
-  await Promise.race([waiting, both.then(() => assert.fail("they did not wait"))]).finally(() =>
-    holder.end(),
-  );
-  const made = await both;
-  assert.equal(made.filter(({ applied }) => applied.length > 0).length, 1);
+  // Both have found none, and wait to enter theirs: the first in line is first, or migrate is.
+  const theirs = other`create database raced owner tms_owner template template0`.catch(() => {});
+  await lockWaiters(sql);
+  const ours = migrate({ ownerUrl: Object.assign(new URL(owner), { pathname: "/raced" }).href, rootUrl });
+  await Promise.race([lockWaiters(sql, 2), ours]).finally(() => holder.end());
+  assert.ok((await ours).applied.length > 0);
+  await theirs;
+  await other.end();
   await sql`drop database raced with (force)`;
 });
 
