@@ -202,11 +202,16 @@ test("a database that somebody else makes at the same moment is the one that is 
   const [holder, other] = [postgres(rootUrl, { max: 1 }), postgres(rootUrl, { max: 1 })];
   await holder`begin`;
   await holder`lock table pg_database in share mode`;
-  // Both have found none, and wait to enter theirs: the first in line is first, or migrate is.
+  const making = (sessions: number) =>
+    until(`${sessions} have found no database and wait to enter theirs`, async () => {
+      const [row] = await sql`
+        select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '^create database'`;
+      return row!.n === sessions;
+    });
   const theirs = other`create database raced owner tms_owner template template0`.catch(() => {});
-  await lockWaiters(sql);
+  await making(1);
   const ours = migrate({ ownerUrl: Object.assign(new URL(owner), { pathname: "/raced" }).href, rootUrl });
-  await Promise.race([lockWaiters(sql, 2), ours]).finally(() => holder.end());
+  await Promise.race([making(2), ours]).finally(() => holder.end());
   assert.ok((await ours).applied.length > 0);
   await theirs;
   await other.end();

@@ -157,8 +157,6 @@ test("SIGTERM stops the service, then Postgres, and leaves nothing behind", asyn
 test("under an npm script it stops with the shell that npm runs it in", {
   skip: process.platform === "win32" && "Windows has no such shell",
 }, async () => {
-  // Another process has the number of the Postgres that was killed.
-  writeFileSync(path.join(cluster, "postmaster.pid"), `${process.pid}\n${cluster}\n`);
   const line = `"${process.execPath}" --import tsx src/cli.ts start; true`;
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const shell = spawn("sh", ["-c", line], {
