@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import {
   chmodSync,
@@ -48,8 +48,6 @@ function isAlive(pid: number): boolean {
 /** The status of a request with a token of the environment's key, not of the data folder's. */
 const currentTenant = async (address: string, token: string) =>
   (await fetch(`${address}/api/tenants/current`, { headers: { authorization: `Bearer ${token}` } })).status;
-
-const hasPs = spawnSync("ps", ["-p", "1"]).status === 0;
 
 async function hasEnded(pid: number): Promise<boolean> {
   return until(`the process ${pid} ends`, () => !isAlive(pid)).catch(() => false);
@@ -109,26 +107,6 @@ test("Postgres ends with a service that is killed, and the next start takes the 
     (JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as { jwt: string }).jwt,
     jwt,
   );
-});
-
-test("a Postgres whose service and watchers are all killed is ended by the next start", {
-  skip: !hasPs && "ps is not installed",
-}, async () => {
-  const server = postmaster();
-  const all = spawnSync("ps", ["-A", "-o", "pid=,pgid="], { encoding: "utf8" }).stdout;
-  const processes = all
-    .trim()
-    .split("\n")
-    .map(line => line.trim().split(/ +/).map(Number) as [number, number]);
-  const [, group] = processes.find(([pid]) => pid === server)!;
-  const watchers = processes.filter(([pid, of]) => of === group && pid !== server);
-  assert.equal(watchers.length, 2);
-  for (const [pid] of watchers) process.kill(pid, "SIGKILL");
-  await running!.ended;
-  assert.ok(isAlive(server));
-  running = tenancy(["start"], env);
-  await listening(running);
-  assert.ok(!isAlive(server));
 });
 
 test("a Postgres that dies takes the service with it, and the words say where to look", async () => {
