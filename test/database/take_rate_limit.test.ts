@@ -13,13 +13,14 @@ const take = (tx: Transaction, bucket: string, identity: string) =>
     return { ...row } as { hits: number; reset_at: number };
   });
 
+const now = async (tx: Transaction) =>
+  (await tx<{ now: number }[]>`select extract(epoch from clock_timestamp())::float as now`)[0]!.now;
+
 test("hits count up in a window that does not move, each bucket and identity for itself", () =>
   rolledBack(database.sql, async tx => {
-    const now = async () =>
-      (await tx<{ now: number }[]>`select extract(epoch from clock_timestamp())::float as now`)[0]!.now;
-    const before = await now();
+    const before = await now(tx);
     const first = await take(tx, "a", "ann");
-    assert.ok(first.reset_at >= before + 60 && first.reset_at <= (await now()) + 61);
+    assert.ok(first.reset_at >= before + 60 && first.reset_at <= (await now(tx)) + 61);
     const [row] = await tx`
       select ceil(extract(epoch from reset_at))::int as reset_at from control.rate_limits`;
     assert.equal(first.reset_at, row!.reset_at);
@@ -41,11 +42,11 @@ test("a window that has ended begins again at one, also for a row so old that th
 
 test("a window never ends later than one begun now, also where the clock was set back", () =>
   rolledBack(database.sql, async tx => {
-    const { reset_at } = await take(tx, "a", "ann");
+    await take(tx, "a", "ann");
     await tx`update control.rate_limits set hits = 99, reset_at = reset_at + interval '1 day'`;
     const found = await take(tx, "a", "ann");
     assert.equal(found.hits, 100);
-    assert.ok(found.reset_at - reset_at <= 600, `${found.reset_at - reset_at} s later`);
+    assert.ok(found.reset_at <= (await now(tx)) + 61, `${found.reset_at} is later`);
     assert.equal((await take(tx, "a", "ann")).reset_at, found.reset_at);
   }));
 
