@@ -52,7 +52,11 @@ begin
     ) as wanted (name, can_login, settings, purpose)
   loop
     if not exists (select from pg_catalog.pg_roles where rolname = v_wanted.name) then
-      execute format('create role %I noinherit', v_wanted.name);
+      begin
+        execute format('create role %I noinherit', v_wanted.name);
+      exception when unique_violation or duplicate_object then
+        null; -- another database's pipeline has just made it
+      end;
     end if;
 
     -- Only what differs is altered: naming SUPERUSER or REPLICATION at all, even to switch it off, takes a superuser. And the

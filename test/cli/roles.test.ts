@@ -3,7 +3,7 @@ import { after, test } from "node:test";
 import postgres from "postgres";
 import { runAudit } from "../../src/audit/run.ts";
 import { startEmbedded } from "../../src/embedded.ts";
-import { applyRoles } from "../../src/migrate/administrator.ts";
+import { applyRoles, runRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate.ts";
 import { addressWith } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
@@ -195,6 +195,25 @@ test("an administrator's own time-outs do not hold while the roles are made", as
     holder.end(),
   );
   assert.deepEqual((await done).applied, []);
+});
+
+test("two administrators who make the roles at the same moment, from two databases, both succeed", async () => {
+  const elsewhere = Object.assign(new URL(server.urls.root), { pathname: "/template1" }).href;
+  const first = postgres(elsewhere, { max: 1, onnotice: () => {} });
+  await sql`alter role tms_auditor rename to tms_auditor_before`;
+  try {
+    await first`begin`;
+    await runRoles(first);
+    const second = applyRoles(server.urls.root);
+    await Promise.race([lockWaiters(sql), second.then(() => assert.fail("it did not wait"))]).finally(
+      () => first`commit`,
+    );
+    await second;
+  } finally {
+    await first.end();
+    await sql`drop role tms_auditor`;
+    await sql`alter role tms_auditor_before rename to tms_auditor`;
+  }
 });
 
 test("a database that somebody else makes at the same moment is the one that is migrated", async () => {
