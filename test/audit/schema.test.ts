@@ -123,7 +123,7 @@ void describe("the schema checks", () => {
   it("table_without_tenant renames the one column that says whose each row is", async () => {
     const found = await planted(
       database.sql,
-      `create schema shop; create table shop.a (a int not null, org_id uuid not null references app.tenants, org text not null references app.tenants (slug));
+      `alter table app.tenants add unique (slug); create schema shop; create table shop.a (a int not null, org_id uuid not null references app.tenants, org text not null references app.tenants (slug));
        create table shop.b (a_id uuid not null references app.tenants, b_id uuid not null references app.tenants);
        create table shop.c (org_id uuid references app.tenants)`,
       "table_without_tenant",

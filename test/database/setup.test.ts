@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
@@ -576,4 +577,20 @@ test("ensure_default_tenant makes it once in the life of a database", () =>
     await tx`delete from app.tenants`;
     await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
     assert.equal((await tx`select from app.tenants`).count, 0, "a deliberate deletion stays one");
+  }));
+
+test("a slug stays a key only where somebody's own foreign key refers to it", () =>
+  rolledBack(database.sql, async tx => {
+    const page = await readFile("db/fixtures/tables/slug.sql", "utf8");
+    const isKey = async () =>
+      (await tx`select from pg_constraint where conname = 'tenants_slug_key'`).count === 1;
+    assert.equal(await isKey(), false);
+    await tx.unsafe(`drop index app.tenants_slug_key; alter table app.tenants add constraint tenants_slug_key unique (slug);
+      create table public.partners (slug text references app.tenants (slug))`);
+    await tx.unsafe(page);
+    assert.equal(await isKey(), true);
+    assert.equal((await tx`select from audit.run_check('unique_key_missing')`).count, 0);
+    await tx`drop table public.partners`;
+    await tx.unsafe(page);
+    assert.equal(await isKey(), false);
   }));

@@ -40,7 +40,8 @@ test("a tenant that somebody writes to is suspended, resumed and renamed, and it
   const other = await seedUser(sql, id, { subject: "other" });
   for (const move of ["suspend", "resume"])
     assert.equal((await operator("POST", `tenant/${id}/${move}`)).status, 200, move);
-  assert.equal((await operator("PUT", `tenant/${id}`, { name: "Renamed" })).status, 200);
+  for (const change of [{ name: "Renamed" }, { slug: "moved" }, { slug: "busy" }])
+    assert.equal((await operator("PUT", `tenant/${id}`, change)).status, 200);
   await seedUser(sql, id, { subject: "second", role: "owner" });
   for (const user of [other, owner]) {
     const removed = await world.service.request({

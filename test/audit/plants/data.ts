@@ -183,7 +183,7 @@ export const data: DataPlant[] = [
     check: "slug_twice",
     how: "a dropped unique constraint",
     sql: a =>
-      `alter table app.tenants drop constraint tenants_slug_key; update app.tenants set id = id, slug = (select slug from app.tenants where id = '${a.tenant}') where slug = 't9'`,
+      `drop index app.tenants_slug_key; update app.tenants set id = id, slug = (select slug from app.tenants where id = '${a.tenant}') where slug = 't9'`,
     relation: "app.tenants",
     row: () => ({ id: "the later of both" }),
   },

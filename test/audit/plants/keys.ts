@@ -49,7 +49,7 @@ export const keys: Plant[] = [
   {
     check: "table_rules",
     how: "a key to the slugs of all tenants",
-    sql: "alter table app.boards add partner text references app.tenants (slug) on update cascade",
+    sql: "alter table app.tenants add unique (slug); alter table app.boards add partner text references app.tenants (slug) on update cascade",
     relation: "app.boards",
   },
   {
@@ -171,7 +171,28 @@ export const keys: Plant[] = [
   {
     check: "unique_key_missing",
     how: "an index in place of the constraint that an INSERT names",
-    sql: "alter table app.tenants drop constraint tenants_slug_key; create unique index on app.tenants (slug)",
+    sql: "alter table app.provider_configs drop constraint provider_configs_name_key; create unique index on app.provider_configs (tenant_id, provider_name)",
+    relation: "app.provider_configs",
+    row: { columns: ["tenant_id", "provider_name"] },
+  },
+  {
+    check: "unique_key_missing",
+    how: "an index of another name, for which nobody has words",
+    sql: "alter index app.tenants_slug_key rename to slugs",
+    relation: "app.tenants",
+    row: { columns: ["slug"] },
+  },
+  {
+    check: "unique_key_missing",
+    how: "an index of some slugs only",
+    sql: "drop index app.tenants_slug_key; create unique index tenants_slug_key on app.tenants (slug) where status = 'active'",
+    relation: "app.tenants",
+    row: { columns: ["slug"] },
+  },
+  {
+    check: "unique_key_missing",
+    how: "a constraint by its name that waits for the commit",
+    sql: "drop index app.tenants_slug_key; alter table app.tenants add constraint tenants_slug_key unique (slug) deferrable",
     relation: "app.tenants",
     row: { columns: ["slug"] },
   },
