@@ -648,4 +648,93 @@ export const branches: [check: string, sql: string, ...found: string[]][] = [
     "create policy narrow on app.boards as restrictive for insert with check (true); create table app.notes (tenant_id uuid)",
   ],
   ["audit_filtered", "alter policy auditor on app.boards using (title <> 'x')", "error app.boards "],
+  [
+    "tenant_key",
+    "alter table app.media add constraint another foreign key (tenant_id) references app.tenants on delete cascade not valid",
+  ],
+  [
+    "tenant_key",
+    `${PARTITIONED} alter table app.events drop constraint events_tenant_id_fkey`,
+    "error app.events ",
+  ],
+  [
+    "foreign_key_missing",
+    `${PARTITIONED} alter table app.events add shop_id uuid; alter table app.tenants add partner_id uuid`,
+    "warning app.events shop_id",
+  ],
+  [
+    "foreign_key_missing",
+    `create table app.companies (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table app.media add company_id int;
+     create table app."_BoardToMedia" (tenant_id uuid not null, "A" int, "B" text, primary key (tenant_id, "A", "B"))`,
+    'warning app."_BoardToMedia" A',
+    'warning app."_BoardToMedia" B',
+    "warning app.media company_id",
+  ],
+  ["table_missing", "drop table app.media", "error app.media "],
+  ["table_rules", "alter table app.boards alter owner_id set default '00000000-0000-0000-0000-000000000001'"],
+  [
+    "rewrite_rule",
+    `${SHOP} create table shop.door (a int); create rule peek as on insert to shop.door do also select id, title from app.boards`,
+    "error shop.door peek",
+  ],
+  [
+    "publication",
+    `create subscription moved connection 'dbname=elsewhere' publication everything with (connect = false); create subscription idle connection 'dbname=elsewhere' publication everything with (connect = false);
+     set local allow_system_table_mods = on; insert into pg_subscription_rel (srsubid, srrelid, srsubstate) select oid, 'app.boards'::regclass, 'r' from pg_subscription where subname = 'moved'`,
+    "warning app.boards moved",
+  ],
+  ["table_grants", "grant select on app.boards to tms_registrar", "error app.boards tms_registrar SELECT"],
+  [
+    "schema_grants",
+    `${onDatabase("grant connect on database %I to tms_service with grant option")};`,
+    "error - tms_service database CONNECT",
+  ],
+  [
+    "service_reach",
+    `grant select on audit.found to tms_service; create table api.a (n int); create table api.p (n int) partition by list (n); create materialized view api.m as select 1 as one;
+     create foreign data wrapper far; create server far foreign data wrapper far; create foreign table api.f (n int) server far`,
+    "error api.a ",
+    "error api.f ",
+    "error api.m ",
+    "error api.p ",
+    "error audit.found tms_service",
+  ],
+  [
+    "app_reach",
+    "create table app.plain (n int); grant select on app.plain to tms_app; grant select on audit.found to tms_registrar",
+  ],
+  ...[
+    "drop policy tenant_rows on app.boards; create policy tenant_rows on app.boards as restrictive for all to tms_app using (true) with check (true)",
+    "drop policy tenant_rows on app.boards; create policy tenant_rows on app.boards for all to tms_app using (true)",
+  ].map((change): [string, string, string] => ["policy_changed", change, "error app.boards tenant_rows"]),
+  ...[
+    "drop policy auditor on app.boards; create policy auditor on app.boards for all to tms_auditor using (true)",
+    "alter policy auditor on app.boards to tms_auditor, pg_monitor",
+  ].map((change): [string, string, string] => ["policy_changed", change, "error app.boards auditor"]),
+  [
+    "policy_extra",
+    "create policy registrar on app.boards to tms_registrar using (true)",
+    "error app.boards registrar",
+  ],
+  [
+    "role_settings",
+    `alter role tms_service reset search_path; alter role tms_app set search_path = pg_catalog, pg_temp;
+     set local search_path = "pg_catalog", "pg_temp"; select set_config('search_path', '"pg_catalog", "pg_temp"', true); alter role tms_owner set search_path from current`,
+    "warning - tms_service search_path",
+  ],
+  [
+    "bypass_role",
+    "create role loader login noinherit in role pg_read_all_data",
+    "warning - pg_read_all_data loader",
+  ],
+  [
+    "function_security",
+    "alter function app.fence_tenant(uuid) security invoker",
+    "error app.fence_tenant(uuid) ",
+  ],
+  ["function_owner", "create extension lo with schema control; alter table app.media add pages control.lo"],
+  [
+    "function_leakproof",
+    "alter function uuid_eq(uuid, uuid) not leakproof; alter function uuid_eq(uuid, uuid) leakproof",
+  ],
 ];
