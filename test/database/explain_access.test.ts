@@ -89,3 +89,16 @@ test("each table is told with its row security and with counts up to 10000", () 
     assert.deepEqual(tables["app.boards"], { ...full, row_security: "enabled", more: true });
     assert.equal(tables["app.media"].row_security, "off");
   }));
+
+test("a partition is told with its table, and nothing of a table whose owner chose what reading it calls", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.events (tenant_id uuid not null, id uuid, primary key (tenant_id, id)) partition by hash (tenant_id);
+      create table app.events_0 partition of app.events for values with (modulus 1, remainder 0); alter table app.events owner to tms_owner;
+      alter table app.events_0 owner to tms_owner; select app.isolate('app.events'); create table app.theirs (tenant_id uuid)`);
+    const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
+    const tables = row!.told.tables.map(({ table }: { table: string }) => table);
+    assert.deepEqual(
+      tables.filter((table: string) => /events|theirs/.test(table)),
+      ["app.events"],
+    );
+  }));

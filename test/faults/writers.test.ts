@@ -157,6 +157,17 @@ test("a deletion whose tenant is never left alone is 503, not an endless wait", 
   assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
 });
 
+test("without a lock_timeout a deletion waits as long as it takes for who writes, and not at all for a tenant that is gone", async () => {
+  const { id, writer } = await busyTenant("patient");
+  const locked = sql.begin(async sql => {
+    await sql.unsafe("set local role tms_registrar; set local lock_timeout = 0");
+    await sql`select app.lock_tenant(${id}), app.lock_tenant(gen_random_uuid()::text)`;
+  });
+  await Promise.race([locked, lockWaiters(sql)]);
+  await end(writer, "rollback");
+  await locked;
+});
+
 test("a deletion that a writer's locks end as a deadlock is made again, and done", async t => {
   const id = await seedTenant(sql, { slug: "crossed" });
   const user = await seedUser(sql, id, { subject: "ann" });

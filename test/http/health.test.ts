@@ -115,6 +115,16 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     ["app.users: rows are visible outside their tenant"],
   ],
   [
+    "a policy that shows all rows to whoever is in no tenant",
+    `${ONE_MEMBER}; alter policy tenant_only on app.users using (app.tenant_id() is null)`,
+    ["app.users: rows are visible outside their tenant"],
+  ],
+  [
+    "rows in a table among the tenants', whoever owns it",
+    `${LEAKING} alter table shop.a owner to pg_monitor; alter table shop.a set schema app`,
+    ["app.a: rows are visible outside their tenant"],
+  ],
+  [
     "rows elsewhere",
     `${LEAKING} alter table shop.a owner to tms_owner`,
     ["shop.a: rows are visible outside their tenant"],
