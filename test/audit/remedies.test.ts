@@ -54,6 +54,25 @@ void describe("the remedies", () => {
       assert.deepEqual(await keysOf(sql), before);
     }));
 
+  it("restore every policy, and the function that they ask, whatever became of it", () =>
+    undone(async sql => {
+      const policies = async () => [
+        ...(await sql`select schemaname, tablename, policyname, permissive, roles::text, cmd, qual, with_check from pg_policies order by 2, 3`),
+      ];
+      const before = await policies();
+      await sql.unsafe(`do $$
+        declare p record;
+        begin
+          for p in select polname, polrelid::regclass as t from pg_policy loop execute format('drop policy %I on %s', p.polname, p.t); end loop;
+        end $$`);
+      assert.equal((await asOwner(sql, "policy_missing")).length, before.length);
+      assert.deepEqual(await policies(), before);
+      await sql.unsafe(`create or replace function app.tenant_id() returns uuid language sql immutable security definer leakproof set jit = off
+        as $$ select null::uuid $$`);
+      assert.equal((await paste(sql, "tenant_id_function")).length, 1);
+      assert.deepEqual(await runCheck(sql, "tenant_id_function"), []);
+    }));
+
   const identity = "users_tenant_identity_key";
   const columns = "(tenant_id, auth_provider, auth_subject)";
   const taken: [by: string, check: string, plant: string][] = [

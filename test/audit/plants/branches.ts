@@ -737,4 +737,9 @@ export const branches: [check: string, sql: string, ...found: string[]][] = [
     "function_leakproof",
     "alter function uuid_eq(uuid, uuid) not leakproof; alter function uuid_eq(uuid, uuid) leakproof",
   ],
+  [
+    "tenant_id_function",
+    "create or replace function app.tenant_id() returns uuid language sql stable parallel safe as $$ select null::uuid $$",
+    "error - app.tenant_id()",
+  ],
 ];
