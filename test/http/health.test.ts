@@ -72,19 +72,25 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     ["app.users: row level security is not enabled and forced"],
   ],
   [
+    "the tenants themselves open, and a table in parts that nobody isolated",
+    "alter table app.tenants disable row level security; create table app.parts (tenant_id uuid) partition by list (tenant_id)",
+    ["tenants", "parts"].map(table => `app.${table}: row level security is not enabled and forced`),
+  ],
+  [
     "the tenant's policy dropped from a table without rows",
     "drop policy tenant_only on app.media",
     ["app.media: the policy that keeps its rows to one tenant is missing"],
   ],
   [
     "the tenant's policy made to mean nothing",
-    "alter policy tenant_only on app.media using (tenant_id is not null)",
+    "alter policy tenant_only on app.media using (tenant_id is not null) with check (tenant_id is not null)",
     ["app.media: the policy that keeps its rows to one tenant is missing"],
   ],
   ...[
     "alter policy tenant_only on app.media with check (true)",
     "alter policy tenant_only on app.media to tms_owner",
     `drop policy tenant_only on app.media; create policy tenant_only on app.media as restrictive for select to tms_app using ${OWN}`,
+    `drop policy tenant_only on app.media; create policy tenant_only on app.media as restrictive for update to tms_app using ${OWN} with check ${OWN}`,
     `drop policy tenant_only on app.media; create policy tenant_only on app.media to tms_app using ${OWN} with check ${OWN}`,
   ].map((breach): (typeof BREACHES)[number] => [
     `the tenant's policy for less: ${breach}`,
@@ -92,6 +98,11 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     ["app.media: the policy that keeps its rows to one tenant is missing"],
   ]),
   ["nothing in the tenant's policy for everybody", "alter policy tenant_only on app.media to public", []],
+  [
+    "nothing in a second policy like the tenant's",
+    `create policy again on app.media as restrictive to tms_app using ${OWN} with check ${OWN}`,
+    [],
+  ],
   [
     "tenants' rows elsewhere that requests may delete, or write a column of",
     `${SHOP} create table shop.a (tenant_id uuid); grant delete on shop.a to tms_app;
@@ -144,8 +155,8 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
   ],
   [
     "a role let past every policy",
-    "alter role tms_registrar bypassrls; alter role tms_app superuser; alter role tms_owner bypassrls; alter role tms_auditor superuser",
-    ["tms_registrar", "tms_app", "tms_owner", "tms_auditor"].map(
+    "alter role tms_registrar bypassrls; alter role tms_app superuser; alter role tms_owner bypassrls; alter role tms_auditor superuser; alter role tms_service bypassrls",
+    ["tms_registrar", "tms_app", "tms_owner", "tms_auditor", "tms_service"].map(
       role => `the role ${role}: it can bypass row level security`,
     ),
   ],
@@ -161,6 +172,7 @@ for (const [name, breach, says] of BREACHES) {
     const faults = await faultsAfter(breach);
     for (const one of says) assert.ok(faults.includes(one), `${one} is missing in ${faults.join("; ")}`);
     if (says.length === 0) assert.deepEqual(faults, []);
+    assert.equal(new Set(faults).size, faults.length, "each is told once");
   });
 }
 
