@@ -134,7 +134,7 @@ void describe("the schema checks", () => {
     );
   });
 
-  it("table_missing finds a column whose NOT NULL was never validated, from Postgres 18 on", async test => {
+  it("table_missing and constraint_not_valid find a NOT NULL that was never validated, from Postgres 18 on", async test => {
     const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
     if (server!.version < 180000) return test.skip("no such NOT NULL before Postgres 18");
     await rolledBack(database.sql, async sql => {
@@ -142,6 +142,8 @@ void describe("the schema checks", () => {
         alter table app.boards add constraint owned not null owner_id not valid`);
       const [found] = await runCheck(sql, "table_missing");
       assert.deepEqual([found?.severity, found?.row], ["error", { column: "owner_id" }]);
+      const [constraint] = await runCheck(sql, "constraint_not_valid");
+      assert.deepEqual([constraint?.severity, constraint?.row], ["warning", { constraint: "owned" }]);
       await sql.unsafe(
         `update app.boards b set owner_id = (select id from app.users u where u.tenant_id = b.tenant_id limit 1); ${found!.remedy}`,
       );
