@@ -143,6 +143,7 @@ test("a login that could look past row level security is found out, whatever giv
     ["alter role tms_planted replication", "it may replicate, and so read every row"],
     ["grant tms_app to tms_planted", "it is a member of the role tms_app"],
     ["grant select on app.boards to tms_planted", "it owns or has a right on the table app.boards"],
+    ["grant select on audit.found to tms_planted", "it owns or has a right on the table audit.found"],
     ["grant update (title) on app.boards to tms_planted", "it owns or has a right on the table app.boards"],
     ["grant truncate on app.media to tms_planted", "it owns or has a right on the table app.media"],
     [
@@ -182,6 +183,9 @@ test("a login that could look past row level security is found out, whatever giv
     ]),
   ];
   assert.deepEqual(await faults(async () => {}), []);
+  const crew = `create role tms_crew; grant tms_crew to tms_planted; create schema theirs authorization tms_planted;
+    create table theirs.notes (n int); create policy own on theirs.notes using (true); alter table theirs.notes owner to tms_planted`;
+  assert.deepEqual(await faults(tx => tx.unsafe(crew)), ["it is a member of the role tms_crew"]);
   for (const [statement, fault] of planted) {
     assert.ok((await faults(tx => tx.unsafe(statement))).includes(fault), statement);
   }
