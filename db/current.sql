@@ -6,9 +6,11 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include context/insert_tenant.sql
 --! include api/service/ensure_default_tenant.sql
 --! include api/setup/create_tenant.sql
+--! include api/setup/explain_access.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/data_checks.sql
 --! include audit/checks/keys.sql
+--! include audit/checks/roles.sql
 --! include audit/scan.sql
 --! include audit/manifest.sql
 --! include audit/end.sql
