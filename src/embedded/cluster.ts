@@ -1,5 +1,6 @@
 /** The folder of a Postgres cluster: made once, and only for the Postgres that made it. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chown, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -53,7 +54,20 @@ export async function initdb(
     ];
     args.push("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8");
     if (settings.fsync === "off") args.push("--no-sync");
-    await run(path.join(native, "bin", "initdb"), args, { ...account, cwd: "/", env: serverEnv });
+    // Its own session, as the server's: Ctrl-C in the terminal is for us.
+    const child = spawn(path.join(native, "bin", "initdb"), args, {
+      ...account,
+      cwd: "/",
+      env: serverEnv,
+      detached: true,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let stderr = "";
+    child.stderr.setEncoding("utf8").on("data", text => {
+      stderr += text;
+    });
+    const [code] = await once(child, "close");
+    if (code !== 0) throw Object.assign(new Error(`initdb ended with ${code}`), { stderr });
     await rename(draft, cluster);
   } finally {
     await rm(passwordFile, { force: true });

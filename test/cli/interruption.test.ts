@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import path from "node:path";
@@ -7,7 +8,7 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabase } from "../harness.ts";
 import { until } from "../until.ts";
-import { copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
+import { built, copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 const database = await createDatabase();
 const folder = copyProject("create table app.first ();", "create table app.second (); select pg_sleep(600);");
@@ -71,6 +72,26 @@ test("a migrate whose server never answers is interrupted at once", async t => {
   const { code, stderr } = await outcome(command);
   assert.deepEqual([code, stderr], [130, "Interrupted: what was not committed is rolled back"]);
 });
+
+for (const command of ["dist/cli.js events", "dist/cli/gm.js status"])
+  test(`Ctrl-C, which a terminal sends to every process below it, is an interruption too while ${command} makes a cluster`, async () => {
+    const data = makeFolder();
+    const child = spawn(process.execPath, command.split(" "), {
+      cwd: built,
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, SERVICE_DATA_DIR: data },
+      detached: true,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let said = "";
+    child.stderr.setEncoding("utf8").on("data", text => {
+      said += text;
+    });
+    const closed = once(child, "close");
+    await until("initdb works", () => existsSync(path.join(data, "postgres.new", "global", "pg_control")));
+    process.kill(-child.pid!, "SIGINT");
+    assert.deepEqual([(await closed)[0], said], [130, "Interrupted\n"]);
+    rmSync(data, { recursive: true });
+  });
 
 test("under npm, gm -- watch ends with npm's shell: no process and no Postgres stay", {
   skip: process.platform === "win32" && "Windows has no such shell",
