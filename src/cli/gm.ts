@@ -19,6 +19,7 @@ async function main(signal: AbortSignal) {
   // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
   const empty = NAMES.find(name => process.env[name] === "");
   if (empty) throw new StartupError(`${empty} is empty: set it, or unset it`);
+  if (args.length === 0 || args.some(arg => /^--(help|version)$/.test(arg))) return run({}, signal);
   if (NAMES.some(name => process.env[name])) {
     return run(checkEnvironment(), signal);
   }
@@ -35,7 +36,6 @@ async function main(signal: AbortSignal) {
 
 /** The addresses, and what graphile-migrate would say of them in objects and stacks. */
 function checkEnvironment(): Record<string, string> {
-  if (args.length === 0 || args.includes("--help")) return {};
   const need = (name: (typeof NAMES)[number], what: string) => {
     if (!process.env[name]) throw new StartupError(`${name} is missing: ${what}`);
   };
@@ -66,9 +66,8 @@ async function refuseOtherHistory(ownerUrl: string) {
 }
 
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
-  const ownerUrl = databases.DATABASE_URL ?? process.env.DATABASE_URL;
-  if (ownerUrl && args.some(arg => /^(watch|migrate|status)$/.test(arg)) && !args.includes("--help"))
-    await refuseOtherHistory(ownerUrl);
+  const ownerUrl = databases.DATABASE_URL;
+  if (ownerUrl && args.some(arg => /^(watch|migrate|status)$/.test(arg))) await refuseOtherHistory(ownerUrl);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {

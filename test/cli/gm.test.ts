@@ -9,7 +9,7 @@ import { built, copyProject, projectRoot } from "./command.ts";
 // Nothing listens there: what gets as far as a connection says so.
 const DATABASE_URL = "postgres://tms_owner:x@127.0.0.1:1/tms";
 const gm = (line: string, env: Record<string, string> = { DATABASE_URL }, cwd = built) =>
-  spawnSync(process.execPath, ["dist/cli/gm.js", ...line.split(" ")], {
+  spawnSync(process.execPath, ["dist/cli/gm.js", ...(line.match(/\S+/g) ?? [])], {
     cwd,
     env: { PATH: process.env.PATH, NO_COLOR: "1", ...env },
     encoding: "utf8",
@@ -53,6 +53,20 @@ test("a command that does without the shadow database is left to graphile-migrat
   assert.notEqual(status, 0);
   assert.match(stderr, /ECONNREFUSED/);
   assert.doesNotMatch(stderr, /SHADOW_DATABASE_URL/);
+});
+
+test("help needs no database, and who names no command is told that too", () => {
+  const embedded = { SERVICE_DATA_DIR: "/proc/none" };
+  for (const [line, env, status, said] of [
+    ["--help", embedded, 0, /^ {2}graphile-migrate watch /m],
+    ["watch --help", { SHADOW_DATABASE_URL: DATABASE_URL }, 0, /^ +--once /m],
+    ["--version", embedded, 0, /^\d/],
+    ["", embedded, 1, /Please select a command/],
+  ] as const) {
+    const { status: ended, stdout, stderr } = gm(line, env);
+    assert.equal(ended, status, line);
+    assert.match(stdout + stderr, said);
+  }
 });
 
 test("watch --once applies db/current.sql, commit makes a migration of it, and uncommit undoes that", async () => {
