@@ -38,6 +38,7 @@ function refuseRepeats(given: Record<string, unknown>): true {
 
 await yargs(hideBin(process.argv))
   .scriptName("tenancy")
+  .parserConfiguration({ "camel-case-expansion": false }) // a wrong option would be told under two names
   .locale("en") // the parser would speak the terminal's language, beside our English
   .usage(
     "$0 <command>\n\nMulti-tenant isolation in one Postgres database. docs/ describes the environment variables.",
@@ -59,8 +60,6 @@ await yargs(hideBin(process.argv))
   .strict()
   .check(refuseRepeats)
   .version(version)
-  .help()
   .wrap(Math.min(100, process.stdout.columns || 100))
   .fail((message, error) => fail(error ?? message))
-  .parseAsync()
-  .catch(fail);
+  .parseAsync();

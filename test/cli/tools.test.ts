@@ -1,14 +1,14 @@
 /** What the commands about tenants say: explain, events, and what all commands have in common. Export and import are in transfer.test.ts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { startWire } from "../faults/wire.ts";
 import { createDatabase, seedTenant, seedUser, TEST_SECRET, token, withSettings } from "../harness.ts";
 import { until } from "../until.ts";
-import { inShell, outcome, projectRoot, tenancy } from "./command.ts";
+import { built, inShell, outcome, projectRoot, tenancy } from "./command.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "tms-tools-"));
 const database = await createDatabase();
@@ -36,17 +36,36 @@ test("a database without the schema says what to run", async () => {
     );
   }
   await database.sql`drop database ${database.sql(name)}`;
+  await database.sql`alter function api.explain_access rename to explain_later`;
+  const { stderr } = await run("explain");
+  await database.sql`alter function api.explain_later rename to explain_access`;
+  assert.match(stderr, /^The database's schema is missing, or behind this release/);
 });
 
-test("an option that takes one value is not given twice", async () => {
-  for (const [args, status] of [
-    [["audit", "--format", "json", "--format", "text"], 2],
-    [["audit", "--only", "data", "--only", "schema"], 2],
-    [["events", "--last", "1", "--last", "2"], 1],
+test("what a command does not know, or is given twice, is said in one line", async () => {
+  for (const [line, status, sentence] of [
+    ["audit --format json --format text", 2, "--format is given more than once"],
+    ["audit --only data --only schema", 2, "--only is given more than once"],
+    ["events --last 1 --last 2", 1, "--last is given more than once"],
+    ["migrate --only-role", 1, "Unknown argument: only-role"],
+    ["--", 1, "Name a command; tenancy --help lists them"],
   ] as const) {
-    const { code, stdout, stderr } = await run(...args);
-    assert.deepEqual([code, stdout, stderr], [status, "", `${args[1]} is given more than once`]);
+    const { code, stdout, stderr } = await run(...line.split(" "));
+    assert.deepEqual([code, stdout, stderr], [status, "", sentence]);
   }
+});
+
+test("tenancy tells its version and its commands wherever it is called, and breaks lines between words", () => {
+  const call = (option: string) =>
+    spawnSync(process.execPath, [path.join(built, "dist", "cli.js"), option], {
+      cwd: folder,
+      encoding: "utf8",
+    }).stdout;
+  const { version } = JSON.parse(readFileSync(path.join(built, "package.json"), "utf8"));
+  assert.equal(call("--version"), `${version}\n`);
+  const help = call("--help");
+  assert.match(help, /^tenancy <command>\n\nMulti-tenant .* docs\/ describes the environment variables\.\n/);
+  assert.match(help, /\n {2}tenancy completion .*\btenancy, if that\n +is on the PATH\n/);
 });
 
 test("the benchmark refuses what it does not know, before it begins minutes of work and writes its figures", () => {
@@ -248,10 +267,16 @@ test("events --last takes a number of events", async () => {
 });
 
 test("a database that is not named says which variable is missing", async () => {
-  env = { SERVICE_DATABASE_URL: database.urls.service };
-  const { code, stderr } = await run("events");
-  assert.equal(code, 1);
-  assert.match(stderr, /^DATABASE_URL, tms_owner's login, is missing/);
+  for (const other of ["SERVICE_DATABASE_URL", "ROOT_DATABASE_URL"]) {
+    env = { [other]: database.urls.service };
+    for (const [command, status, login] of [
+      ["events", 1, "tms_owner's login"],
+      ["audit", 2, "tms_owner's login or that of a member of tms_auditor"],
+    ] as const) {
+      const { code, stderr } = await run(command);
+      assert.deepEqual([code, stderr], [status, `DATABASE_URL, ${login}, is missing, and ${other} is set`]);
+    }
+  }
   for (const command of ["events", "audit", "migrate"]) {
     env = { DATABASE_URL: "nonsense", SERVICE_DEBUG: "false" };
     const { stderr } = await run(command);
