@@ -35,7 +35,7 @@ export function signToken(config: Config, secret: string, options: TokenOptions)
     ...(operator ? { [config.operator.claim]: [held, config.operator.role].flat() } : {}),
   };
   return new SignJWT(payload)
-    .setProtectedHeader({ alg: algorithms[0]!, typ: "JWT" })
+    .setProtectedHeader({ alg: algorithms[0]! })
     .sign(new TextEncoder().encode(secret));
 }
 
@@ -54,8 +54,8 @@ function parseClaim(text: string): [string, unknown] {
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 function parseDuration(text: string): number {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
-  if (!count || !unit || Number(count) === 0)
+  const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
+  if (!count || !unit)
     throw new StartupError(`--expires takes a time like 90s, 15m, 1h or 7d, not ${JSON.stringify(text)}`);
   return Number(count) * SECONDS[unit]!;
 }

@@ -46,16 +46,12 @@ test("token follows the configuration, so that the service accepts what it print
     SERVICE_OPERATOR_CLAIM: "scope",
     SERVICE_OPERATOR_ROLE: "ops",
   };
-  const { stdout } = await outcome(
-    tenancy(
-      ["token", "--sub", "42", "--operator", "--tenant", "acme", "--claim", "scope=read", "--expires", "2d"],
-      env,
-    ),
-  );
+  const args = "token --sub 42 --operator --tenant acme --claim scope=read --claim sub=of-claim --expires 2d";
+  const { stdout } = await outcome(tenancy(args.split(" "), env));
   const { exp, ...claims } = await claimsOf(stdout);
   assert.equal(inHours(exp), 48);
   assert.deepEqual(claims, {
-    sub: "42",
+    sub: "of-claim",
     iss: "https://issuer.example",
     aud: "tenants",
     company: "acme",
@@ -66,8 +62,9 @@ test("token follows the configuration, so that the service accepts what it print
 
 test("token without a configured secret signs with the data folder's, and makes that once", async () => {
   const dataDir = path.join(folder, "data");
-  const ask = () => outcome(tenancy(["token", "--sub", "alice"], { SERVICE_DATA_DIR: dataDir }));
-  const [first, second] = [await ask(), await ask()];
+  const ask = (...more: string[]) =>
+    outcome(tenancy(["token", "--sub", "alice", ...more], { SERVICE_DATA_DIR: dataDir }));
+  const [first, second] = [await ask(), await ask("--expires", "3600s")];
   const file = path.join(dataDir, "secrets.json");
   const { jwt } = JSON.parse(readFileSync(file, "utf8")) as { jwt: string };
   assert.equal(statSync(file).mode & 0o777, 0o600);
@@ -86,15 +83,15 @@ test("token says in one sentence why it cannot", async () => {
       /^This service verifies tokens with a public key.*sign them$/,
     ],
     [
-      ["--sub", "a", "--expires", "soon"],
-      { SERVICE_JWT_SECRET: SECRET },
-      /^--expires takes a time like .* not "soon"$/,
+      ["--sub", "a"],
+      { SERVICE_JWT_JWKS_URL: "https://login.example/keys" },
+      /^This service verifies tokens with a public key/,
     ],
-    [
-      ["--sub", "a", "--expires", "0d"],
+    ...["soon", "0d", "1h30m", "1000000d"].map((time): [string[], Record<string, string>, RegExp] => [
+      ["--sub", "a", "--expires", time],
       { SERVICE_JWT_SECRET: SECRET },
-      /^--expires takes a time like .* not "0d"$/,
-    ],
+      new RegExp(`^--expires takes a time like .* not "${time}"$`),
+    ]),
     [
       ["--sub", "a", "--claim", "=novalue"],
       { SERVICE_JWT_SECRET: SECRET },
@@ -107,8 +104,11 @@ test("token says in one sentence why it cannot", async () => {
     ],
     [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub is given more than once$/],
     [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
+    [["--sub="], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
+    [["--sub", "a", "--tenant"], {}, /^Not enough arguments following: tenant$/],
+    [["--sub", "a", "--claim"], {}, /^Not enough arguments following: claim$/],
     [[], { LC_ALL: "de_DE.UTF-8" }, /^Missing required argument: sub$/],
-    [["--sub", "a", "--frob"], {}, /^Unknown argument: frob$/],
+    [["--sub", "a", "--frob-x"], {}, /^Unknown argument: frob-x$/],
     [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],
   ];
   for (const [args, env, sentence] of cases) {
@@ -125,8 +125,11 @@ test("who has only tried the demo gets a token for it, and is told so; once some
     mkdirSync(path.join(root, data), { recursive: true });
     writeFileSync(path.join(root, data, "secrets.json"), JSON.stringify({ jwt }));
   };
-  const token = () => outcome(tenancy(["token", "--sub", "s"], {}, root));
+  const token = (env = {}) => outcome(tenancy(["token", "--sub", "s"], env, root));
+  assert.equal((await token()).stderr, "");
+  rmSync(path.join(root, ".data"), { recursive: true });
   begin(".data/demo", SECRET);
+  assert.equal((await token({ SERVICE_DATA_DIR: path.join(root, "own") })).stderr, "");
   const ofDemo = await token();
   assert.match(ofDemo.stderr, /^Nothing was started in \S+\.data yet: this is about the demo, in \S+demo$/);
   assert.equal((await claimsOf(ofDemo.stdout)).sub, "s");
