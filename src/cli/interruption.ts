@@ -18,32 +18,20 @@ export class Interrupted extends StartupError {
 
 /**
  * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. Under an npm script the parent's
- * end is a SIGTERM too: npm passes a signal on to its shell, and the shell to nobody. Returns what undoes this.
+ * end is a SIGTERM too: npm passes a signal on to its shell, and the shell to nobody.
  */
-export function onInterruption(stop: (signal: NodeJS.Signals) => void | Promise<void>): () => void {
+export function onInterruption(stop: (signal: NodeJS.Signals) => void | Promise<void>): void {
   let stopping = false;
   const interrupt = (signal: NodeJS.Signals) => {
     if (stopping) process.exit(statusOf(signal));
     stopping = true;
     void stop(signal);
   };
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
-  for (const signal of signals) process.on(signal, interrupt);
-  const watch = watchParent(() => {
-    if (!stopping) interrupt("SIGTERM");
-  });
-  return () => {
-    clearInterval(watch);
-    for (const signal of signals) process.off(signal, interrupt);
-  };
-}
-
-function watchParent(gone: () => void): NodeJS.Timeout | undefined {
-  if (!SCRIPTS.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32") return undefined;
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
+  if (!SCRIPTS.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32") return;
   const watch = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(watch);
-    gone();
+    if (!stopping) interrupt("SIGTERM");
   }, 500).unref();
-  return watch;
 }

@@ -29,7 +29,7 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     }
     const interruption = new AbortController();
     const { signal } = interruption;
-    const undo = onInterruption(name => interruption.abort(name));
+    onInterruption(name => interruption.abort(name));
     const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
     const { url: ownerUrl, stop } = await ownerDatabase(console.log, { folder: environmentFolder });
     try {
@@ -44,7 +44,6 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
       throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);
     } finally {
       await stop();
-      undo();
     }
   },
 };

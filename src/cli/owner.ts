@@ -47,14 +47,12 @@ export async function ownerDatabase(
 
 /** Runs `work` on tms_owner's connection. An interruption ends the connection, and what was not committed is undone. */
 export async function asOwner<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
-  let undo = () => {};
-  const interruption = new Promise<never>((_resolve, reject) => {
-    undo = onInterruption(signal => reject(new Interrupted(signal)));
-  });
+  const interruption = new Promise<never>((_resolve, reject) =>
+    onInterruption(signal => reject(new Interrupted(signal))),
+  );
   interruption.catch(() => {});
   const { url, stop } = await ownerDatabase(console.error);
   const sql = connect(url, {
-    max: 2,
     // A database's own are for requests, and for people; what a reader of ours takes his time over is not abandoned.
     connection: {
       statement_timeout: 0,
@@ -73,6 +71,5 @@ export async function asOwner<T>(work: (sql: postgres.Sql) => Promise<T>): Promi
   } finally {
     await sql.end({ timeout: 5 });
     await stop();
-    undo();
   }
 }
