@@ -1,4 +1,5 @@
 /** A command's connection to the database, and what goes wrong with it in one sentence. */
+import net from "node:net";
 import postgres from "postgres";
 import { KINDS } from "./kinds.ts";
 import { StartupError } from "./startup-error.ts";
@@ -23,12 +24,24 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
     // Its types know no lists; it would cut a host that is none at the first colon.
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
+    ...({ socket: openSocket } as object),
     ...options,
     // It would leave out 0 and false.
     connection: Object.fromEntries(
       Object.entries(options.connection ?? {}).map(([name, value]) => [name, String(value)]),
     ),
   });
+}
+
+function openSocket({ path, host, port }: { path: string | false; host: string[]; port: number[] }) {
+  const [at, number] = [host[0]!, port[0]!];
+  const socket = path ? net.connect(path) : net.connect(number, at);
+  // The driver would ask again without end where a connection is closed before it is a session, as by a tunnel that leads nowhere.
+  socket.once("end", () =>
+    socket.destroy(Object.assign(new Error("it closed the connection"), { code: "ECONNRESET" })),
+  );
+  // By these it checks certificates, and tells of faults.
+  return Object.assign(socket, { host: at, port: number });
 }
 
 /** What `work` gives, on a connection that ends with it. */

@@ -111,6 +111,37 @@ test("channel_binding, which neither driver has, is left out of an address whose
     assert.equal(KINDS.database.parse(`postgres://a:b@c/d${query}`), `postgres://a:b@c/d${left}`);
 });
 
+test("a server that takes connections and closes them is asked once, and is one sentence", async () => {
+  let asked = 0;
+  let answer = "";
+  const server = createServer(socket => {
+    socket.on("error", () => {});
+    if (asked++ === 0) socket.end(answer);
+    else socket.resetAndDestroy(); // which ends what would ask for ever
+  });
+  const port = await listening(server, "127.0.0.1");
+  const url = `postgres://tms_owner:x@127.0.0.1:${port}/tms`;
+  try {
+    for (const [said, mode] of [
+      ["", ""],
+      ["", "?sslmode=verify-full"],
+      ["HTTP/1.1 400 Bad Request\r\n\r\n", ""],
+    ] as const) {
+      [asked, answer] = [0, said];
+      const error = await open(`${url}${mode}`)`select`.then(
+        () => assert.fail("connected"),
+        error => explainDatabase(error, url, "DATABASE_URL") as Error,
+      );
+      assert.deepEqual(
+        [error.message, asked],
+        [`The database at 127.0.0.1:${port} (DATABASE_URL) cannot be reached: it closed the connection`, 1],
+      );
+    }
+  } finally {
+    server.close();
+  }
+});
+
 test("a certificate that is not trusted, and a server without TLS, are one sentence with a remedy", {
   skip: !hasOpenssl && "openssl is missing here",
 }, async () => {
@@ -123,7 +154,7 @@ test("a certificate that is not trusted, and a server without TLS, are one sente
   const words = "SFATAL\0C28000\0Mnot you\0\0";
   const refusal = Buffer.from(`E\0\0\0${String.fromCharCode(words.length + 4)}${words}`, "latin1");
   let refused = false;
-  let secured = 0;
+  const secured: unknown[] = [];
   const server = createServer(socket => {
     socket
       .on("error", () => {})
@@ -137,7 +168,7 @@ test("a certificate that is not trusted, and a server without TLS, are one sente
         tls
           .on("error", () => {})
           .on("data", () => {
-            secured++;
+            secured.push((tls as { servername?: unknown }).servername);
             tls.end(refusal);
           });
       });
@@ -157,9 +188,9 @@ test("a certificate that is not trusted, and a server without TLS, are one sente
       /^The certificate of the database at localhost:\d+ \(DATABASE_URL\) cannot be trusted: .*self-signed certificate.*: address .*NODE_EXTRA_CA_CERTS$/,
     );
     assert.match(await fault("require"), /^The certificate of the database at /);
-    assert.equal(secured, 0, "nothing was said to a server that is not trusted");
+    assert.deepEqual(secured, [], "nothing was said to a server that is not trusted");
     assert.match(await fault("no-verify"), /refuses tms_owner's login .*: not you$/);
-    assert.ok(secured > 0);
+    assert.equal(secured[0], "localhost");
     refused = true;
     assert.match(
       await fault("verify-full"),
