@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { onConnection, requireAddress, requireDatabase } from "../connection.ts";
+import { explainDatabase, onConnection, requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "../migrate/history.ts";
@@ -58,11 +58,11 @@ function checkEnvironment(): Record<string, string> {
 /** graphile-migrate takes another branch's migration of the same number for its own, and says that all is up to date. */
 async function refuseOtherHistory(ownerUrl: string) {
   const build = await committedMigrations();
-  await onConnection(ownerUrl, async sql =>
-    checkHistory(build, (await appliedMigrations(sql)).slice(0, build.length)),
-  ).catch(error => {
-    if (error instanceof StartupError) throw error; // of a database that cannot be asked graphile-migrate tells
-  });
+  await onConnection(ownerUrl, async sql => checkHistory(build, await appliedMigrations(sql))).catch(
+    error => {
+      throw explainDatabase(error, ownerUrl, "DATABASE_URL");
+    },
+  );
 }
 
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {

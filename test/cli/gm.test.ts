@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { createDatabase } from "../harness.ts";
+import { until } from "../until.ts";
 import { built, copyProject, projectRoot } from "./command.ts";
 
 // Nothing listens there: what gets as far as a connection says so.
@@ -24,8 +26,10 @@ test("what a command needs and the environment lacks is one sentence, and nothin
     ["status", { DATABASE_URL }, shadow],
     ["reset --shadow --erase", { DATABASE_URL }, shadow],
     ["migrate --shadow", { DATABASE_URL }, shadow],
+    ["migrate --shadow=true", { DATABASE_URL }, shadow],
     ["reset --erase", { DATABASE_URL }, root],
     ["commit -m later", { DATABASE_URL, SHADOW_DATABASE_URL: `${DATABASE_URL}_shadow` }, root],
+    ["uncommit", { DATABASE_URL, SHADOW_DATABASE_URL: `${DATABASE_URL}_shadow` }, root],
     ["reset --erase", { DATABASE_URL: "" }, "DATABASE_URL is empty: set it, or unset it"],
     [
       "reset --erase",
@@ -48,11 +52,11 @@ test("what a command needs and the environment lacks is one sentence, and nothin
   }
 });
 
-test("a command that does without the shadow database is left to graphile-migrate", () => {
+test("a command that does without the shadow database asks for none, and a database that is away is one sentence", () => {
   const { status, stderr } = gm("migrate");
-  assert.notEqual(status, 0);
-  assert.match(stderr, /ECONNREFUSED/);
-  assert.doesNotMatch(stderr, /SHADOW_DATABASE_URL/);
+  const away =
+    "The database at 127.0.0.1:1 (DATABASE_URL) cannot be reached: connect ECONNREFUSED 127.0.0.1:1";
+  assert.deepEqual([status, stderr], [1, `${away}\n`]);
 });
 
 test("help needs no database, and who names no command is told that too", () => {
@@ -69,7 +73,7 @@ test("help needs no database, and who names no command is told that too", () => 
   }
 });
 
-test("watch --once applies db/current.sql, commit makes a migration of it, and uncommit undoes that", async () => {
+test("watch applies db/current.sql and leaves it as it is, commit makes a migration of it, and uncommit undoes that", async () => {
   const database = await createDatabase();
   const shadow = `${database.name}_shadow`;
   const folder = copyProject();
@@ -89,9 +93,20 @@ test("watch --once applies db/current.sql, commit makes a migration of it, and u
   try {
     const before = migrations();
     writeFileSync(current, "comment on table app.boards is 'of a test';\n");
-    runs("watch --once");
-    const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
-    assert.equal(said!.comment, "of a test");
+    const watch = spawn(process.execPath, ["dist/cli/gm.js", "watch"], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ...env },
+      stdio: "ignore",
+    });
+    const ended = once(watch, "close");
+    await until("it is applied", async () => {
+      const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
+      return said!.comment === "of a test";
+    });
+    appendFileSync(current, "-- Edited since.\n");
+    watch.kill("SIGTERM");
+    assert.deepEqual(await ended, [143, null]);
+    assert.match(readFileSync(current, "utf8"), /Edited since/);
     runs("commit -m later");
     const [made] = migrations().filter(name => !before.includes(name));
     assert.match(made!, /^\d{6}-later\.sql$/);
