@@ -1,11 +1,12 @@
 /** `npm run audit`: its three formats, its exit status, and that nothing but the report goes to stdout. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { after, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
 import { type Report, runAudit } from "../../src/audit/run.ts";
 import { groupFindings, toText } from "../../src/audit/text.ts";
-import { inShell, outcome, tenancy } from "../cli/command.ts";
+import { built, inShell, outcome, tenancy } from "../cli/command.ts";
 import { createDatabase } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
@@ -36,6 +37,8 @@ void describe("npm run audit", () => {
     assert.equal(report.tenant, null);
     assert.equal(report.summary.checks, report.checks.length);
     assert.equal(report.summary.errors, server);
+    const proof = report.checks.find(({ check }) => check === "proof_rows");
+    assert.equal(proof!.checked, 3 * 14, "the proof acts in each of three tenants");
     for (const check of report.checks) {
       assert.deepEqual(Object.keys(check), ["check", "category", "severity", "checked", "findings"]);
     }
@@ -218,6 +221,22 @@ void describe("npm run audit", () => {
     assert.deepEqual([code, report.tenant], [0, "t2"]);
     assert.equal(report.checks.find(check => check.check === "tenant_missing")!.checked, 13);
     assert.ok(report.checks.every(check => check.category !== "isolation_config"));
+  });
+
+  const hasTerminal = /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout);
+  it("shows on a terminal how far it is, in a line that is written over, and left at the end", {
+    skip: !hasTerminal && "util-linux's script is not installed",
+  }, () => {
+    const shown = (options: string) => {
+      const line = `"${process.execPath}" dist/cli.js audit ${options} > /dev/null`;
+      const env = { PATH: process.env.PATH, DATABASE_URL: database.urls.owner };
+      return spawnSync("script", ["-qec", line, "/dev/null"], { cwd: built, env, encoding: "utf8" }).stdout;
+    };
+    const lines = shown("--only data --sample all").split("\r\x1b[K");
+    assert.equal(lines[0], "");
+    const [, rows] = /^█{16} \d+\/\d+ {2}(\d+) rows {2}\d+ found {2}\d+\.\d s\r\n$/.exec(lines.at(-1)!)!;
+    assert.ok(Number(rows) > 3 * 13, "the rows of all passes");
+    assert.match(shown("--tenant nobody"), /^The audit did not start/);
   });
 
   it("tells how far it is while it runs", async () => {
