@@ -46,7 +46,7 @@ test("traces are asked for by the standard variables, and by nothing else", () =
     [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://c" }, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"],
     [{ OTEL_TRACES_EXPORTER: "otlp" }, "OTEL_TRACES_EXPORTER"],
     [{ OTEL_TRACES_EXPORTER: "none", OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, undefined],
-    [{ OTEL_SDK_DISABLED: "true", OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, undefined],
+    [{ OTEL_SDK_DISABLED: "True", OTEL_EXPORTER_OTLP_ENDPOINT: "http://c" }, undefined],
   ] as const)
     assert.equal(tracesAskedBy(env), asked);
 });
@@ -67,6 +67,30 @@ test(
       }),
     ),
 );
+
+interface Described {
+  attributes: { key: string; value: Record<string, unknown> }[];
+}
+interface Span extends Described {
+  name: string;
+  kind: number;
+  traceId: string;
+  parentSpanId: string;
+  spanId: string;
+  status: { code: number };
+}
+interface Resource {
+  resource: Described;
+  scopeSpans: { spans: Span[] }[];
+}
+const attributesOf = ({ attributes }: Described) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, Object.values(value)[0]]));
+const requestTo = (route: string, status: number, slug?: string) => ({
+  "http.request.method": "GET",
+  "http.route": route,
+  "http.response.status_code": status,
+  ...(slug && { "tenant.slug": slug }),
+});
 
 const ifInstalled = {
   skip:
@@ -102,25 +126,29 @@ test("a request is a span of the caller's trace, with a span for the call of the
     const trace = "0af7651916cd43dd8448eb211c80319c";
     const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
     assert.equal((await service.request({ url: "/api/boards", token: alice, headers })).status, 200);
+    assert.equal(service.logs.at(-1)!.trace_id, trace);
     assert.equal((await service.request({ url: "/api/boards", token: alice })).status, 200);
     assert.match(String(service.logs.at(-1)!.trace_id), /^[\da-f]{32}$/);
+    assert.equal((await service.request({ url: "/nowhere", undocumented: true })).status, 404);
+    await database.sql`alter function api.list_boards rename to list_later`;
+    assert.equal((await service.request({ url: "/api/boards", token: alice })).status, 500);
     await service.close();
-    const spans = received.flatMap(text =>
-      (
-        JSON.parse(text.slice(text.indexOf(" "))) as {
-          resourceSpans: {
-            scopeSpans: {
-              spans: { name: string; traceId: string; parentSpanId: string; spanId: string }[];
-            }[];
-          }[];
-        }
-      ).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+    const resources = received.flatMap(
+      text => (JSON.parse(text.slice(text.indexOf(" "))) as { resourceSpans: Resource[] }).resourceSpans,
     );
+    assert.equal(attributesOf(resources[0]!.resource)["service.name"], "tenant-management-service");
+    const spans = resources.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
     const mine = spans.filter(({ traceId }) => traceId === trace);
     assert.deepEqual(mine.map(({ name }) => name).sort(), ["GET /api/boards", "api.list_boards"]);
     const [request, call] = ["GET /api/boards", "api.list_boards"].map(
       name => mine.find(span => span.name === name)!,
     );
     assert.deepEqual([request!.parentSpanId, call!.parentSpanId], ["b7ad6b7169203331", request!.spanId]);
+    assert.deepEqual([call!.kind, attributesOf(call!)], [3, { "db.system.name": "postgresql" }]);
+    assert.deepEqual([request!.kind, attributesOf(request!)], [2, requestTo("/api/boards", 200, "acme")]);
+    const nowhere = spans.find(({ name }) => name === "GET none")!;
+    assert.deepEqual([nowhere.status.code, attributesOf(nowhere)], [0, requestTo("none", 404)]);
+    const failed = spans.filter(({ name }) => name === "GET /api/boards").at(-1)!;
+    assert.deepEqual([failed.status.code, attributesOf(failed)], [2, requestTo("/api/boards", 500)]);
   }),
 );
