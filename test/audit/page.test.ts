@@ -171,6 +171,7 @@ test("the verdict goes by the worst, and the scope by tenant and family", () => 
     [found(1, 1), found(0, 1), found(0, 0)],
     ["FAILED: 1 error", "PASSED, with warnings", "PASSED"],
   );
+  assert.equal(verdict(audit({}, { notRun: ["orphan"] })), "INCOMPLETE: 1 check could not run");
   const [data, , , schema] = AUDIT.report.checks;
   assert.equal(scopeOf(audit({ tenant: "acme" })), "tenant acme");
   assert.equal(scopeOf(audit({ checks: [data!] })), "all tenants, data checks only");
