@@ -95,7 +95,7 @@ const AUDIT: Audit = {
   ],
   trend: [
     { runId: 5, startedAt: "2026-11-20T01:02:03.000000Z", errors: 0, warnings: 0, infos: 0, notRun: 0 },
-    { runId: 6, startedAt: "2026-11-21T01:02:03.000000Z", errors: 3, warnings: 1, infos: 0, notRun: 0 },
+    { runId: 6, startedAt: "2026-11-21T01:02:03.000000Z", errors: 3, warnings: 1, infos: 0, notRun: 1 },
     { runId: 7, startedAt: "2026-11-22T01:02:03.000000Z", errors: 400, warnings: 800, infos: 400, notRun: 2 },
   ],
   server: { database: "tms", version: "18.4", schema: "000015.sql" },
@@ -244,11 +244,12 @@ test("the page has the same figures: on cards, by kinds of findings, by tables, 
     "warning 55.5 55.0",
     "info 28.0 27.5",
   ]);
-  assert.deepEqual(all(/<text class="label" x="([\d.]+)" y="([\d.]+)">!/g), ["187.5 24.0"]);
-  assert.equal(
-    all(/<title>(Run [^<]+)/g).at(-1),
+  assert.deepEqual(all(/<text class="label" x="([\d.]+)" y="([\d.]+)">!/g), ["112.5 128.0", "187.5 24.0"]);
+  assert.deepEqual(all(/<title>(Run [^<]+)/g), [
+    "Run 5, 2026-11-20 01:02:03 UTC: 0 errors, 0 warnings, 0 notes",
+    "Run 6, 2026-11-21 01:02:03 UTC: 3 errors, 1 warning, 0 notes, 1 not run",
     "Run 7, 2026-11-22 01:02:03 UTC: 400 errors, 800 warnings, 400 notes, 2 not run",
-  );
+  ]);
   assert.match(page, /aria-label="3 runs; the last with 400 errors and 800 warnings"/);
   assert.match(
     page,
@@ -278,9 +279,38 @@ test("a page of many kinds of errors begins as a list, one of a first run has no
   assert.doesNotMatch(page, /<details class="group" open>|examined<\/span>|Tables by checks/);
   assert.match(page, /class="mark warning"/);
   assert.match(page, /class="card "><b>0<\/b><span>errors</, "no colour for nothing");
+  assert.match(page, /class="card warning"><b>1<\/b><span>warning</, "one has its colour");
+  assert.match(page, /class="num cell error">1</);
   assert.match(page, /rls_<wbr>off/, "a narrow column may break a name");
   const summary = { checks: 2, errors: 0, warnings: 0 };
   assert.match(toHtml(audit({ summary })), /class="mark error"/, "what could not run is no pass");
   assert.match(page, /The first run of this scope: none found anything\./);
   assert.match(toHtml(audit({ findings: kinds.slice(1) })), /<details class="group" open>/);
+  const four = audit(
+    { findings: AUDIT.report.findings.slice(0, 4) },
+    { results: [result("orphan", "", { error: 4 })] },
+  );
+  assert.match(toHtml(four), /<summary>1 more<\/summary>/, "all are kept");
+  for (const kind of ["warnings", "infos"])
+    assert.doesNotMatch(toHtml(audit({}, { trend: [{ ...AUDIT.trend[0]!, [kind]: 1 }] })), /none found/);
+});
+
+test("whatever a name is, it is text on the page", () => {
+  const name = "<x-name>";
+  const [check] = AUDIT.report.checks;
+  const page = toHtml({
+    report: {
+      ...AUDIT.report,
+      tenant: name,
+      checks: [{ ...check!, check: name, category: name }],
+      findings: Array.from({ length: 4 }, () => finding(name, name, { relation: name })),
+    },
+    runId: 7,
+    notRun: [],
+    about: new Map([[name, { finds: name, why: name, mend: name }]]),
+    results: [result(name, name, { error: 4 })],
+    trend: AUDIT.trend,
+    server: { database: name, version: name, schema: name },
+  });
+  assert.doesNotMatch(page, /<x-/);
 });
