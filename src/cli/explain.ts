@@ -82,24 +82,25 @@ export const explain: CommandModule<object, Arguments> = {
           "decides as it does for requests. DATABASE_URL is tms_owner's login; without it the " +
           "embedded Postgres is asked.",
       ),
-  handler: args =>
-    asOwner(async sql => {
-      const claims = claimsOf(args);
-      const { tenant = null, provider, subject = null } = args;
-      // Loaded late: it brings the framework, which nothing else in a command needs.
-      const asked: Asked | Refused = claims
-        ? (await import("../explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
-        : { slug: tenant, source: "given", provider, subject, operator: false };
-      if ("refusal" in asked) {
-        const { status, error } = asked.refusal;
-        await printLine(
-          args.json ? JSON.stringify(asked, null, 2) : `Refused: ${asked.because} (${status} ${error})`,
-        );
-        return;
-      }
-      const { slug, source, operator } = asked;
+  handler: async args => {
+    const claims = claimsOf(args);
+    const { tenant = null, provider, subject = null } = args;
+    // Loaded late: it brings the framework, which nothing else in a command needs.
+    const asked: Asked | Refused = claims
+      ? (await import("../explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
+      : { slug: tenant, source: "given", provider, subject, operator: false };
+    if ("refusal" in asked) {
+      const { status, error } = asked.refusal;
+      await printLine(
+        args.json ? JSON.stringify(asked, null, 2) : `Refused: ${asked.because} (${status} ${error})`,
+      );
+      return;
+    }
+    const { slug, source, operator } = asked;
+    await asOwner(async sql => {
       const [row] = await sql<{ found: Explained }[]>`
         select api.explain_access(${slug}, ${asked.provider}, ${asked.subject}, ${source}, ${operator}) as found`;
       await printLine(args.json ? JSON.stringify(row!.found, null, 2) : toText(row!.found));
-    }),
+    });
+  },
 };

@@ -35,10 +35,10 @@ export const importCommand: CommandModule<object, Arguments> = {
       .option("slug", textOption("Another slug than the file's; then with a new id"))
       .option("json", flagOption("Say what was written as JSON"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
-  handler: ({ file, slug, json }) =>
-    asOwner(async sql => {
-      if (slug !== undefined && KINDS.slug.parse(slug) === undefined)
-        throw new StartupError(`--slug takes ${KINDS.slug.expects}`);
+  handler: async ({ file, slug, json }) => {
+    if (slug !== undefined && KINDS.slug.parse(slug) === undefined)
+      throw new StartupError(`--slug takes ${KINDS.slug.expects}`);
+    await asOwner(async sql => {
       const input = isStandardInput(file) ? process.stdin : contentOf(file);
       const done = await importTenant(sql, linesOf(input), slug);
       if (json) {
@@ -54,5 +54,6 @@ export const importCommand: CommandModule<object, Arguments> = {
         await printLine(
           `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/operations.md`,
         );
-    }),
+    });
+  },
 };

@@ -112,7 +112,8 @@ test("explain says why, by slug and identity, by claims and by token", async () 
     [["--token", signed, "--claims", "{}"], /^Arguments \w+ and \w+ are mutually exclusive$/],
     [["--claims", "{}", "--subject", "alice"], /^Arguments \w+ and \w+ are mutually exclusive$/],
   ] as const) {
-    const { code, stderr } = await run("explain", ...args);
+    // No database is asked for it, nor made.
+    const { code, stderr } = await outcome(tenancy(["explain", ...args], { SERVICE_DATA_DIR: "/proc/none" }));
     assert.equal(code, 1);
     assert.match(stderr, fault);
   }
