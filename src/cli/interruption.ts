@@ -29,9 +29,7 @@ export function onInterruption(stop: (signal: NodeJS.Signals) => void | Promise<
   };
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, interrupt);
   if (!SCRIPTS.test(process.env.npm_lifecycle_event ?? "") || process.platform === "win32") return;
-  const watch = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(watch);
-    if (!stopping) interrupt("SIGTERM");
+  setInterval(() => {
+    if (process.ppid !== parent && !stopping) interrupt("SIGTERM");
   }, 500).unref();
 }
