@@ -5,6 +5,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 import path from "node:path";
 import { after, test } from "node:test";
 import { createSecureContext, TLSSocket } from "node:tls";
+import { runAudit } from "../../src/audit/run.ts";
 import { explainDatabase, connect as open } from "../../src/connection.ts";
 import { KINDS } from "../../src/kinds.ts";
 import { migrate } from "../../src/migrate.ts";
@@ -122,13 +123,14 @@ test("a server that takes connections and closes them is asked once, and is one 
   const port = await listening(server, "127.0.0.1");
   const url = `postgres://tms_owner:x@127.0.0.1:${port}/tms`;
   try {
-    for (const [said, mode] of [
-      ["", ""],
-      ["", "?sslmode=verify-full"],
-      ["HTTP/1.1 400 Bad Request\r\n\r\n", ""],
+    for (const [said, ask] of [
+      ["", async () => open(url)`select`],
+      ["", async () => open(`${url}?sslmode=verify-full`)`select`],
+      ["HTTP/1.1 400 Bad Request\r\n\r\n", async () => open(url)`select`],
+      ["", () => runAudit(url, { sample: 1 })],
     ] as const) {
       [asked, answer] = [0, said];
-      const error = await open(`${url}${mode}`)`select`.then(
+      const error = await ask().then(
         () => assert.fail("connected"),
         error => explainDatabase(error, url, "DATABASE_URL") as Error,
       );
