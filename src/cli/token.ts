@@ -35,7 +35,7 @@ export function signToken(config: Config, secret: string, options: TokenOptions)
     ...(operator ? { [config.operator.claim]: [held, config.operator.role].flat() } : {}),
   };
   return new SignJWT(payload)
-    .setProtectedHeader({ alg: algorithms[0]! })
+    .setProtectedHeader({ alg: algorithms[0]!, typ: "JWT" })
     .sign(new TextEncoder().encode(secret));
 }
 

@@ -11,7 +11,10 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 
 const SECRET = "a secret of at least thirty-two bytes for these tests";
 const claimsOf = async (token: string, secret = SECRET) =>
-  (await jwtVerify(token, new TextEncoder().encode(secret))).payload as Record<string, unknown>;
+  (await jwtVerify(token, new TextEncoder().encode(secret), { typ: "JWT" })).payload as Record<
+    string,
+    unknown
+  >;
 
 const inHours = (exp: unknown) => Math.round((exp as number) / 3600 - Date.now() / 3_600_000);
 
