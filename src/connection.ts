@@ -8,6 +8,14 @@ import { StartupError } from "./startup-error.ts";
 export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {
   const { hostname = "", port = "", searchParams } = parseUrl(url) ?? {};
   const mode = searchParams?.get("sslmode");
+  // The driver would ask again without end where a connection is closed before it is a session, as by a tunnel that leads
+  // nowhere. It tells of every other end.
+  let asking = false;
+  const openOnce = (at: Address) => {
+    const socket = asking ? closedSocket() : openSocket(at);
+    asking = true;
+    return socket;
+  };
   return postgres(url, {
     max: 1,
     onnotice: () => {},
@@ -24,7 +32,10 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
     // Its types know no lists; it would cut a host that is none at the first colon.
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
-    ...({ socket: openSocket } as object),
+    ...({ socket: openOnce } as object),
+    onclose: () => {
+      asking = false;
+    },
     ...options,
     // It would leave out 0 and false.
     connection: Object.fromEntries(
@@ -33,15 +44,27 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
   });
 }
 
-function openSocket({ path, host, port }: { path: string | false; host: string[]; port: number[] }) {
+const CLOSED = "it closed the connection";
+
+interface Address {
+  path: string | false;
+  host: string[];
+  port: number[];
+}
+
+function openSocket({ path, host, port }: Address) {
   const [at, number] = [host[0]!, port[0]!];
   const socket = path ? net.connect(path) : net.connect(number, at);
-  // The driver would ask again without end where a connection is closed before it is a session, as by a tunnel that leads nowhere.
-  socket.once("end", () =>
-    socket.destroy(Object.assign(new Error("it closed the connection"), { code: "ECONNRESET" })),
-  );
   // By these it checks certificates, and tells of faults.
   return Object.assign(socket, { host: at, port: number });
+}
+
+/** One that fails, once the driver listens to it. */
+function closedSocket() {
+  const socket = new net.Socket();
+  const fault = Object.assign(new Error(CLOSED), { code: "CONNECTION_CLOSED" });
+  setImmediate(() => socket.destroy(fault));
+  return socket;
 }
 
 /** What `work` gives, on a connection that ends with it. */
@@ -104,7 +127,8 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
     );
   }
   if (isUnreachable(error)) {
-    return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${message || code}`);
+    const fault = code === "CONNECTION_CLOSED" ? CLOSED : message || code;
+    return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
   }
   if (code === "28P01" || code === "28000") {
     return new StartupError(

@@ -112,47 +112,74 @@ test("channel_binding, which neither driver has, is left out of an address whose
     assert.equal(KINDS.database.parse(`postgres://a:b@c/d${query}`), `postgres://a:b@c/d${left}`);
 });
 
-test("a server that takes connections and closes them is asked once, and is one sentence", async () => {
+/** A server that ends the first connection as `end` does, and resets the others, which ends what would ask for ever. */
+async function assertAskedOnce(end: (socket: Socket) => void, query: string, ask: (url: string) => unknown) {
   let asked = 0;
-  let answer = "";
   const server = createServer(socket => {
     socket.on("error", () => {});
-    if (asked++ === 0) socket.end(answer);
-    else socket.resetAndDestroy(); // which ends what would ask for ever
+    if (asked++ === 0) end(socket);
+    else socket.resetAndDestroy();
   });
   const port = await listening(server, "127.0.0.1");
-  const url = `postgres://tms_owner:x@127.0.0.1:${port}/tms`;
+  const url = `postgres://tms_owner:x@127.0.0.1:${port}/tms${query}`;
   try {
-    for (const [said, ask] of [
-      ["", async () => open(url)`select`],
-      ["", async () => open(`${url}?sslmode=verify-full`)`select`],
-      ["HTTP/1.1 400 Bad Request\r\n\r\n", async () => open(url)`select`],
-      ["", () => runAudit(url, { sample: 1 })],
-    ] as const) {
-      [asked, answer] = [0, said];
-      const error = await ask().then(
-        () => assert.fail("connected"),
-        error => explainDatabase(error, url, "DATABASE_URL") as Error,
-      );
-      assert.deepEqual(
-        [error.message, asked],
-        [`The database at 127.0.0.1:${port} (DATABASE_URL) cannot be reached: it closed the connection`, 1],
-      );
-    }
+    const error = await Promise.resolve(ask(url)).then(
+      () => assert.fail("connected"),
+      error => explainDatabase(error, url, "DATABASE_URL") as Error,
+    );
+    assert.deepEqual(
+      [error.message, asked],
+      [`The database at 127.0.0.1:${port} (DATABASE_URL) cannot be reached: it closed the connection`, 1],
+    );
   } finally {
     server.close();
   }
+}
+
+const ask = (url: string) => open(url)`select`;
+/** Nobody need log in, and the server is ready. */
+const SESSION = "R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
+const afterStart = (socket: Socket) => socket.once("data", () => socket.end());
+const inSession = (socket: Socket) => socket.once("data", () => afterStart(socket).write(SESSION));
+
+test("a server that takes connections and closes them is asked once, and is one sentence", async () => {
+  const atOnce = (socket: Socket) => socket.end();
+  await assertAskedOnce(atOnce, "", ask);
+  await assertAskedOnce(atOnce, "?sslmode=verify-full", ask);
+  await assertAskedOnce(socket => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), "", ask);
+  await assertAskedOnce(atOnce, "", url => runAudit(url, { sample: 1 }));
+  for (const end of [afterStart, inSession]) await assertAskedOnce(end, "", ask);
+});
+
+/** A certificate for localhost that nobody trusts. */
+function selfSigned() {
+  const folder = makeFolder();
+  const [key, cert] = ["key.pem", "cert.pem"].map(name => path.join(folder, name)) as [string, string];
+  const subject = ["-subj", "/CN=localhost", "-days", "2", "-keyout", key, "-out", cert];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], { stdio: "ignore" });
+  const context = createSecureContext({ key: readFileSync(key), cert: readFileSync(cert) });
+  rmSync(folder, { recursive: true });
+  return context;
+}
+
+test("and so is one that closes them behind TLS", {
+  skip: !hasOpenssl && "openssl is missing here",
+}, async () => {
+  const secureContext = selfSigned();
+  const behindTls = (end: (socket: Socket) => void) => (socket: Socket) =>
+    socket.once("data", () => {
+      socket.write("S");
+      end(new TLSSocket(socket, { isServer: true, secureContext }).on("error", () => {}));
+    });
+  const shaken = (socket: Socket) => socket.once("secure", () => socket.end());
+  for (const end of [shaken, afterStart, inSession])
+    await assertAskedOnce(behindTls(end), "?sslmode=no-verify", ask);
 });
 
 test("a certificate that is not trusted, and a server without TLS, are one sentence with a remedy", {
   skip: !hasOpenssl && "openssl is missing here",
 }, async () => {
-  const folder = makeFolder();
-  const [key, cert] = ["key.pem", "cert.pem"].map(name => path.join(folder, name)) as [string, string];
-  const subject = ["-subj", "/CN=localhost", "-days", "2", "-keyout", key, "-out", cert];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], { stdio: "ignore" });
-  const secureContext = createSecureContext({ key: readFileSync(key), cert: readFileSync(cert) });
-  rmSync(folder, { recursive: true });
+  const secureContext = selfSigned();
   const words = "SFATAL\0C28000\0Mnot you\0\0";
   const refusal = Buffer.from(`E\0\0\0${String.fromCharCode(words.length + 4)}${words}`, "latin1");
   let refused = false;
