@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import type postgres from "postgres";
 import { explainDatabase, onConnection, requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
@@ -13,13 +14,15 @@ import { environmentFolder } from "./owner.ts";
 
 const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as const;
 const args = process.argv.slice(2);
+const asked = (word: RegExp) => args.some(arg => word.test(arg));
+const SHADOW = /^--shadow(=true)?$/;
 const CURRENT = path.join(PACKAGE_ROOT, "db", "current.sql");
 
 async function main(signal: AbortSignal) {
   // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
   const empty = NAMES.find(name => process.env[name] === "");
   if (empty) throw new StartupError(`${empty} is empty: set it, or unset it`);
-  if (args.length === 0 || args.some(arg => /^--(help|version)$/.test(arg))) return run({}, signal);
+  if (args.length === 0 || asked(/^--(help|version)$/)) return run({}, signal);
   if (NAMES.some(name => process.env[name])) {
     return run(checkEnvironment(), signal);
   }
@@ -41,9 +44,9 @@ function checkEnvironment(): Record<string, string> {
   };
   need("DATABASE_URL", "tms_owner's login on the database to work on");
   // The first two replay every migration there and status insists on its address; others go there when told to.
-  if (args.some(arg => /^(commit|uncommit|status|--shadow(=true)?)$/.test(arg)))
+  if (asked(/^(commit|uncommit|status)$/) || asked(SHADOW))
     need("SHADOW_DATABASE_URL", "tms_owner's login on an empty database that may be wiped");
-  if (args.some(arg => /^(commit|uncommit|reset)$/.test(arg)))
+  if (asked(/^(commit|uncommit|reset)$/))
     need("ROOT_DATABASE_URL", "the login of an administrator, who drops and makes databases");
   const urls: Record<string, string> = {};
   for (const name of NAMES) {
@@ -55,19 +58,28 @@ function checkEnvironment(): Record<string, string> {
   return urls;
 }
 
-/** graphile-migrate takes another branch's migration of the same number for its own, and says that all is up to date. */
-async function refuseOtherHistory(ownerUrl: string) {
-  const build = await committedMigrations();
-  await onConnection(ownerUrl, async sql => checkHistory(build, await appliedMigrations(sql))).catch(
-    error => {
-      throw explainDatabase(error, ownerUrl, "DATABASE_URL");
-    },
-  );
+/** What graphile-migrate does not see, or tells in stacks: `uncommit` when the migration's file is gone already. */
+async function checkDatabases(databases: Record<string, string>) {
+  const ask = async (name: (typeof NAMES)[number], work: (sql: postgres.Sql) => Promise<unknown>) => {
+    const url = databases[name];
+    if (!url) return;
+    await onConnection(url, work).catch(error => {
+      throw explainDatabase(error, url, name);
+    });
+  };
+  // It takes another branch's migration of the same number for its own, and says that all is up to date.
+  if (asked(/^(watch|current|migrate|status|commit|uncommit)$/)) {
+    const build = await committedMigrations();
+    await ask("DATABASE_URL", async sql => checkHistory(build, await appliedMigrations(sql)));
+  }
+  const reach = async (sql: postgres.Sql) => sql`select`;
+  if (asked(/^(commit|uncommit|reset|--root|--rootDatabase)$/)) await ask("ROOT_DATABASE_URL", reach);
+  else if (asked(SHADOW)) await ask("SHADOW_DATABASE_URL", reach);
+  else if (asked(/^run$/)) await ask("DATABASE_URL", reach);
 }
 
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
-  const ownerUrl = databases.DATABASE_URL;
-  if (ownerUrl && args.some(arg => /^(watch|migrate|status)$/.test(arg))) await refuseOtherHistory(ownerUrl);
+  await checkDatabases(databases);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {

@@ -52,11 +52,33 @@ test("what a command needs and the environment lacks is one sentence, and nothin
   }
 });
 
-test("a command that does without the shadow database asks for none, and a database that is away is one sentence", () => {
-  const { status, stderr } = gm("migrate");
-  const away =
-    "The database at 127.0.0.1:1 (DATABASE_URL) cannot be reached: connect ECONNREFUSED 127.0.0.1:1";
-  assert.deepEqual([status, stderr], [1, `${away}\n`]);
+test("a command that does without the shadow database asks for none, and a database that is away is one sentence", t => {
+  const folder = copyProject();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const committed = path.join(folder, "db", "committed");
+  const before = readdirSync(committed);
+  const env = {
+    DATABASE_URL,
+    SHADOW_DATABASE_URL: `${DATABASE_URL}_shadow`,
+    ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres",
+  };
+  for (const [line, variable, given] of [
+    ["migrate", "DATABASE_URL", { DATABASE_URL }],
+    ["current", "DATABASE_URL", { DATABASE_URL }],
+    ["run /dev/null", "DATABASE_URL", { DATABASE_URL }],
+    ["run --shadow /dev/null", "SHADOW_DATABASE_URL", env],
+    ["run --root /dev/null", "ROOT_DATABASE_URL", env],
+    ["commit -m later", "DATABASE_URL", env],
+    ["uncommit", "DATABASE_URL", env],
+    ["reset --erase", "ROOT_DATABASE_URL", env],
+    ["reset --shadow --erase", "ROOT_DATABASE_URL", env],
+  ] as const) {
+    const { status, stdout, stderr } = gm(line, given, folder);
+    const away = `The database at 127.0.0.1:1 (${variable}) cannot be reached: connect ECONNREFUSED 127.0.0.1:1\n`;
+    assert.deepEqual([status, stdout, stderr], [1, "", away], line);
+  }
+  // graphile-migrate's uncommit begins with the file.
+  assert.deepEqual(readdirSync(committed), before);
 });
 
 test("help needs no database, and who names no command is told that too", () => {
@@ -126,7 +148,7 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     // Another branch's migration of the same number.
     await database.sql`
       update graphile_migrate.migrations set hash = 'sha1:0' where filename = (select max(filename) from graphile_migrate.migrations)`;
-    for (const line of ["watch --once", "status", "migrate"]) {
+    for (const line of ["watch --once", "current", "status", "migrate", "commit -m other", "uncommit"]) {
       const { status, stderr } = gm(line, env, folder);
       assert.equal(status, 1, line);
       assert.match(stderr, /^db\/committed\/\d{6}-.*\.sql is not the migration that was applied/);
