@@ -8,7 +8,7 @@ import { demo } from "./cli/demo.ts";
 import { events } from "./cli/events.ts";
 import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
-import { importCommand } from "./cli/import.ts";
+import { importCommand, NO_FILE } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
@@ -61,5 +61,6 @@ await yargs(hideBin(process.argv))
   .check(refuseRepeats)
   .version(version)
   .wrap(Math.min(100, process.stdout.columns || 100))
-  .fail((message, error) => fail(error ?? message))
+  // The parser would only count what is missing, and nothing else takes a word without a name.
+  .fail((message, error) => fail(error ?? message.replace(/^Not enough non-option arguments.*/, NO_FILE)))
   .parseAsync();

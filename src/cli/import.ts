@@ -14,6 +14,8 @@ interface Arguments {
   json: boolean;
 }
 
+export const NO_FILE = "import takes a file that export wrote; - is standard input";
+
 /** A folder can be opened, and a disk can fail half way: not only opening names the file at fault. */
 async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
   try {
@@ -38,8 +40,10 @@ export const importCommand: CommandModule<object, Arguments> = {
   handler: async ({ file, slug, json }) => {
     if (slug !== undefined && KINDS.slug.parse(slug) === undefined)
       throw new StartupError(`--slug takes ${KINDS.slug.expects}`);
+    const standard = isStandardInput(file);
+    if (file === "" && !standard) throw new StartupError(NO_FILE);
     await asOwner(async sql => {
-      const input = isStandardInput(file) ? process.stdin : contentOf(file);
+      const input = standard ? process.stdin : contentOf(file);
       const done = await importTenant(sql, linesOf(input), slug);
       if (json) {
         await printLine(JSON.stringify(done));
