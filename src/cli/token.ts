@@ -2,6 +2,7 @@ import { SignJWT } from "jose";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
 import { embeddedJwtSecret } from "../embedded.ts";
+import { lossOf } from "../loss.ts";
 import { text } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
 import { flagOption, textOption } from "./options.ts";
@@ -43,12 +44,19 @@ export function signToken(config: Config, secret: string, options: TokenOptions)
 function parseClaim(text: string): [string, unknown] {
   const at = text.indexOf("=");
   if (at < 1) throw new StartupError(`--claim takes name=value, not ${JSON.stringify(text)}`);
-  const value = text.slice(at + 1);
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)];
+  let parsed: unknown;
   try {
-    return [text.slice(0, at), JSON.parse(value) as unknown];
+    parsed = JSON.parse(value);
   } catch {
-    return [text.slice(0, at), value];
+    return [name, value];
   }
+  const lost = lossOf(value, parsed);
+  if (lost)
+    throw new StartupError(
+      `--claim ${name} ${lost}${lost.endsWith("exactly") ? ": write it in quotes, as a text" : ""}`,
+    );
+  return [name, parsed];
 }
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };

@@ -105,6 +105,18 @@ test("token says in one sentence why it cannot", async () => {
       { SERVICE_JWT_SECRET: SECRET },
       /^--claim takes name=value, not "novalue"$/,
     ],
+    ...["n=1e400", "n=-1e400", 'n={"ids":[12345678901234567890]}'].map(
+      (claim): [string[], Record<string, string>, RegExp] => [
+        ["--sub", "a", "--claim", claim],
+        { SERVICE_JWT_SECRET: SECRET },
+        /^--claim n contains the number -?1(e400|\d+), which cannot be kept exactly: write it in quotes, as a text$/,
+      ],
+    ),
+    [
+      ["--sub", "a", "--claim", 'n={"id":1,"id":2}'],
+      { SERVICE_JWT_SECRET: SECRET },
+      /^--claim n contains a field twice$/,
+    ],
     [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub is given more than once$/],
     [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
     [["--sub="], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],

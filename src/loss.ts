@@ -1,0 +1,35 @@
+/** Postgres writes powers of ten out: 1e308 has five characters here and 309 there, and a body is full of them. */
+const MOST_DIGITS = 100_000;
+
+const LITERALS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE]([+-]?\d+))?/g;
+
+/** JSON.parse rounds numbers and keeps the last of equal keys: either way something else would be kept than was written. */
+export function lossOf(text: string, parsed: unknown): string | undefined {
+  let keys = 0;
+  let digits = 0;
+  for (const [literal, isKey, exponent = "0"] of text.matchAll(LITERALS)) {
+    digits += Math.abs(Number(exponent));
+    if (isKey) keys += 1;
+    else if (literal[0] !== '"' && canonical(literal) !== canonical(String(Number(literal))))
+      return `contains the number ${literal.slice(0, 40)}, which cannot be kept exactly`;
+  }
+  if (digits > MOST_DIGITS) return `contains powers of ten of more than ${MOST_DIGITS} digits together`;
+  return keys === countKeys(parsed) ? undefined : "contains a field twice";
+}
+
+function countKeys(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner = Object.values(value);
+  return inner.reduce<number>((sum, one) => sum + countKeys(one), Array.isArray(value) ? 0 : inner.length);
+}
+
+/** Sign, digits without leading and trailing zeros, and the power of ten: equal for equal decimals. */
+function canonical(literal: string): string {
+  const [, sign, whole, fraction = "", exponent = "0"] =
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];
+  if (whole === undefined) return literal;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const significant = digits.replace(/(?<!0)0+$/, "");
+  if (!significant) return "0";
+  return `${sign}${significant}e${Number(exponent) - fraction.length + digits.length - significant.length}`;
+}
