@@ -18,6 +18,12 @@ test("each fault of a database is one sentence with what helps, and without a pa
       "The database at db:5432 (DATABASE_URL) cannot be reached: ENOTFOUND",
     ],
     [
+      { code: "EPIPE", message: "write EPIPE" },
+      OWNER,
+      "DATABASE_URL",
+      "The database at db:5432 (DATABASE_URL) cannot be reached: write EPIPE",
+    ],
+    [
       { code: "28000", message: "no pg_hba.conf entry, no encryption" },
       OWNER,
       "DATABASE_URL",
