@@ -105,6 +105,9 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
+/** What a person is told of a server that is away. */
+export class Unreachable extends StartupError {}
+
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
   if (error instanceof StartupError) return error;
@@ -128,7 +131,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   if (isUnreachable(error)) {
     const fault = code === "CONNECTION_CLOSED" ? CLOSED : message || code;
-    return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
+    return new Unreachable(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
   }
   if (code === "28P01" || code === "28000") {
     return new StartupError(

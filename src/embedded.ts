@@ -67,16 +67,27 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
+interface Opened extends Omit<Embedded, "remove"> {
+  /** Where it is another process's, and that has stopped it: the words for that. */
+  lost: () => StartupError | undefined;
+}
+
 /** Uses the Postgres that already runs on this data folder, else starts one; then `stop` ends only what it started. */
-export async function openEmbedded(options: EmbeddedOptions): Promise<Omit<Embedded, "remove">> {
+export async function openEmbedded(options: EmbeddedOptions): Promise<Opened> {
   const dataDir = path.resolve(options.dataDir);
   const holder = readLock(dataDir);
-  if (!holder) return startEmbedded(options);
+  if (!holder) return { ...(await startEmbedded(options)), lost: () => undefined };
   const cluster = placeFor(dataDir, serverAccount());
   const port = readyPort(cluster);
   if (port === undefined) throw inUse(dataDir, holder.pid);
   const secrets = await readSecrets(dataDir, cluster);
-  return { urls: urlsOf(secrets, port), jwtSecret: secrets.jwt, stop: async () => {} };
+  const lost = () =>
+    readyPort(cluster) === port
+      ? undefined
+      : new StartupError(
+          `Process ${holder.pid}, which had started the Postgres in ${dataDir}, has ended, and Postgres with it: run this again`,
+        );
+  return { urls: urlsOf(secrets, port), jwtSecret: secrets.jwt, stop: async () => {}, lost };
 }
 
 /** The data folder's token secret, made when it is missing; needs no running server. */

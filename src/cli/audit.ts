@@ -6,7 +6,7 @@ import { toText } from "../audit/text.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { textOption } from "./options.ts";
 import { printLine } from "./output.ts";
-import { ownerDatabase } from "./owner.ts";
+import { onOwnerDatabase } from "./owner.ts";
 
 const FORMATS = {
   text: toText,
@@ -90,17 +90,17 @@ export const audit: CommandModule<object, Arguments> = {
   handler: async args => {
     try {
       const scope = scopeFrom(args);
-      const database = await ownerDatabase(line => say(`${line}\n`), {
-        login: "tms_owner's login or that of a member of tms_auditor",
-      });
-      try {
-        const bar = process.stderr.isTTY ? progressBar() : undefined;
-        const result = await runAudit(database.url, scope, bar?.show).finally(bar?.end);
-        await printLine(FORMATS[args.format](result));
-        process.exitCode = exitStatus(result);
-      } finally {
-        await database.stop();
-      }
+      const login = "tms_owner's login or that of a member of tms_auditor";
+      await onOwnerDatabase(
+        line => say(`${line}\n`),
+        { login },
+        async ({ url }) => {
+          const bar = process.stderr.isTTY ? progressBar() : undefined;
+          const result = await runAudit(url, scope, bar?.show).finally(bar?.end);
+          await printLine(FORMATS[args.format](result));
+          process.exitCode = exitStatus(result);
+        },
+      );
     } catch (error) {
       cannot(error);
     }

@@ -73,7 +73,7 @@ export const events: CommandModule<object, Arguments> = {
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
   handler: async ({ tenant, last, follow, json }) => {
     const count = countFrom(last);
-    await asOwner(async sql => {
+    await asOwner(async (sql, lost) => {
       const seen = new Set<number>();
       let newest = 0;
       /** false: nobody reads on. */
@@ -109,7 +109,7 @@ export const events: CommandModule<object, Arguments> = {
           away = false;
           return found;
         } catch (error) {
-          if (!isUnreachable(error)) throw error;
+          if (!isUnreachable(error) || lost()) throw error;
           if (!away) console.error("The database cannot be reached; going on when it is back");
           away = true;
           return [];

@@ -26,12 +26,15 @@ async function main(signal: AbortSignal) {
   if (NAMES.some(name => process.env[name])) {
     return run(checkEnvironment(), signal);
   }
-  const { urls, stop } = await openEmbedded({ dataDir: environmentFolder(), log: console.error });
+  const { urls, stop, lost } = await openEmbedded({ dataDir: environmentFolder(), log: console.error });
   try {
-    return await run(
+    const code = await run(
       { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SHADOW_DATABASE_URL: urls.shadow },
       signal,
     );
+    const fault = code !== 0 && lost();
+    if (fault) tell(fault);
+    return code;
   } finally {
     await stop();
   }

@@ -5,7 +5,7 @@ import { migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
-import { environmentFolder, ownerDatabase } from "./owner.ts";
+import { environmentFolder, onOwnerDatabase } from "./owner.ts";
 
 export const migrate: CommandModule<object, { "only-roles": boolean }> = {
   command: "migrate",
@@ -31,10 +31,12 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     const { signal } = interruption;
     onInterruption(name => interruption.abort(name));
     const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
-    const { url: ownerUrl, stop } = await ownerDatabase(console.log, { folder: environmentFolder });
     try {
-      const options = { ownerUrl, rootUrl, serviceUrl, log: console.log, signal };
-      const { applied, version, serverVersion } = await migrateDatabase(options);
+      const { applied, version, serverVersion } = await onOwnerDatabase(
+        console.log,
+        { folder: environmentFolder },
+        ({ url }) => migrateDatabase({ ownerUrl: url, rootUrl, serviceUrl, log: console.log, signal }),
+      );
       for (const file of applied) console.log(`Applied ${file}`);
       const state = applied.length > 0 ? "now" : "up to date";
       console.log(`The schema is ${state} at ${version} (Postgres ${serverVersion})`);
@@ -42,8 +44,6 @@ export const migrate: CommandModule<object, { "only-roles": boolean }> = {
     } catch (fault) {
       if (!signal.aborted) throw fault;
       throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);
-    } finally {
-      await stop();
     }
   },
 };

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
 import { loadConfig } from "../config.ts";
-import { connect, explainDatabase, requireAddress } from "../connection.ts";
+import { connect, explainDatabase, requireAddress, Unreachable } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
@@ -10,11 +10,6 @@ import { Interrupted, onInterruption } from "./interruption.ts";
 
 /** No such table, schema or function. */
 const MISSING = ["42P01", "3F000", "42883"];
-
-interface OwnerDatabase {
-  url: string;
-  stop: () => Promise<void>;
-}
 
 /** The environment's data folder; the other variables are not looked at. */
 export const environmentFolder = () =>
@@ -29,47 +24,64 @@ export function begunFolder(log: (line: string) => void): string {
   return DEMO_DATA_DIR;
 }
 
+interface OwnerDatabase {
+  url: string;
+  /** Words for a server that another command started, and has stopped. */
+  lost: () => StartupError | undefined;
+}
+
 /**
- * The environment's DATABASE_URL, else the embedded Postgres; never that where another address says which database is meant.
- * What is wrong with the service's own variables is not its commands' business.
+ * Runs `work` on the environment's DATABASE_URL, else on the embedded Postgres; never on that where another address says which
+ * database is meant. What is wrong with the service's own variables is not its commands' business.
  */
-export async function ownerDatabase(
+export async function onOwnerDatabase<T>(
   log: (line: string) => void,
-  { login = "tms_owner's login", folder = begunFolder } = {},
-): Promise<OwnerDatabase> {
+  { login = "tms_owner's login", folder = begunFolder },
+  work: (database: OwnerDatabase) => Promise<T>,
+): Promise<T> {
   const { DATABASE_URL } = process.env;
-  if (DATABASE_URL) return { url: requireAddress(DATABASE_URL, "DATABASE_URL"), stop: async () => {} };
+  if (DATABASE_URL) return work({ url: requireAddress(DATABASE_URL, "DATABASE_URL"), lost: () => undefined });
   const other = ["ROOT_DATABASE_URL", "SERVICE_DATABASE_URL"].find(name => process.env[name]);
   if (other) throw new StartupError(`DATABASE_URL, ${login}, is missing, and ${other} is set`);
-  const { urls, stop } = await openEmbedded({ dataDir: folder(log), log });
-  return { url: urls.owner, stop };
+  const { urls, stop, lost } = await openEmbedded({ dataDir: folder(log), log });
+  try {
+    return await work({ url: urls.owner, lost });
+  } catch (error) {
+    throw (error instanceof Unreachable && lost()) || error;
+  } finally {
+    await stop();
+  }
 }
 
 /** Runs `work` on tms_owner's connection. An interruption ends the connection, and what was not committed is undone. */
-export async function asOwner<T>(work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+export async function asOwner<T>(
+  work: (sql: postgres.Sql, lost: OwnerDatabase["lost"]) => Promise<T>,
+): Promise<T> {
   const interruption = new Promise<never>((_resolve, reject) =>
     onInterruption(signal => reject(new Interrupted(signal))),
   );
   interruption.catch(() => {});
-  const { url, stop } = await ownerDatabase(console.error);
-  const sql = connect(url, {
-    // A database's own are for requests, and for people; what a reader of ours takes his time over is not abandoned.
-    connection: {
-      statement_timeout: 0,
-      idle_in_transaction_session_timeout: 0,
-      row_security: true,
-      quote_all_identifiers: false,
-    },
+  return onOwnerDatabase(console.error, {}, async ({ url, lost }) => {
+    const sql = connect(url, {
+      // A database's own are for requests, and for people; what a reader of ours takes his time over is not abandoned.
+      connection: {
+        statement_timeout: 0,
+        idle_in_transaction_session_timeout: 0,
+        row_security: true,
+        quote_all_identifiers: false,
+      },
+    });
+    try {
+      return await Promise.race([interruption, work(sql, lost)]);
+    } catch (error) {
+      if (error instanceof Interrupted) await sql.end({ timeout: 0 });
+      if (MISSING.includes((error as { code?: string }).code ?? ""))
+        throw new StartupError(
+          "The database's schema is missing, or behind this release: run npm run migrate",
+        );
+      throw explainDatabase(error, url, "DATABASE_URL");
+    } finally {
+      await sql.end({ timeout: 5 });
+    }
   });
-  try {
-    return await Promise.race([interruption, work(sql)]);
-  } catch (error) {
-    if (error instanceof Interrupted) await sql.end({ timeout: 0 });
-    if (MISSING.includes((error as { code?: string }).code ?? ""))
-      throw new StartupError("The database's schema is missing, or behind this release: run npm run migrate");
-    throw explainDatabase(error, url, "DATABASE_URL");
-  } finally {
-    await sql.end({ timeout: 5 });
-    await stop();
-  }
 }

@@ -17,7 +17,7 @@ import { after, test } from "node:test";
 import { SignJWT } from "jose";
 import postgres from "postgres";
 import { TEST_SECRET, token } from "../harness.ts";
-import { until } from "../until.ts";
+import { lockWaiters, until } from "../until.ts";
 import { type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 // One data folder through the life of a service: made, refused to a second one, killed, started again, stopped.
@@ -35,6 +35,14 @@ after(async () => {
 
 const listening = async (command: Command) => (await command.prints(/(http:\/\/127\.0\.0\.1:\d+)/))[1]!;
 const postmaster = () => Number(readFileSync(path.join(cluster, "postmaster.pid"), "utf8").split("\n")[0]);
+
+function asSuperuser(database: string): postgres.Sql {
+  const { superuser } = JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as {
+    superuser: string;
+  };
+  const port = readFileSync(path.join(cluster, "postmaster.pid"), "utf8").split("\n")[3]!;
+  return postgres(`postgres://postgres:${superuser}@127.0.0.1:${port}/${database}`, { max: 2 });
+}
 
 function isAlive(pid: number): boolean {
   try {
@@ -63,11 +71,7 @@ test("the first start makes server, roles, schema and secrets, and serves, also 
   assert.match(running.stdout, /"msg":"Applied 000001-/);
   assert.deepEqual(readdirSync(dataDir).sort(), ["lock", "postgres", "postgres.log", "secrets.json"]);
   assert.equal(statSync(path.join(dataDir, "secrets.json")).mode & 0o777, 0o600);
-  const { superuser } = JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as {
-    superuser: string;
-  };
-  const port = readFileSync(path.join(cluster, "postmaster.pid"), "utf8").split("\n")[3]!;
-  const sql = postgres(`postgres://postgres:${superuser}@127.0.0.1:${port}/postgres`, { max: 1 });
+  const sql = asSuperuser("postgres");
   const [server] = await sql`
     select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
       (select count(*)::int from pg_hba_file_rules where auth_method <> 'scram-sha-256') as open`;
@@ -130,6 +134,37 @@ test("SIGTERM stops the service, then Postgres, and leaves nothing behind", asyn
   assert.ok(!isAlive(server));
   assert.ok(!existsSync(path.join(cluster, "postmaster.pid")));
   assert.ok(!existsSync(path.join(dataDir, "lock")));
+});
+
+test("commands that use its Postgres say, when it stops, that this is why they end", async () => {
+  running = tenancy(["start"], env);
+  await listening(running);
+  const sql = asSuperuser("tms");
+  const commands: Command[] = [];
+  try {
+    const blocker = await sql.reserve();
+    await blocker`begin`;
+    await blocker`lock table app.boards`;
+    const following = tenancy(["events", "--follow"], env);
+    const auditing = tenancy(["audit", "--only", "data"], env);
+    commands.push(following, auditing);
+    await following.prints(/created/);
+    await lockWaiters(sql);
+    running.child.kill("SIGTERM");
+    const { pid } = running.child;
+    const why = `Process ${pid}, which had started the Postgres in ${dataDir}, has ended, and Postgres with it: run this again`;
+    for (const [command, status] of [
+      [following, 1],
+      [auditing, 2],
+    ] as const) {
+      await until("it says why", () => command.stderr.endsWith("\n"));
+      assert.equal(command.stderr, `${why}\n`);
+      assert.equal(await command.ended, status);
+    }
+  } finally {
+    for (const { child } of commands) child.kill("SIGKILL");
+    await sql.end({ timeout: 0 });
+  }
 });
 
 test("under an npm script it stops with the shell that npm runs it in", {
