@@ -47,6 +47,12 @@ export const branches: [check: string, sql: string, ...found: string[]][] = [
   ],
   ["tenant_key", PARTITIONED],
   [
+    "tenant_key",
+    `create table control.events (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id)) partition by hash (tenant_id);
+       create table app.events_0 partition of control.events for values with (modulus 1, remainder 0)`,
+    "error app.events_0 ",
+  ],
+  [
     "foreign_key_missing",
     `alter table app.media add folder_id uuid, add foreign key (tenant_id, folder_id) references app.boards (tenant_id, id),
        add dropped_id uuid; alter table app.media drop dropped_id`,
