@@ -102,6 +102,26 @@ void describe("the remedies", () => {
       `alter table app.users drop constraint ${identity}; create unique index ${identity} on app.users (tenant_id, auth_provider, auth_subject desc)`,
     ],
     [
+      "an index of other columns",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}; create unique index ${identity} on app.users (tenant_id, id)`,
+    ],
+    [
+      "an index of some rows",
+      "unique_key_missing",
+      `alter table app.users drop constraint ${identity}; create unique index ${identity} on app.users ${columns} where removed_at is null`,
+    ],
+    [
+      "a constraint where an index is wanted",
+      "unique_key_missing",
+      "drop index app.tenants_slug_key; alter table app.tenants add constraint tenants_slug_key unique (slug) deferrable",
+    ],
+    [
+      "an index of some rows where one of all is wanted",
+      "unique_key_missing",
+      "drop index app.tenants_slug_key; create unique index tenants_slug_key on app.tenants (slug) where status = 'active'",
+    ],
+    [
       "its own constraint's old name",
       "unique_key_missing",
       "alter table app.boards rename constraint boards_pkey to boards_old_pkey",
@@ -122,6 +142,16 @@ void describe("the remedies", () => {
         assert.deepEqual(await runCheck(sql, check), []);
       }));
   }
+
+  it("make a key that is gone, and rename none of another kind or over other columns", () =>
+    undone(async sql => {
+      const before = await keysOf(sql);
+      await sql`alter table app.provider_configs drop constraint provider_configs_pkey, drop constraint provider_configs_name_key,
+        add constraint spare unique (tenant_id, id)`;
+      assert.equal((await asOwner(sql, "unique_key_missing")).length, 2);
+      await sql`alter table app.provider_configs drop constraint spare`;
+      assert.deepEqual(await keysOf(sql), before);
+    }));
 
   it("give columns of the service's tables their type and NOT NULL back, and idempotency keys their tenant", () =>
     undone(async sql => {

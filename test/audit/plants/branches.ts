@@ -561,6 +561,16 @@ export const branches: [check: string, sql: string, ...found: string[]][] = [
     "drop index app.tenants_one_default; create unique index on app.tenants (is_default) where not is_default and slug = '-'",
     "error app.tenants is_default",
   ],
+  [
+    "unique_key_missing",
+    "alter table app.provider_configs drop constraint provider_configs_name_key, add constraint provider_configs_name_key unique (tenant_id, provider_name) include (is_enabled)",
+  ],
+  [
+    "unique_key_missing",
+    "alter table app.media drop constraint media_pkey; alter table app.boards rename constraint boards_pkey to media_pkey",
+    "error app.boards tenant_id,id",
+    "error app.media tenant_id,id",
+  ],
   ["role_membership", "create role bea login in role tms_auditor; create schema bea authorization bea"],
   [
     "role_membership",
