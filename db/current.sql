@@ -1,4 +1,7 @@
 set local citus.enable_ddl_propagation = off;
+--! include audit/schema.sql
+--! include audit/run.sql
+--! include audit/passes.sql
 --! include audit/checks/keys.sql
 --! include audit/checks/functions.sql
 --! include audit/manifest.sql

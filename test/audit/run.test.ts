@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, withSettings } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
@@ -213,6 +213,28 @@ void describe("audit.run()", () => {
       await sql`delete from app.boards where title = 'lost'`;
       await sql`delete from app.media where storage_url = 'lost'`;
     }
+  });
+
+  it("numbers what a check found worst first, through all its tables", async () => {
+    const settings = { row_security: "off", log_parameter_max_length_on_error: "-1" };
+    await withSettings(database, settings, async () => {
+      const fresh = postgres(url.href, { max: 1, onnotice: () => {} });
+      try {
+        const [open] = await fresh`select audit.start_run(null, 'schema', 1) as id`;
+        const run = open!.id as string;
+        await sql`update audit.runs set pending = array['server_settings'] where id = ${run}`;
+        await fresh`select audit.record_pass(${run}, 'server_settings')`;
+        const found =
+          await sql`select severity from audit.found where run_id = ${run} and severity <> 'error' order by n limit 2`;
+        assert.deepEqual(
+          found.map(row => row.severity),
+          ["warning", "info"],
+        );
+        await sql`delete from audit.runs where id = ${run}`;
+      } finally {
+        await fresh.end();
+      }
+    });
   });
 
   it("stores a check that may not read as an error, and goes on with the others", async () => {

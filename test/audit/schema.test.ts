@@ -352,6 +352,15 @@ void describe("the schema checks", () => {
     );
   });
 
+  it("keeps the worst thousand of what a check finds", async () => {
+    const logins = `do $$ begin
+        for i in 1..1001 loop execute format('create role job_%s login in role tms_app', i); end loop;
+      end $$; create role zoe login in role tms_app; create schema zoe authorization zoe`;
+    const found = await planted(database.sql, logins, "role_membership");
+    assert.equal(found.length, 1000);
+    assert.deepEqual([found[0]!.severity, found[0]!.row.member], ["warning", "zoe"]);
+  });
+
   it("function_changed and the function checks find nothing in what a provider keeps to itself", async () => {
     const sql = `create schema auth; create function auth.uid() returns text language sql return 'x'; create function auth.load() returns int language sql set jit = off return 1`;
     for (const check of ["function_changed", "function_search_path", "function_body", "function_settings"])

@@ -25,7 +25,10 @@ test("pages are newest first, then by id, without a gap or a repeat, also among 
       select 'n', 's-' || i, t, t from generate_series(1, 57) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
     const rows = await tx`select slug from app.tenants order by created_at desc, id`;
     const expected = rows.map(row => row.slug as string);
-    for (const limit of [1, 7, 10, 57, 58, 1000]) {
+    for (const limit of [1, 7, 10, 57, 58, 1000, 11]) {
+      // An index has the order by itself.
+      if (limit === 11)
+        await tx.unsafe("set local enable_indexscan = off; set local enable_bitmapscan = off; discard plans");
       const seen: string[] = [];
       let cursor: string | null = null;
       do {

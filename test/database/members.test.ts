@@ -197,7 +197,14 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
         await tx`select id from app.users where tenant_id = ${acme} order by created_at desc, id`,
       ],
     ] as const) {
-      for (const limit of [1, 2]) {
+      for (const [limit, byIndex] of [
+        [1, "on"],
+        [2, "on"],
+        [2, "off"], // an index has the order by itself
+      ] as const) {
+        await tx.unsafe(
+          `set local enable_indexscan = ${byIndex}; set local enable_bitmapscan = ${byIndex}; discard plans`,
+        );
         const seen: string[] = [];
         let cursor: string | null = null;
         do {
