@@ -183,6 +183,8 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
     ] as const)
       await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
         select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01' from generate_series(1, 11) i`;
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
+      select ${acme}, 'jwt', i, timestamptz '2026-01-01' + (i / 9) * interval '1 hour', '2027-01-01' from generate_series(1, 25) i`;
     for (const [name, field, id, expected] of [
       [
         "list_boards",
