@@ -119,6 +119,18 @@ export const functions: Plant[] = [
   },
   {
     check: "function_body",
+    how: "a function that becomes who logged in again",
+    sql: "create schema realtime; grant usage on schema realtime to tms_app; create function realtime.count() returns bigint language plpgsql as $$ begin reset role; return (select count(*) from app.boards); end $$",
+    relation: "realtime.count()",
+  },
+  {
+    check: "function_body",
+    how: "the same, as text",
+    sql: "create function app.visit() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin execute 'RESET SESSION AUTHORIZATION'; end $$",
+    relation: "app.visit()",
+  },
+  {
+    check: "function_body",
     how: "a function elsewhere, for everybody, that becomes another role",
     sql: "create schema realtime; grant usage on schema realtime to tms_app; create function realtime.apply(who text) returns void language plpgsql as $$ begin perform set_config('role', who, true); end $$",
     relation: "realtime.apply(text)",
