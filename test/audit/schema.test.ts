@@ -266,6 +266,32 @@ void describe("the schema checks", () => {
       assert.equal(kept!.tenant, "00000000-0000-0000-0000-000000000001");
     }));
 
+  it("server_settings says so where only this connection asks for a setting", async () => {
+    const asked = postgres(database.urls.root, {
+      max: 1,
+      onnotice: () => {},
+      connection: { session_replication_role: "replica" },
+    });
+    try {
+      const [found] = await runCheck(asked, "server_settings");
+      assert.match(found!.remedy, /^-- this connection asks for it/);
+    } finally {
+      await asked.end();
+    }
+  });
+
+  it("function_bypass says who may execute what the service's roles may not", async () => {
+    const made = `create schema crm; create function crm.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1;`;
+    const [open] = await planted(database.sql, made, "function_bypass");
+    assert.match(
+      open!.detail,
+      /none of the service's roles may execute it, but whoever may use the schema crm$/,
+    );
+    const granted = `${made} revoke all on function crm.help() from public; grant execute on function crm.help() to pg_monitor`;
+    const [closed] = await planted(database.sql, granted, "function_bypass");
+    assert.match(closed!.detail, /none of the service's roles may execute it, but pg_monitor$/);
+  });
+
   it("function_body has nothing against columns and messages that only look like settings", async () => {
     const sql = `create function app.promote(p uuid) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
       begin
