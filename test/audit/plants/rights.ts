@@ -257,6 +257,21 @@ export const rights: Plant[] = [
     row: { role: "tms_service", object: "schema crm" },
   },
   {
+    check: "app_reach",
+    severity: "warning",
+    how: "a large object for everybody, in a database where everybody may read them",
+    sql: "grant execute on function lo_get(oid) to public; select lo_create(4711); grant select on large object 4711 to public",
+    relation: null,
+    row: { role: "tms_app", "large object": "4711" },
+  },
+  {
+    check: "app_reach",
+    how: "files of requests in large objects",
+    sql: "grant execute on function lo_get(oid), lo_put(oid, bigint, bytea) to tms_app; select lo_create(4711), lo_create(4712); grant select on large object 4711 to tms_app; grant update on large object 4712 to tms_app",
+    relation: null,
+    row: { role: "tms_app", "large object": "4711" },
+  },
+  {
     check: "role_owns",
     how: "a large object",
     sql: "select lo_create(4711); alter large object 4711 owner to tms_service",
