@@ -379,12 +379,19 @@ export const branches: [check: string, sql: string, ...found: string[]][] = [
   [
     "role_settings",
     `alter role tms_service set row_security = off; alter role tms_app set role = tms_owner; alter role tms_owner set app.actor = '[]'; alter role tms_auditor set app.event = 'x';
+     alter role tms_app set lo_compat_privileges = on;
      alter role tms_registrar set search_path = public; create role guest; alter role guest set search_path = public; alter role guest set app.environment = 'x'; alter role guest set row_security = off`,
+    "error - tms_app lo_compat_privileges=on",
     "error - tms_app role=tms_owner",
     "error - tms_auditor app.event=x",
     "error - tms_owner app.actor=[]",
     "error - tms_service row_security=off",
     "warning - tms_registrar search_path=public",
+  ],
+  [
+    "role_settings",
+    `alter role tms_service set row_security = on; alter role all set app.tenant_id = ''; alter role tms_owner set app.maintenance = off;
+     ${onDatabase("alter database %I set session_replication_role = origin")}; alter role tms_app set lo_compat_privileges = off`,
   ],
   [
     "role_settings",
