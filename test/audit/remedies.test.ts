@@ -44,6 +44,37 @@ void describe("the remedies", () => {
       assert.deepEqual(await keysOf(sql), before);
     }));
 
+  it("put tenant_id first in the keys of a table that somebody made without a thought of it", () =>
+    undone(async sql => {
+      await sql.unsafe(`create table app."Plain" (id int constraint "Plain key" primary key, tenant_id uuid, code text, lot int,
+          constraint plain_code unique (code, tenant_id) deferrable);
+        create unique index on app."Plain" (lower(code)) where lot > 0; alter table app."Plain" owner to tms_owner`);
+      const found = await runCheck(sql, "table_rules");
+      assert.equal(found.length, 4);
+      await sql.unsafe("set local role tms_owner");
+      for (const { remedy } of found) {
+        const [mended, isolated] = remedy.split("\n");
+        await sql.unsafe(mended!);
+        assert.equal(isolated, `select app.isolate('app."Plain"');`);
+      }
+      await sql.unsafe(`select app.isolate('app."Plain"'); reset role`);
+      const keys =
+        await sql`select pg_get_indexdef(indexrelid) as key from pg_index where indrelid = 'app."Plain"'::regclass order by 1`;
+      assert.deepEqual(
+        keys.map(one => /btree (.*)/.exec(one.key as string)?.[1]),
+        ["(tenant_id, id)", "(tenant_id, lower(code)) WHERE (lot > 0)", "(tenant_id, code)"],
+      );
+    }));
+
+  it("give a function of the release its owner back", () =>
+    undone(async sql => {
+      await sql.unsafe(`alter function app.enter_tenant(text, text, text, text, text) owner to tms_owner;
+        grant create on schema app to tms_registrar; alter function app.tenant_id() owner to tms_registrar; revoke create on schema app from tms_registrar`);
+      assert.equal((await paste(sql, "function_changed")).length, 2);
+      for (const check of ["function_changed", "schema_grants"])
+        assert.deepEqual(await runCheck(sql, check), [], check);
+    }));
+
   it("give a key its CASCADE back", () =>
     undone(async sql => {
       const before = await keysOf(sql);
