@@ -437,6 +437,23 @@ void describe("audit.run()", () => {
     assert.match(found!.detail, /could not run: column c\.user_id does not exist/);
   });
 
+  it("gives what Postgres hints at as a comment, above what can be pasted", async () => {
+    await sql`create table app.imported (tenant_id text, id int)`;
+    await sql`alter table app.imported owner to tms_owner`;
+    await sql`grant select on app.imported to tms_auditor`;
+    try {
+      const [found] =
+        await sql`select detail, remedy from audit.run_check('tenant_missing') where relation = 'app.imported'`;
+      assert.match(found!.detail, /could not run: operator does not exist: text = uuid/);
+      assert.match(
+        found!.remedy,
+        /^-- No operator matches .*\n-- mend the cause, then:\nselect \* from audit\.run_check\('tenant_missing'\);$/,
+      );
+    } finally {
+      await sql`drop table app.imported`;
+    }
+  });
+
   it("stores a lock that is not given back, and a time-out, as checks that could not run", async () => {
     for (const settings of [
       { lock: "100ms", statement: "0" },
