@@ -1,5 +1,4 @@
 set local citus.enable_ddl_propagation = off;
-grant create on schema app, api to tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/catalog.sql
 --! include audit/run.sql
@@ -14,5 +13,4 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include audit/checks/tables.sql
 --! include audit/manifest.sql
 --! include audit/end.sql
-revoke create on schema app, api from tms_app, tms_registrar;
 set local citus.enable_ddl_propagation = on;
