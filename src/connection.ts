@@ -1,5 +1,7 @@
 /** A command's connection to the database, and what goes wrong with it in one sentence. */
+import { once } from "node:events";
 import net from "node:net";
+import { connect as connectTls } from "node:tls";
 import postgres from "postgres";
 import { KINDS } from "./kinds.ts";
 import { StartupError } from "./startup-error.ts";
@@ -8,34 +10,19 @@ import { StartupError } from "./startup-error.ts";
 export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {
   const { hostname = "", port = "", searchParams } = parseUrl(url) ?? {};
   const mode = searchParams?.get("sslmode");
-  // The driver would ask again without end where a connection is closed before it is a session, as by a tunnel that leads
-  // nowhere. It tells of every other end.
-  let asking = false;
-  const openOnce = (at: Address) => {
-    const socket = asking ? closedSocket() : openSocket(at);
-    asking = true;
-    return socket;
-  };
+  // Whatever else is said of TLS is verified.
+  const tls = !!mode && mode !== "disable" && { rejectUnauthorized: mode !== "no-verify" };
   return postgres(url, {
     max: 1,
     onnotice: () => {},
     connect_timeout: 10,
     fetch_types: false,
     database: databaseOf(url),
-    // Whatever else is said of TLS is verified.
-    ssl:
-      mode === "no-verify"
-        ? { rejectUnauthorized: false }
-        : mode && mode !== "disable"
-          ? "verify-full"
-          : false,
+    ssl: false, // ours, below
     // Its types know no lists; it would cut a host that is none at the first colon.
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
-    ...({ socket: openOnce } as object),
-    onclose: () => {
-      asking = false;
-    },
+    ...({ socket: (at: Address) => openSocket(at, tls) } as object),
     ...options,
     // It would leave out 0 and false.
     connection: Object.fromEntries(
@@ -44,26 +31,57 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
   });
 }
 
-const CLOSED = "it closed the connection";
-
 interface Address {
   path: string | false;
   host: string[];
   port: number[];
 }
 
-function openSocket({ path, host, port }: Address) {
-  const [at, number] = [host[0]!, port[0]!];
-  const socket = path ? net.connect(path) : net.connect(number, at);
-  // By these it checks certificates, and tells of faults.
-  return Object.assign(socket, { host: at, port: number });
+/**
+ * The driver must hear of a connection's end as of a fault: of one that is not a session yet, as by a tunnel that leads nowhere, it
+ * would ask again without end, and to one that was lost in a transaction it would write, and end the process. Its own TLS would
+ * not listen.
+ */
+async function openSocket(
+  { path, host, port }: Address,
+  tls: false | { rejectUnauthorized: boolean },
+): Promise<net.Socket> {
+  const at = host[0]!;
+  const plain = path ? net.connect(path) : net.connect(port[0]!, at);
+  const endsInFault = (socket: net.Socket) =>
+    socket.once("end", () => socket.destroy(fault("ECONNRESET", CLOSED))).on("error", () => {});
+  try {
+    endsInFault(plain);
+    await firstOf(plain, "connect");
+    const socket = tls
+      ? endsInFault(connectTls({ ...tls, socket: await offered(plain), servername: net.isIP(at) ? "" : at }))
+      : plain;
+    return Object.assign(socket, { host: at, port: port[0]! }); // by these it tells of faults
+  } catch (error) {
+    plain.destroy();
+    // One that is thrown would leave it waiting; it listens in a moment.
+    const failed = new net.Socket();
+    setImmediate(() => failed.destroy(error as Error));
+    return failed;
+  }
 }
 
-/** One that fails, once the driver listens to it. */
-function closedSocket() {
-  const socket = new net.Socket();
-  const fault = Object.assign(new Error(CLOSED), { code: "CONNECTION_CLOSED" });
-  setImmediate(() => socket.destroy(fault));
+const CLOSED = "it closed the connection";
+const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
+
+async function firstOf(socket: net.Socket, event: "connect" | "data"): Promise<unknown> {
+  const signal = AbortSignal.timeout(10_000);
+  const [first] = (await once(socket, event, { signal }).catch(error => {
+    throw signal.aborted ? fault("CONNECT_TIMEOUT", "no answer in ten seconds") : error;
+  })) as unknown[];
+  return first;
+}
+
+/** The socket, when the server has said that it goes on with TLS. */
+async function offered(socket: net.Socket): Promise<net.Socket> {
+  socket.write(Buffer.from("0000000804d2162f", "hex"));
+  if (String(await firstOf(socket, "data")) !== "S")
+    throw new Error("The server does not support SSL connections");
   return socket;
 }
 

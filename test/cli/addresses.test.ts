@@ -151,6 +151,10 @@ test("a server that takes connections and closes them is asked once, and is one 
   for (const end of [afterStart, inSession]) await assertAskedOnce(end, "", ask);
 });
 
+test("an address to which the system knows no way at once is a fault like one that takes longer", async () => {
+  await assert.rejects(async () => ask("postgres://a:b@255.255.255.255:5/tms"), /^Error: connect E[A-Z]+ /);
+});
+
 /** A certificate for localhost that nobody trusts. */
 function selfSigned() {
   const folder = makeFolder();
