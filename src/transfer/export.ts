@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
+import { isUnreachable } from "../connection.ts";
 import { StartupError } from "../startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
 import {
@@ -20,6 +21,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
   const connection = await sql.reserve();
   // A reserved connection begins and ends its own transaction.
   const transaction = connection as unknown as postgres.TransactionSql;
+  let isLost = false; // then the driver would wait for an answer to the rollback for ever
   try {
     await transaction.unsafe("begin isolation level repeatable read read only");
     await settle(transaction);
@@ -62,7 +64,6 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
         `select to_json(t.*)::text as row
          from (select ${asTexts(table.columns, table.json_domains)} from ${table.from} where tenant_id = $1) t`,
         [id],
-        { simple: false } as object, // the simple protocol knows no cursor
       );
       const start = `{"table":${JSON.stringify(table.name)},"row":`;
       for await (const batch of rows.cursor(FETCHED)) {
@@ -73,8 +74,11 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     }
     const trailer: Trailer = { end: true, counts, sha256: sum.digest("hex") };
     yield `${JSON.stringify(trailer)}\n`;
+  } catch (error) {
+    isLost = isUnreachable(error);
+    throw error;
   } finally {
-    await transaction.unsafe("rollback").catch(() => {});
+    if (!isLost) await transaction.unsafe("rollback");
     connection.release();
   }
 }

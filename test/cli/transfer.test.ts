@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startWire } from "../faults/wire.ts";
 import { createDatabase, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { built, outcome, tenancy } from "./command.ts";
@@ -129,6 +130,34 @@ test("an export that is interrupted leaves nothing, one that is killed its part,
   const again = await run(...args);
   assert.deepEqual([again.code, again.stderr], [1, `${file} exists already (EEXIST)`]);
   assert.deepEqual([readFileSync(file, "utf8"), existsSync(part)], ["older", false]);
+});
+
+test("an export or import whose connection is lost says so, and leaves nothing", async () => {
+  const file = path.join(folder, "whole.jsonl");
+  const lost = path.join(folder, "lost.jsonl");
+  assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
+  const wire = await startWire(database.urls.owner);
+  try {
+    for (const [table, ...args] of [
+      ["app.users", "import", file, "--slug", "lost"],
+      ["app.boards", "export", "--tenant", "acme", "--output", lost],
+      ["app.users", "import", file, "--slug", "lost"],
+    ] as const) {
+      const { code, stderr } = await sql.begin(async blocker => {
+        await blocker.unsafe(`lock table ${table}`);
+        const command = tenancy(args as unknown as string[], { DATABASE_URL: wire.url });
+        await lockWaiters(sql);
+        wire.cut();
+        return outcome(command);
+      });
+      assert.match(stderr, /^The database at .* cannot be reached: it closed the connection$/, args[0]);
+      assert.equal(code, 1);
+    }
+    assert.deepEqual([existsSync(lost), existsSync(`${lost}.part`)], [false, false]);
+    assert.deepEqual([...(await sql`select from app.tenants where slug = 'lost'`)], []);
+  } finally {
+    await wire.close();
+  }
 });
 
 test("of many imports under one slug one makes the tenant, and the others say that it exists", async () => {
