@@ -54,7 +54,10 @@ async function openSocket(
     endsInFault(plain);
     await firstOf(plain, "connect");
     const socket = tls
-      ? endsInFault(connectTls({ ...tls, socket: await offered(plain), servername: net.isIP(at) ? "" : at }))
+      ? // Of an address that is no name no server name is sent, and Node would verify the certificate as localhost's.
+        endsInFault(
+          connectTls({ ...tls, socket: await offered(plain), host: at, servername: net.isIP(at) ? "" : at }),
+        )
       : plain;
     return Object.assign(socket, { host: at, port: port[0]! }); // by these it tells of faults
   } catch (error) {

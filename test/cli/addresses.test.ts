@@ -10,7 +10,7 @@ import { explainDatabase, connect as open } from "../../src/connection.ts";
 import { KINDS } from "../../src/kinds.ts";
 import { migrate } from "../../src/migrate.ts";
 import { createDatabase } from "../harness.ts";
-import { makeFolder } from "./command.ts";
+import { makeFolder, tenancy } from "./command.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
@@ -158,12 +158,27 @@ test("an address to which the system knows no way at once is a fault like one th
 /** A certificate for localhost that nobody trusts. */
 function selfSigned() {
   const folder = makeFolder();
-  const [key, cert] = ["key.pem", "cert.pem"].map(name => path.join(folder, name)) as [string, string];
-  const subject = ["-subj", "/CN=localhost", "-days", "2", "-keyout", key, "-out", cert];
-  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], { stdio: "ignore" });
-  const context = createSecureContext({ key: readFileSync(key), cert: readFileSync(cert) });
+  const { context } = certificate(folder, "DNS:localhost");
   rmSync(folder, { recursive: true });
   return context;
+}
+
+function certificate(folder: string, subject: string) {
+  const [key, cert] = ["key.pem", "cert.pem"].map(name => path.join(folder, name)) as [string, string];
+  const words = [
+    "-subj",
+    "/CN=a",
+    "-addext",
+    `subjectAltName=${subject}`,
+    "-days",
+    "2",
+    "-keyout",
+    key,
+    "-out",
+    cert,
+  ];
+  execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...words], { stdio: "ignore" });
+  return { cert, context: createSecureContext({ key: readFileSync(key), cert: readFileSync(cert) }) };
 }
 
 test("and so is one that closes them behind TLS", {
@@ -178,6 +193,46 @@ test("and so is one that closes them behind TLS", {
   const shaken = (socket: Socket) => socket.once("secure", () => socket.end());
   for (const end of [shaken, afterStart, inSession])
     await assertAskedOnce(behindTls(end), "?sslmode=no-verify", ask);
+});
+
+test("a server addressed by its number must have a certificate for that number", {
+  skip: !hasOpenssl && "openssl is missing here",
+}, async () => {
+  for (const [subject, heard, sentence] of [
+    [
+      "IP:127.0.0.1",
+      1,
+      /^The database at 127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be reached: it closed the connection$/m,
+    ],
+    [
+      "DNS:localhost",
+      0,
+      /^The certificate of the database at 127\.0\.0\.1:\d+ \(DATABASE_URL\) cannot be trusted: /m,
+    ],
+  ] as const) {
+    const folder = makeFolder();
+    const { cert, context: secureContext } = certificate(folder, subject);
+    let secured = 0;
+    const server = createServer(socket =>
+      socket
+        .on("error", () => {})
+        .once("data", () => {
+          socket.write("S");
+          const tls = new TLSSocket(socket, { isServer: true, secureContext });
+          tls.on("error", () => {}).on("data", () => tls.end(void secured++));
+        }),
+    );
+    const port = await listening(server, "127.0.0.1");
+    const command = tenancy(["events"], {
+      DATABASE_URL: `postgres://tms_owner:x@127.0.0.1:${port}/tms?sslmode=verify-full`,
+      NODE_EXTRA_CA_CERTS: cert,
+    });
+    assert.equal(await command.ended, 1);
+    server.close();
+    rmSync(folder, { recursive: true });
+    assert.equal(secured, heard, subject);
+    assert.match(command.stderr, sentence);
+  }
 });
 
 test("a certificate that is not trusted, and a server without TLS, are one sentence with a remedy", {
