@@ -301,6 +301,12 @@ test("one's own tenants are listed with status and role, oldest membership first
       ["beta suspended admin", "acme active member"],
     );
     assert.equal(body.total_count, 2);
+    // Of memberships of one moment, as a load makes them, the tenant's id says which stands first.
+    await tx`insert into app.tenants (slug, name) select 'load-' || i, 'n' from generate_series(1, 9) i`;
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'loaded' from app.tenants where slug like 'load-%'`;
+    const loaded = await call(tx, "list_my_tenants", by("loaded"));
+    const ids = loaded.body.tenants.map((one: { tenant_id: string }) => one.tenant_id);
+    assert.deepEqual(ids, ids.toSorted());
   }));
 
 test("in single-tenant mode a caller joins the default tenant at the first call, unless removed or the tenant is not there", () =>

@@ -473,6 +473,19 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
       /schema is behind this release[\s\S]*1 tenant\(s\) wait for approval/,
     );
     assert.doesNotMatch(found.recommendations.join("\n"), /There is no default tenant/);
+    await tx`update app.tenants set status = 'suspended' where id = ${id}`;
+    const suspended = await Promise.all([status(null), status("acme")]);
+    assert.deepEqual(
+      suspended.map(({ setup_needed, recommendations }) => [
+        setup_needed,
+        /The default tenant is suspended, .*\/resume/.test(recommendations.join("\n")),
+      ]),
+      [
+        [true, true],
+        [false, false],
+      ],
+    );
+    await tx`update app.tenants set status = 'active' where id = ${id}`;
     await tx.unsafe("alter table app.boards no force row level security");
     const advice = async () => (await status(null)).recommendations.join("\n") as string;
     assert.match(await advice(), /app\.boards/);
