@@ -8,9 +8,12 @@ import { createDatabase } from "../harness.ts";
 import { planted } from "./world.ts";
 
 const CLUSTER = `
-  create temporary table pg_dist_partition as select 'app.users'::regclass as logicalrelid;
-  create temporary table pg_dist_shard as select 'app.users'::regclass as logicalrelid, 102009::bigint as shardid;
-  create temporary table pg_dist_placement as select 102009::bigint as shardid, 7 as groupid;
+  create schema crm; -- another product's, closed to the auditor
+  create table crm.notes (n int); create table crm.notes_102010 (n int);
+  create temporary table pg_dist_partition as select unnest(array['app.users', 'crm.notes'])::regclass as logicalrelid;
+  create temporary table pg_dist_shard as
+    select 'app.users'::regclass as logicalrelid, 102009::bigint as shardid union all select 'crm.notes', 102010;
+  create temporary table pg_dist_placement as select unnest(array[102009, 102010])::bigint as shardid, 7 as groupid;
   create temporary table pg_dist_node as select 1 as nodeid, 'worker' as nodename, 5432 as nodeport, 7 as groupid;
   create temporary table pg_dist_local_group as select 7 as groupid;
   grant select on pg_dist_partition, pg_dist_shard, pg_dist_placement, pg_dist_node, pg_dist_local_group to tms_auditor;
@@ -55,6 +58,10 @@ const DAMAGE: Record<string, [string, RegExp]> = {
     "alter table app.users_102009 disable row level security",
     /^app\.users_102009 on worker:5432 lacks row-level security$/,
   ],
+  "row-level security that its owner is not under": [
+    "alter table app.users_102009 no force row level security",
+    /^app\.users_102009 on worker:5432 lacks row-level security by force$/,
+  ],
   "a policy that is gone": [
     "drop policy tenant_only on app.users_102009",
     /lacks the restrictive policy tenant_only for all to tms_app using \(tenant_id = /,
@@ -62,6 +69,10 @@ const DAMAGE: Record<string, [string, RegExp]> = {
   "a policy that lets everything through": [
     "alter policy tenant_only on app.users_102009 using (true)",
     /lacks the .* policy tenant_only .*, and has besides the .* policy tenant_only for all to tms_app using true/,
+  ],
+  "a policy that lets everything be written": [
+    "alter policy tenant_only on app.users_102009 with check (true)",
+    /and has besides the .* policy tenant_only .* with check true$/,
   ],
   "a policy of its own": [
     "create policy open on app.users_102009 for select to public using (true)",
@@ -78,6 +89,14 @@ const DAMAGE: Record<string, [string, RegExp]> = {
   "a key that is gone": [
     "alter table app.users_102009 drop constraint users_102009_pkey",
     /lacks a unique index btree \(tenant_id, id\)$/,
+  ],
+  "a key that is not valid": [
+    "update pg_index set indisvalid = false where indexrelid = 'app.users_102009_pkey'::regclass",
+    /lacks a unique index btree \(tenant_id, id\)$/,
+  ],
+  "a check that is gone": [
+    "alter table app.users_102009 drop constraint users_role_known",
+    /lacks CHECK \(.*role.*\)$/,
   ],
   "a foreign key that is gone": [
     "alter table app.users_102009 drop constraint users_102009_tenant",
@@ -110,6 +129,60 @@ void describe("shard_differs", () => {
         ["error", "isolation_config", "app.users", { node: "worker:5432", place: "app.users_102009" }],
       );
       assert.match(found!.detail, detail);
+      const of = (words: RegExp) => found!.remedy.match(words)?.length ?? 0;
+      assert.equal(of(/which tells every shard/g), / lacks /.test(found!.detail) ? 1 : 0);
+      assert.equal(of(/app\.write_policies/g), / lacks /.test(found!.detail) ? 1 : 0, found!.remedy);
+      assert.equal(of(/still has more/g), / has besides /.test(found!.detail) ? 1 : 0);
+    });
+
+  /** What is so on the node alone. */
+  const NODE: [what: string, harm: string, place: string, detail: RegExp, remedy: RegExp][] = [
+    [
+      "another app.tenant_id()",
+      "alter function app.tenant_id() immutable",
+      "the node",
+      /^the node on worker:5432 lacks this app\.tenant_id\(\): .*STABLE.*has besides this app\.tenant_id\(\): .*IMMUTABLE/,
+      /psql -f db\/distribute\.sql/,
+    ],
+    ...["superuser", "bypassrls"].map((mark): (typeof NODE)[number] => [
+      `a ${mark} there`,
+      `alter role tms_service ${mark}`,
+      "the node",
+      /has besides a role tms_service that no policy holds$/,
+      /nosuperuser nobypassrls/,
+    ]),
+    [
+      "the table itself, as the node has it",
+      "alter table app.users disable row level security",
+      "app.users",
+      /^app\.users on worker:5432 lacks row-level security$/,
+      /which tells every shard/,
+    ],
+  ];
+  for (const [what, harm, place, detail, remedy] of NODE)
+    it(`finds ${what}`, async () => {
+      const plant = `${CLUSTER}
+        alter function pg_catalog.run_command_on_all_nodes(text) rename to run_command_there;
+        -- What is done to this server is undone before it is asked again.
+        create function pg_catalog.run_command_on_all_nodes(text) returns table (nodeid int, success boolean, result text)
+        language plpgsql security definer as $$
+        begin
+          begin
+            execute '${harm}';
+            select * into nodeid, success, result from run_command_there($1);
+            raise sqlstate 'TM000';
+          exception when sqlstate 'TM000' then
+            return next;
+          end;
+        end $$`;
+      const [found, ...more] = await planted(database.sql, plant, "shard_differs");
+      assert.deepEqual(more, []);
+      assert.deepEqual(
+        [found?.relation, found?.row],
+        [place === "the node" ? null : place, { node: "worker:5432", place }],
+      );
+      assert.match(found!.detail, detail);
+      assert.match(found!.remedy, remedy);
     });
 
   it("is no pass where a node does not answer, or not of every shard", async () => {
