@@ -86,6 +86,21 @@ test("a deletion waits for who is in the tenant, and lets nobody else in: its me
   assert.equal((await boards("owner")).status, 403);
 });
 
+test("a tenant that is renamed while its deletion waits is not the one that was to be deleted", async t => {
+  const id = await seedTenant(sql, { slug: "renamed" });
+  await patience("5s");
+  const reader = await sql.reserve();
+  t.after(() => reader.release());
+  await reader`begin`;
+  await reader`select app.set_tenant(${id})`;
+  const { headers } = await operator("GET", `tenant/${id}`);
+  const deleted = operator("DELETE", `tenant/${id}`, undefined, { "if-match": String(headers.etag) });
+  await lockWaiters(sql);
+  assert.equal((await operator("PUT", `tenant/${id}`, { name: "Another" })).status, 200);
+  await reader.unsafe("commit");
+  assert.equal((await deleted).status, 412);
+});
+
 test("who stays in the tenant and only reads does not keep it from being deleted", async () => {
   await patience("50ms");
   const id = await seedTenant(sql, { slug: "stayed" });
@@ -260,27 +275,32 @@ test("a tenant whose writers were awaited is locked where that was asked, else f
     });
 });
 
-test("of two members who remove each other one succeeds, of the last two owners too", async () => {
+test("of two members who remove each other one succeeds, of the last two owners too, and neither is tried again", async () => {
   const id = await seedTenant(sql, { slug: "duel" });
   // Admins first: while there is an owner, every removal waits at that row.
   for (const role of ["admin", "owner"]) {
-    const one = await seedUser(sql, id, { subject: `${role}-1`, role });
-    const two = await seedUser(sql, id, { subject: `${role}-2`, role });
-    const remove = async (subject: string, user: string) =>
-      world.service.request({
-        method: "DELETE",
-        url: `/api/tenants/members/${user}`,
-        token: await token({ sub: subject, tenant: "duel" }),
-      });
-    // Both are let in, and wait for the same rows.
+    const people = await Promise.all(
+      [1, 2].map(async n => ({
+        subject: `${role}-${n}`,
+        id: await seedUser(sql, id, { subject: `${role}-${n}`, role }),
+      })),
+    );
+    const [low, high] = people.sort((a, b) => (a.id < b.id ? -1 : 1)) as [
+      (typeof people)[0],
+      (typeof people)[0],
+    ];
+    const remove = (subject: string, user: string) =>
+      sqlstate(sql.begin(tx => call(tx, "remove_member", { slug: "duel", subject }, user)));
+    // Both are let in, and the one whose own row is held comes first: each has to wait for the other in one order.
     const gate = await sql.reserve();
     await gate`begin`;
-    await gate`select from app.users where tenant_id = ${id} for update`;
-    const both = [remove(`${role}-1`, two), remove(`${role}-2`, one)];
+    await gate`select from app.users where tenant_id = ${id} and id = ${high.id} for update`;
+    const first = remove(high.subject, low.id);
+    await lockWaiters(sql, 1);
+    const second = remove(low.subject, high.id);
     await lockWaiters(sql, 2);
     await end(gate, "commit");
-    const statuses = (await Promise.all(both)).map(({ status }) => status).sort((a, b) => a - b);
-    assert.deepEqual(statuses, [200, 403], role);
+    assert.deepEqual([await first, await second], ["none", "TM403"], role);
   }
 });
 

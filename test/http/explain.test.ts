@@ -52,7 +52,9 @@ test("a member: allowed, with the membership and what each table shows", async (
 test("a policy that hides the tenant's rows from it is told apart from a tenant without rows", async () => {
   await sql`create policy hides on app.boards as restrictive to tms_app using (title <> 'Two')`;
   const found = await bySlug("tenant=acme&subject=alice");
+  const refused = await bySlug("tenant=acme&subject=bob");
   await sql`drop policy hides on app.boards`;
+  assert.deepEqual(refused.notes, [], "nothing is shown in any case");
   const boards = found.tables.find(({ table }: { table: string }) => table === "app.boards");
   assert.deepEqual([boards.held, boards.shown], [2, 1]);
   assert.deepEqual(found.notes, [
