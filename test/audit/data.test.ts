@@ -244,6 +244,35 @@ void describe("the data checks", () => {
     }
   });
 
+  it("find the rows of every tenant, of the first and the last too, and those of none, in large tables as in small ones", async () => {
+    const tenants = await database.sql<{ id: string }[]>`select id from app.tenants order by id`;
+    const lost = (where: string) =>
+      `${REPLICA} update app.generations set board_id = gen_random_uuid() where ${where};`;
+    for (const { id } of tenants) {
+      const found = await planted(
+        database.sql,
+        `${lost(`tenant_id = '${id}'`)} ${SIZES.large}`,
+        "parent_missing",
+      );
+      assert.deepEqual(
+        found.map(({ tenant_id }) => tenant_id),
+        [id, id, id],
+      );
+    }
+    // Of no tenant, and of one that does not exist, before all that do.
+    for (const nobody of [null, "00000000-0000-0000-0000-000000000000"])
+      for (const resize of Object.values(SIZES)) {
+        const nobodys = `alter table app.generations drop constraint generations_pkey cascade, alter tenant_id drop not null;
+          ${REPLICA} update app.generations set board_id = gen_random_uuid(), tenant_id = ${nobody ? `'${nobody}'` : "null"}
+          where id = '${a.generation}';`;
+        const found = await planted(database.sql, `${nobodys} ${resize}`, "parent_missing");
+        assert.deepEqual(
+          found.filter(({ relation }) => relation === "app.generations").map(({ tenant_id }) => tenant_id),
+          [nobody],
+        );
+      }
+  });
+
   it("a reference is compared as its key does, with the operators of an extension's types", async () => {
     const tables = `
       create schema shop authorization tms_owner; grant usage on schema shop to tms_app, tms_auditor;
