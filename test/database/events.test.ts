@@ -47,6 +47,13 @@ test("the life of a tenant stands in its events, with who did what, and outlives
     "updated name postgres",
     "deleted jwt/op tms_service",
   ]);
+  // What it was called from then on.
+  const called = await world.database.sql`
+    select concat_ws(' ', slug, name) as it from control.tenant_events where tenant_id = ${registered.body.tenant_id} order by id offset 3`;
+  assert.deepEqual(
+    called.map(row => row.it),
+    ["hooli Hooli", "hooli Hooli Inc", "hooli-inc Hooli Inc", "hooli-inc By hand", "hooli-inc By hand"],
+  );
 });
 
 test("a refused request leaves no event; a rejected registration does", async () => {
