@@ -1,6 +1,7 @@
 set local citus.enable_ddl_propagation = off;
 --! include audit/schema.sql
 --! include audit/catalog.sql
+--! include audit/require_unfiltered.sql
 --! include audit/run.sql
 --! include audit/passes.sql
 --! include audit/as_tms_app.sql

@@ -74,10 +74,16 @@ void describe("the reach of the data checks", () => {
   });
 
   it("trusts no policy that merely reads like true: a restrictive one beside it stops the audit", async () => {
-    const blind =
-      "create policy quiet on app.media as restrictive for select to public using (tenant_id is not null)";
-    const [found] = await planted(database.sql, blind, "tenant_missing");
-    assert.match(found!.detail, /restrictive policy quiet applies/);
+    for (const verb of ["select", "all"]) {
+      const blind = `create policy quiet on app.media as restrictive for ${verb} to public using (tenant_id is not null)`;
+      const [found] = await planted(database.sql, blind, "tenant_missing");
+      assert.match(found!.detail, /restrictive policy quiet applies/, verb);
+    }
+  });
+
+  it("takes no policy at all for one that hides everything", async () => {
+    const [found] = await planted(database.sql, "drop policy auditor on app.media", "tenant_missing");
+    assert.match(found!.detail, /no policy lets it read every row/);
   });
 
   it("reads no table with the auditor's rights that somebody else may fill with code", async () => {
@@ -181,6 +187,18 @@ void describe("the reach of the data checks", () => {
       found.find(f => f.relation === "app.boards")!.detail,
       /shows the auditor no row, and it has rows/,
     );
+  });
+
+  it("finds nothing wrong with a tenant that has no row, and leaves the transaction as open as it was", async () => {
+    for (const before of ["off", "on"])
+      await rolledBack(database.sql, async sql => {
+        await sql.unsafe(
+          `insert into app.tenants (slug, name) values ('hollow', 'Hollow'); set local app.maintenance = '${before}'`,
+        );
+        assert.deepEqual([...(await sql`select * from audit.run_check('tenant_missing', 'hollow')`)], []);
+        const [row] = await sql`select current_setting('app.maintenance') as now`;
+        assert.equal(row!.now, before);
+      });
   });
 
   it("examines one tenant only when asked to, and refuses a slug that nobody has", async () => {

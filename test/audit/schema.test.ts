@@ -10,7 +10,7 @@ import { policies } from "./plants/policies.ts";
 import { rights } from "./plants/rights.ts";
 import { roles } from "./plants/roles.ts";
 import { tables } from "./plants/tables.ts";
-import { assertFinding, planted, runCheck, seedTenants } from "./world.ts";
+import { assertFinding, planted, runCheck, seedTenants, serverErrors } from "./world.ts";
 
 const PLANTS = [...policies, ...tables, ...keys, ...rights, ...functions, ...roles];
 
@@ -208,6 +208,12 @@ void describe("the schema checks", () => {
     );
   });
 
+  it("server_version knows the embedded server when it is asked by it", async test => {
+    const [server] = await database.sql`select current_setting('cluster_name') as name`;
+    if (server!.name !== "tenancy embedded") return test.skip("not the embedded server");
+    assert.equal(await serverErrors(database.sql), 0);
+  });
+
   /** `work` in a session that begins with these settings, and not with what a given server has for its log. */
   const inSession = <T>(settings: Record<string, string>, work: (sql: postgres.Sql) => Promise<T>) =>
     withSettings(database, { log_parameter_max_length: "0", ...settings }, async () => {
@@ -251,6 +257,16 @@ void describe("the schema checks", () => {
     assert.deepEqual(await found({ ...logged, log_parameter_max_length: "-1" }), [
       "info: statements are logged (log_min_duration_statement is 1000, log_statement is mod) with the values that they carry, of tenants' rows too",
     ]);
+    for (const [setting, value] of [
+      ["log_statement", "'all'"],
+      ["log_min_duration_sample", "1000"],
+      ["log_transaction_sample_rate", "0.5"],
+    ])
+      assert.match(
+        (await found({ [setting!]: value!, log_parameter_max_length: "-1" })).join(),
+        RegExp(`^info: statements are logged \\(${setting} is [^,]*\\) with`),
+      );
+    assert.deepEqual(await found({ log_parameter_max_length: "-1" }), []);
     assert.deepEqual(await found({ log_statement: "'all'" }), []);
   });
 
@@ -291,6 +307,20 @@ void describe("the schema checks", () => {
     const [closed] = await planted(database.sql, granted, "function_bypass");
     assert.match(closed!.detail, /none of the service's roles may execute it, but pg_monitor$/);
   });
+
+  it("server_settings finds a tenant that every session begins with, and leaves the transaction in its own", () =>
+    inSession({ '"app.tenant_id"': "'00000000-0000-0000-0000-000000000001'" }, fresh =>
+      rolledBack(fresh, async sql => {
+        await sql`set local app.tenant_id = '00000000-0000-0000-0000-000000000002'`;
+        const found = await runCheck(sql, "server_settings");
+        assert.deepEqual(
+          found.map(({ severity, row }) => [severity, row]),
+          [["error", { setting: "app.tenant_id" }]],
+        );
+        const [kept] = await sql`select current_setting('app.tenant_id') as tenant`;
+        assert.equal(kept!.tenant, "00000000-0000-0000-0000-000000000002");
+      }),
+    ));
 
   it("function_body has nothing against columns and messages that only look like settings", async () => {
     const sql = `create function app.promote(p uuid) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
