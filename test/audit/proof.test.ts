@@ -60,6 +60,18 @@ void describe("the proof", () => {
     assert.deepEqual(await planted(database.sql, sql + huge, "proof_writes"), []);
   });
 
+  it("has nothing against a tenant whose id is all zeros, as tools make it", async () => {
+    const sql = `insert into app.tenants (id, slug, name) values ('00000000-0000-0000-0000-000000000000', 'zero', 'Zero');
+      insert into app.provider_configs (tenant_id, provider_name) values ('00000000-0000-0000-0000-000000000000', 'one')`;
+    assert.deepEqual(await planted(database.sql, sql, "proof_nothing"), []);
+    const open = `${sql}; alter policy tenant_only on app.provider_configs using (tenant_id = coalesce((select app.tenant_id()), '00000000-0000-0000-0000-000000000000'))`;
+    const found = await planted(database.sql, open, "proof_nothing");
+    assert.deepEqual(
+      found.map(({ relation, row }) => [relation, row.inside]),
+      [["app.provider_configs", "no tenant"]],
+    );
+  });
+
   it("takes no error of a table's own for a write that went through", async () => {
     const sql = `create table app.own (tenant_id uuid not null, id int not null, share int, primary key (tenant_id, id)); ${ISOLATED}
       insert into app.own select id, 0 from app.tenants;
