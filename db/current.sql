@@ -5,6 +5,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/run.sql
 --! include audit/passes.sql
 --! include audit/as_tms_app.sql
+--! include audit/proof.sql
 --! include audit/checks/changes.sql
 --! include audit/checks/functions.sql
 --! include audit/checks/keys.sql
