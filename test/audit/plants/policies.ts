@@ -80,6 +80,13 @@ export const policies: Plant[] = [
   },
   {
     check: "policy_function",
+    how: "a policy that enters a tenant",
+    sql: "create policy entered on app.media as restrictive to tms_app using (set_config('app.tenant_id', tenant_id::text, true) is not null)",
+    relation: "app.media",
+    row: { policy: "entered" },
+  },
+  {
+    check: "policy_function",
     how: "a policy that reads a table",
     sql: "create policy owners on app.media to tms_app using (exists (select from app.boards))",
     relation: "app.media",
