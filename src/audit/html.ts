@@ -102,16 +102,23 @@ ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more$
 const oneFinding = (finding: Finding) =>
   `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p>${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
 
-/** Checks down, tables across: what was asked of which table, and what came of it. */
+/** Checks down, tables across: what was asked of which table, and what came of it. Last, what was found of anything else. */
 function matrix({ report, results }: Audit): string {
-  const tables = [...new Set(results.map(result => result.relation))].filter(name => name !== "").sort();
-  const cells = new Map(results.map(result => [`${result.check} ${result.relation}`, result]));
+  const shown = results.filter(
+    ({ relation, error, warning, info, failed }) => relation || failed || error + warning + info > 0,
+  );
+  const tables = [...new Set(shown.map(({ relation }) => relation))].sort((a, b) =>
+    a && b ? (a < b ? -1 : 1) : a ? -1 : 1,
+  );
+  const cells = new Map(shown.map(result => [`${result.check} ${result.relation}`, result]));
   const checks = report.checks.filter(({ check }) => tables.some(table => cells.has(`${check} ${table}`)));
   if (checks.length === 0) return "";
-  const short = (table: string) => breakable(table.replace(/^app\./, ""));
+  const short = (table: string) => breakable(table.replace(/^app\./, "") || "elsewhere");
+  const long = (table: string) =>
+    escapeHtml(table || "roles, functions, settings, and tables that are no tenants' tables");
   return `<section><h2>Tables by checks</h2>
 <div class="scroll" role="region" aria-label="Tables by checks" tabindex="0"><table class="matrix">
-<thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${escapeHtml(table)}">${short(table)}</th>`).join("")}</tr></thead>
+<thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${long(table)}">${short(table)}</th>`).join("")}</tr></thead>
 <tbody>
 ${checks.map(({ check }) => `<tr><th scope="row">${breakable(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
 </tbody>
@@ -124,7 +131,7 @@ function cell(check: string, table: string, result: Result | undefined): string 
   if (!result) return "<td></td>";
   const total = result.error + result.warning + result.info;
   const kind = result.failed ? "failed" : worst(result.error, result.warning, result.info);
-  const title = `${check} on ${table}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
+  const title = `${check} ${table ? `on ${table}` : "elsewhere"}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
   const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
   return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;
 }

@@ -223,6 +223,7 @@ test("the page has the same figures: on cards, by kinds of findings, by tables, 
     "app.media media",
     "app.tenants tenants",
     "ext.notes ext.notes",
+    "roles, functions, settings, and tables that are no tenants&#39; tables elsewhere",
   ]);
   assert.deepEqual(all(/<td class="cell (\w+)" title="([^"]+)">([^<]+)/g), [
     "error orphan on app.boards: 99,999 examined, 1,013 findings 1,013",
@@ -232,6 +233,7 @@ test("the page has the same figures: on cards, by kinds of findings, by tables, 
     "fine tenant_missing on app.boards: 1,200 examined, 0 findings ✓",
     "fine tenant_missing on ext.notes: 34 examined, 0 findings ✓",
     "fine rls_off on app.boards: 1 examined, 0 findings ✓",
+    "failed rls_off elsewhere: could not run !",
     "warning function_leakproof on app.boards: 3 examined, 12,354 findings 12k",
     "info function_leakproof on app.media: 1 examined, 1 finding 1",
   ]);

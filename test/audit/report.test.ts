@@ -256,19 +256,24 @@ void describe("npm run audit", () => {
   it("draws the trend of earlier runs of the same scope, and tables against checks", async () => {
     const { sql, urls } = database;
     const first = await runAudit(urls.owner, { sample: 1, only: "schema" });
-    await sql.unsafe("alter table app.media no force row level security");
+    await sql.unsafe("alter table app.media no force row level security; create table app.plain (id int)");
     const broken = await runAudit(urls.owner, { sample: 1, only: "schema" });
-    await sql.unsafe("alter table app.media force row level security");
+    await sql.unsafe("alter table app.media force row level security; drop table app.plain");
     const last = await runAudit(urls.owner, { sample: 1, only: "schema" });
     assert.deepEqual(
       last.trend.map(run => run.errors),
-      [server, server + 1, server],
+      [server, server + 3, server],
     );
     assert.equal(first.trend.length, 1);
     const page = toHtml(broken);
     assert.match(page, /title="rls_not_forced on app\.media: 1 examined, 1 finding">1</);
     assert.match(page, /title="rls_not_forced on app\.boards: 1 examined, 0 findings">✓</);
-    assert.match(page, new RegExp(`<title>Run \\d+, [^<]*: ${server + 1} errors?, `));
+    assert.match(
+      page,
+      /title="table_without_tenant elsewhere: \d+ examined, 1 finding">1</,
+      "of a table that has no column there",
+    );
+    assert.match(page, new RegExp(`<title>Run \\d+, [^<]*: ${server + 3} errors?, `));
     assert.doesNotMatch(page, /@media \(prefers-color-scheme/, "paper is light, whatever the screen is");
     assert.doesNotMatch(page, /class="scroll"(?![^>]* tabindex="0")/, "a keyboard scrolls what a mouse does");
     const failed = toHtml({
