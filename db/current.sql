@@ -10,6 +10,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/checks/functions.sql
 --! include audit/checks/keys.sql
 --! include audit/checks/reach.sql
+--! include audit/checks/rls.sql
 --! include audit/checks/roles.sql
 --! include audit/checks/server.sql
 --! include audit/checks/tables.sql
