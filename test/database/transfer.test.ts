@@ -130,10 +130,25 @@ test("beside the original it gets another slug and another id, and nothing of th
   await target.sql`delete from app.tenants where slug = 'globex-2'`;
 });
 
-test("only the tenant's rows are in the file", async () => {
+test("only the tenant's rows are in the file, below what it is and where it is from", async () => {
   const all = await text("acme");
   assert.ok(!all.includes("globex") && !all.includes("bob"));
-  for (const line of all.trimEnd().split("\n")) JSON.parse(line);
+  const [{ exported_at, tables, ...header }] = all
+    .trimEnd()
+    .split("\n")
+    .map(line => JSON.parse(line));
+  const [here] = await source.sql`
+    select app.schema_version() as version, slug, name from app.tenants where id = ${acme}`;
+  const { version, ...tenant } = here!;
+  assert.deepEqual(header, {
+    format: "tenant-export",
+    version: 2,
+    schema_version: version,
+    tenant: { id: acme, ...tenant },
+  });
+  assert.match(exported_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
+  const names = tables.map(({ name }: { name: string }) => name);
+  assert.deepEqual(new Set(names), new Set(TABLES.map(name => `app.${name}`)));
 });
 
 test("a used slug is refused", async () => {
@@ -164,6 +179,8 @@ test("whatever is wrong with a file, nothing of it stays", async () => {
     ["a value changed", all.replace('"bob"', '"eve"'), /checksum/],
     ["a row twice", all.replace(`${lines.at(-2)}\n`, `${lines.at(-2)}\n${lines.at(-2)}\n`), /duplicate key/],
     ["more after the end", `${all}{"table":"app.users","row":{}}\n`, /goes on after its end/],
+    ["something before a row", sealed([...lines.slice(0, -1), `x${lines.at(-2)}`], {}), /no JSON/],
+    ["another format", all.replace('"tenant-export"', '"lodger-export"'), /not a tenant's export/],
     ["another program's file", '{"some":"json"}\n', /not a tenant's export/],
     ["no JSON", "hello\n", /no JSON/],
     ["no object", "null\n", /not a tenant's export/],
