@@ -189,6 +189,17 @@ void describe("the reach of the data checks", () => {
     );
   });
 
+  it("does not take a tenant that it may not see for one that nobody has", async () => {
+    await assert.rejects(
+      rolledBack(database.sql, async sql =>
+        sql.unsafe(
+          "drop policy auditor on app.tenants; select * from audit.run_check('tenant_missing', 't2')",
+        ),
+      ),
+      /app\.tenants: .*no policy lets it read every row/,
+    );
+  });
+
   it("finds nothing wrong with a tenant that has no row, and leaves the transaction as open as it was", async () => {
     for (const before of ["off", "on"])
       await rolledBack(database.sql, async sql => {

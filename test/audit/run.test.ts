@@ -197,7 +197,8 @@ void describe("audit.run()", () => {
       plant.unsafe(`
         set local session_replication_role = replica;
         insert into app.boards (tenant_id, owner_id, title) select gen_random_uuid(), gen_random_uuid(), 'lost' from generate_series(1, 1500);
-        insert into app.media (tenant_id, generation_id, storage_url) select gen_random_uuid(), gen_random_uuid(), 'lost' from generate_series(1, 700)`),
+        insert into app.media (tenant_id, generation_id, storage_url) select gen_random_uuid(), gen_random_uuid(), 'lost' from generate_series(1, 700);
+        alter table app.provider_configs add constraint one check (provider_name = '-') not valid, add constraint two check (is_enabled) not valid`),
     );
     try {
       await dba`call audit.run(p_only => 'data')`;
@@ -205,11 +206,22 @@ void describe("audit.run()", () => {
       assert.equal(run.result, "errors");
       const [row] = await dba`select errors::int from audit.last_checks where "check" = 'tenant_missing'`;
       assert.equal(row!.errors, 2200);
+      const [broken] =
+        await dba`select errors::int from audit.last_checks where "check" = 'constraint_broken'`;
+      assert.equal(broken!.errors, 2 * TENANTS, "by both tests of the table");
       const kept = await dba`select n from audit.findings where "check" = 'tenant_missing' order by n`;
       assert.deepEqual([kept.length, kept[0]!.n, kept.at(-1)!.n], [1000, 1, 1000]);
       const [report] = await dba`select audit.report() as json`;
       assert.equal(report!.json.summary.errors, Number(run.errors));
+      await sql`revoke select on app.provider_configs from tms_auditor`;
+      await dba`call audit.run(p_only => 'data')`;
+      const [failed] =
+        await dba`select n, detail from audit.findings where "check" = 'tenant_missing' and relation = 'app.provider_configs'`;
+      assert.equal(failed!.n, 1001);
+      assert.match(failed!.detail, /could not run/, "why is kept in any case");
     } finally {
+      await sql`alter table app.provider_configs drop constraint if exists one, drop constraint if exists two`;
+      await sql`grant select on app.provider_configs to tms_auditor`;
       await sql`delete from app.boards where title = 'lost'`;
       await sql`delete from app.media where storage_url = 'lost'`;
     }

@@ -121,8 +121,7 @@ test("of a table that the auditor may not read is told what requests see, and no
 
 test("what is counted for explain is a table of tms_owner's, or it would run its owner's code as the auditor", () =>
   rolledBack(database.sql, async tx => {
-    await tx.unsafe(
-      "create table public.trap (tenant_id uuid); grant all on public.trap to tms_auditor; set local role tms_registrar",
-    );
-    await assert.rejects(tx`select control.held_rows('public.trap', null, 1)`, { code: "42501" });
+    await tx.unsafe(`create table public.trap (tenant_id uuid); grant all on public.trap to tms_auditor;
+      grant usage on schema public to tms_registrar, tms_auditor; set local role tms_registrar`);
+    await assert.rejects(tx`select control.held_rows('public.trap', null, 1)`, /is owned by postgres/);
   }));
