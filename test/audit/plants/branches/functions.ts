@@ -1,0 +1,212 @@
+/** Functions, and what differs from the release. */
+import { PARTITIONED } from "../keys.ts";
+import { type Branch, ORDERS } from "./branch.ts";
+
+/** A provider's or another product's. */
+const CRM = "create schema crm;";
+
+const definer = (name: string, owner = "tms_owner", body = "return 1") =>
+  `create function ${name} returns int language sql security definer set search_path = pg_catalog, pg_temp ${body}; alter function ${name} owner to ${owner};`;
+
+const SEEN =
+  "create or replace function public.seen() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin end $$;";
+
+export const functionBranches: Branch[] = [
+  [
+    "function_changed",
+    `${ORDERS} create function shop.f() returns trigger language plpgsql as $$ begin return new; end $$; create trigger f before insert on shop.orders for each row execute function shop.f();
+     create function app.help() returns int language sql return 1; grant execute on function app.tenant_id() to pg_monitor; grant execute on function app.etag(json) to public; alter function app.iso_time(timestamptz) owner to pg_monitor`,
+    "error - app.etag(json)",
+    "error - app.iso_time(timestamp with time zone)",
+    "warning - app.tenant_id()",
+  ],
+  ...[
+    `${SEEN.replace("begin", "begin perform 1;")}`,
+    "drop event trigger seen; create event trigger seen on sql_drop execute function public.seen()",
+    "drop event trigger seen; create event trigger seen on ddl_command_end when tag in ('CREATE TABLE') execute function public.seen()",
+    `drop event trigger seen; ${SEEN.replace("seen", "look")} create event trigger seen on ddl_command_end execute function public.look()`,
+    "drop event trigger seen",
+  ].map((change): [string, string, string] => [
+    "function_changed",
+    `${SEEN} create event trigger seen on ddl_command_end execute function public.seen(); select audit.accept('seen'); ${change}`,
+    "error - seen",
+  ]),
+  [
+    "function_changed",
+    "insert into audit.accepted (kind, name, owner, granted, body) values ('function', 'app.tenant_id()', 'x', 'x', 'x')",
+  ],
+  ...["tms_app", "tms_registrar", "tms_auditor"].map((role): [string, string, string] => [
+    "function_owner",
+    `alter function audit.checks() owner to ${role}`,
+    "error audit.checks() ",
+  ]),
+  [
+    "function_owner",
+    `${CRM} create function crm.f() returns trigger language plpgsql as $$ begin return new; end $$; create trigger f before insert on app.boards for each row execute function crm.f();
+     create function crm.ok(text) returns text language sql immutable return $1; create index on app.media (tenant_id, crm.ok(storage_url)); create function crm.e(text) returns boolean language sql immutable return true;
+     alter function crm.f() owner to pg_monitor; alter function crm.ok(text) owner to pg_monitor; create type crm.mood as enum (); alter type crm.mood owner to pg_monitor; alter table app.users add mood crm.mood`,
+    "error app.boards crm.f()",
+    "error app.media crm.ok(text)",
+  ],
+  [
+    "function_owner",
+    `${CRM} create role crew; grant tms_owner to crew; alter function control.similarity(text, text) owner to crew;
+     create function crm.f() returns boolean language sql return true; alter function crm.f() owner to crew; alter table app.boards add check (crm.f()), add check (control.similarity(title, 'x') >= 0);
+     alter function control.similarity(text, text) owner to pg_monitor; create function crm.h() returns boolean language sql return true; alter table app.boards add check (crm.h())`,
+  ],
+  ...["tms_owner", "tms_app", "tms_registrar", "tms_auditor"].map((role): [string, string] => [
+    "function_owner",
+    `${CRM} create function crm.f() returns boolean language sql return true; alter function crm.f() owner to ${role}; alter table app.boards add check (crm.f())`,
+  ]),
+  [
+    "function_owner",
+    `${CRM} create function crm.d() returns text language sql return 'x'; alter function crm.d() owner to pg_monitor; create function crm.ok(text) returns boolean language sql immutable return true;
+     alter function crm.ok(text) owner to pg_monitor; alter table app.users alter display_name set default crm.d(); alter table app.generations add check (crm.ok(status));
+     create policy p on app.provider_configs using (crm.ok(provider_name)); create statistics app.s on (crm.ok(type)) from app.credit_transactions`,
+    "error app.credit_transactions crm.ok(text)",
+    "error app.generations crm.ok(text)",
+    "error app.provider_configs crm.ok(text)",
+    "error app.users crm.d()",
+  ],
+  ["function_owner", "create extension lo with schema control; alter table app.media add pages control.lo"],
+  [
+    "function_security",
+    `create function app.h() returns int language sql return 1; alter function app.h() owner to tms_registrar; create function app.i() returns int language sql return 1; alter function app.i() owner to tms_auditor;
+     create function app.j() returns int language sql return 1; alter function app.j() owner to tms_app; create function api.h() returns int language sql return 1; alter function api.h() owner to tms_app`,
+    "error api.h() ",
+  ],
+  [
+    "function_security",
+    "alter function app.fence_tenant(uuid) security invoker",
+    "error app.fence_tenant(uuid) ",
+  ],
+  [
+    "function_bypass",
+    `${CRM} create role backup bypassrls; create role deputy; grant tms_app to deputy; create role reader; grant tms_auditor to reader; ${definer("crm.a()", "backup")} ${definer("crm.b()", "deputy")}
+     ${definer("crm.c()", "reader")} ${definer("crm.d()", "pg_monitor")} create function crm.e() returns int language sql return 1`,
+    "error crm.b() ",
+    "error crm.c() ",
+    "warning crm.a() ",
+  ],
+  [
+    "function_bypass",
+    `${CRM} create role chief superuser; ${definer("crm.a()", "chief")} create function crm.b() returns int language sql return 1; alter function crm.b() owner to tms_app`,
+    "warning crm.a() ",
+  ],
+  [
+    "function_bypass",
+    `create schema extra; ${["a", "b", "c"]
+      .map(
+        name =>
+          `create table extra.${name} (n int, m int); create function extra.${name}() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin return new; end $$;
+           create trigger t before insert on extra.${name} for each row execute function extra.${name}();`,
+      )
+      .join("")} grant insert (n) on extra.b to tms_app; grant delete on extra.c to tms_registrar`,
+    "error extra.b() ",
+    "error extra.c() ",
+    "warning extra.a() ",
+  ],
+  [
+    "function_bypass",
+    `create schema extra; create schema open; grant usage on schema open to public; ${["a", "b", "c"]
+      .map(
+        name =>
+          `create function extra.${name}(int, int) returns int language sql security definer set search_path = pg_catalog, pg_temp return $1 + $2;`,
+      )
+      .join(
+        "",
+      )} create function open.a() returns int language sql return extra.a(1, 2); create aggregate extra.total(int) (sfunc = extra.b, stype = int);
+     create aggregate open.total(int) (sfunc = extra.c, stype = int); revoke all on function open.total(int) from public;
+     create function extra.packed() returns int language sql security definer return 1; alter extension pg_trgm add function extra.packed();
+     create function pg_temp.mine() returns int language sql security definer return 1`,
+    "warning extra.a(integer,integer) ",
+    "warning extra.b(integer,integer) ",
+    "warning extra.c(integer,integer) ",
+  ],
+  [
+    "trigger_rights",
+    `${PARTITIONED} ${CRM} create function crm.f() returns trigger language plpgsql as $$ begin perform 1; return old; end $$; create function crm.g() returns trigger language plpgsql security definer as $$ begin perform 1; return old; end $$;
+     create trigger f before delete on app.events for each row execute function crm.f(); create trigger f after delete on app.tenants for each row execute function crm.f();
+     create trigger g before delete on app.boards for each row execute function crm.g(); create trigger f before update on app.users for each row execute function crm.f();
+     create trigger f before update on app.media for each row execute function crm.f(); alter table app.media add note_id uuid, add foreign key (tenant_id, note_id) references app.boards (tenant_id, id) on delete set null (note_id);
+     create trigger f before update on app.generations for each row execute function crm.f(); alter table app.generations add note_id uuid, add foreign key (tenant_id, note_id) references app.boards (tenant_id, id) on delete set default (note_id);
+     create function crm.h() returns trigger language plpgsql as $$ begin /* delete */ new.note_id := 'update'; return new; end $$; create trigger h before delete on app.provider_configs for each row execute function crm.h();
+     create function crm.c() returns trigger language internal as 'suppress_redundant_updates_trigger'; create trigger c before update on app.media for each row execute function crm.c();
+     create trigger same before update on app.media for each row execute function suppress_redundant_updates_trigger(); create table crm.models (id int primary key);
+     alter table app.board_members add model int references crm.models on update set null; create trigger f before update on app.board_members for each row execute function crm.f();
+     alter table app.credit_transactions add model int references crm.models on update set default; create trigger f before update on app.credit_transactions for each row execute function crm.f()`,
+    "warning app.board_members f",
+    "warning app.credit_transactions f",
+    "warning app.events f",
+    "warning app.generations f",
+    "warning app.media c",
+    "warning app.media f",
+  ],
+  [
+    "function_search_path",
+    `${CRM} grant usage on schema crm to public; create function crm.a() returns int language plpgsql as $$ begin return 1; end $$; create function crm.b() returns int language sql set search_path = public return 1;
+     create function crm.c(text, text) returns text language internal security definer as 'textcat'; set local quote_all_identifiers = on; create function app.d() returns int language sql set search_path = pg_catalog, pg_temp return 1`,
+  ],
+  ...[
+    "role = tms_app",
+    "session_authorization = tms_app",
+    "session_replication_role = replica",
+    "app.maintenance = 'on'",
+    "app.actor = '[]'",
+  ].map((setting): [string, string, string] => [
+    "function_settings",
+    `create function app.f() returns int language sql set search_path = pg_catalog, pg_temp set ${setting} return 1`,
+    "error app.f() ",
+  ]),
+  [
+    "function_settings",
+    "alter function control.examine(text, uuid, int) set row_security = off",
+    "error control.examine(text,uuid,integer) ",
+  ],
+  [
+    "function_settings",
+    "alter function audit.checks() set row_security = on; alter function app.etag(json) set row_security = on",
+    "error app.etag(json) ",
+    "error audit.checks() ",
+  ],
+  ...[
+    "set local role tms_owner",
+    "set session authorization tms_owner",
+    'set local "session_authorization" to tms_owner',
+    "set row_security to off",
+    "perform set_config('app.maintenance', 'on', true)",
+    "execute 'set local app.maintenance = on'",
+  ].map((statement): [string, string, string] => [
+    "function_body",
+    `create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin ${statement}; end $$`,
+    "error app.f() ",
+  ]),
+  [
+    "function_body",
+    "create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.note', 'x', false); end $$",
+  ],
+  [
+    "function_public",
+    `${CRM} grant usage on schema crm to public; ${definer("crm.a()", "pg_monitor")} revoke all on function crm.a() from public; grant execute on function crm.a() to tms_service, tms_registrar, pg_read_all_stats;
+     ${definer("crm.b()", "pg_monitor")} create function crm.c() returns int language sql return 1; grant execute on function app.tenant_id() to tms_auditor with grant option;
+     grant execute on function api.get_schema_version() to tms_app, pg_monitor, tms_auditor; grant execute on function app.etag(json) to tms_auditor;
+     create schema shut; create function shut.cat(text) returns text language internal strict as 'pg_read_file_all'`,
+    "error api.get_schema_version() pg_monitor",
+    "error api.get_schema_version() tms_app",
+    "error app.tenant_id() tms_auditor",
+    "error crm.a() tms_service",
+    "warning crm.a() tms_registrar",
+    "warning crm.b() public",
+  ],
+  [
+    "function_leakproof",
+    "alter function control.similarity(text, text) leakproof; alter function uuid_eq(uuid, uuid) not leakproof; create function app.w() returns int language internal window leakproof as 'window_row_number'",
+    "error app.w() ",
+    "error uuid_eq(uuid,uuid) ",
+    "warning control.similarity(text,text) ",
+  ],
+  [
+    "function_leakproof",
+    "alter function uuid_eq(uuid, uuid) not leakproof; alter function uuid_eq(uuid, uuid) leakproof",
+  ],
+];

@@ -1,0 +1,105 @@
+/** Tables, views and publications. */
+import { type Branch, ORDERS, SHOP } from "./branch.ts";
+
+const TABLES = [
+  "board_members",
+  "boards",
+  "credit_transactions",
+  "generations",
+  "media",
+  "provider_configs",
+  "tenants",
+  "users",
+].map(name => `app.${name}`);
+
+export const tableBranches: Branch[] = [
+  [
+    "table_rules",
+    "alter table app.tenants add constraint named exclude using btree (name with =)",
+    "warning app.tenants app.named",
+  ],
+  ["table_rules", ORDERS],
+  [
+    "table_rules",
+    `${ORDERS} create table shop.models (id int primary key); create table shop.twisted (tenant_id uuid not null, id uuid, primary key (tenant_id, id), unique (id, tenant_id));
+     alter table shop.orders add a uuid, add b uuid, add model int references shop.models on delete set null on update set null, add foreign key (tenant_id, a) references app.boards on delete set null (a),
+       add foreign key (tenant_id, b) references app.boards on delete set default (b), add partner uuid references app.tenants on delete set null, add owner uuid references app.tenants on delete cascade,
+       drop constraint orders_tenant_id_fkey, add foreign key (tenant_id) references app.tenants;
+     alter table shop.twisted add foreign key (tenant_id, id) references shop.twisted (id, tenant_id)`,
+    "error shop.twisted ",
+    "error shop.twisted ",
+  ],
+  [
+    "table_rules",
+    `${ORDERS} alter table shop.orders add a uuid, add foreign key (tenant_id, a) references app.boards on update set null, add foreign key (tenant_id, a) references app.boards on delete set default,
+       add foreign key (tenant_id, a) references app.boards on delete set null (tenant_id)`,
+    "error shop.orders ",
+    "error shop.orders ",
+    "error shop.orders ",
+  ],
+  [
+    "table_rules",
+    "create table app.loose (tenant_id uuid, id uuid); create table app.child () inherits (app.loose);",
+    "error app.loose ",
+    "error app.loose ",
+  ],
+  ["table_rules", "alter table app.boards alter owner_id set default '00000000-0000-0000-0000-000000000001'"],
+  ["table_missing", "alter table app.boards add check (owner_id is not null) not valid"],
+  ["table_missing", "drop table app.media", "error app.media "],
+  [
+    "table_without_tenant",
+    `${SHOP} create table shop.a (org_id uuid not null references app.tenants) partition by list (org_id); create table shop.b (n int) partition by list (n);
+     create table shop.countries (code text); create temporary table drafts (n int); create table app.countries (code text) partition by list (code)`,
+    "error app.countries ",
+    "error shop.a ",
+  ],
+  ["table_owner", "alter table control.deployment owner to pg_monitor", "error control.deployment "],
+  ["table_owner", "alter table audit.found owner to pg_monitor", "error audit.found "],
+  ["table_owner", `${ORDERS} alter table shop.orders owner to pg_monitor`, "error shop.orders "],
+  [
+    "table_owner",
+    "create view api.v as select 1 as one; alter view api.v owner to pg_monitor; create sequence app.n; create table app.p (n int) partition by list (n)",
+    "error api.v ",
+    "error app.n ",
+    "error app.p ",
+  ],
+  ...["app", "api", "audit"].map((name): [string, string, string] => [
+    "table_owner",
+    `alter schema ${name} owner to pg_monitor`,
+    `error ${name} ${name}`,
+  ]),
+  ["view_leaks", `${SHOP} create view shop.v as table audit.found`, "error shop.v "],
+  [
+    "foreign_table",
+    `${SHOP} create foreign data wrapper far; create server far foreign data wrapper far; create foreign table shop.far (tenant_id uuid) server far;
+     create foreign table shop.other (id uuid) server far; create table shop.near (tenant_id uuid); create foreign table app.other (id uuid) server far`,
+    "error app.other ",
+    "error shop.far ",
+  ],
+  [
+    "rewrite_rule",
+    `${SHOP} create table shop.door (a int); create rule peek as on insert to shop.door do also select from control.tenant_events;
+     create rule look as on insert to shop.door do also select from audit.found; create rule own as on insert to shop.door do also select from shop.door;
+     create rule two as on insert to app.media do also select from app.boards`,
+    "error app.media two",
+    "error shop.door look",
+    "error shop.door peek",
+  ],
+  [
+    "rewrite_rule",
+    `${SHOP} create table shop.door (a int); create rule peek as on insert to shop.door do also select id, title from app.boards`,
+    "error shop.door peek",
+  ],
+  ["publication", `${ORDERS} create publication shop for tables in schema shop`, "warning shop.orders shop"],
+  [
+    "publication",
+    "create publication every for all tables",
+    ...TABLES.map(table => `warning ${table} every`),
+  ],
+  [
+    "publication",
+    `create subscription moved connection 'dbname=elsewhere' publication everything with (connect = false); create subscription idle connection 'dbname=elsewhere' publication everything with (connect = false);
+     set local allow_system_table_mods = on; insert into pg_subscription_rel (srsubid, srrelid, srsubstate) select oid, 'app.boards'::regclass, 'r' from pg_subscription where subname = 'moved'`,
+    "warning app.boards moved",
+  ],
+];
