@@ -340,6 +340,14 @@ void describe("audit.run()", () => {
     await count(-2);
     await dba`call audit.run('t3', p_only => 'data')`;
     assert.equal(await wrong(), 0);
+    // What is closed is forgotten, but for that of the last hundred runs.
+    const [forgotten] = await sql`
+      with old as (select id from audit.runs where finished_at is not null order by id desc offset 100)
+      select count(*) filter (where run_id in (select id from old))::int as before,
+        count(*) filter (where run_id not in (select id from old))::int as since
+      from audit.found where run_id not in (select run_id from audit.findings)`;
+    assert.equal(forgotten!.before, 0);
+    assert.ok(forgotten!.since > 1);
   });
 
   it("closes what is not asked of a table any more, as its remedy has it, once the table is read", async () => {
@@ -489,6 +497,26 @@ void describe("audit.run()", () => {
         JSON.stringify(found),
       );
     }
+  });
+
+  it("looks at one moment in each pass, also where it has had to wait", async () => {
+    const { tenant } = await idsOf(sql, "t3");
+    const lost = async () =>
+      (await dba`select errors::int from audit.last_checks where "check" = 'parent_missing'`)[0]!
+        .errors as number;
+    let run: Promise<unknown> | undefined;
+    await sql.begin(async blocker => {
+      await blocker`set local session_replication_role = replica`;
+      await blocker`lock table app.media in access exclusive mode`;
+      run = Promise.resolve(dba`call audit.run('t3', 'data')`);
+      await lockWaiters(sql);
+      await blocker`insert into app.media (tenant_id, generation_id, storage_url) values (${tenant!}, gen_random_uuid(), 'late')`;
+    });
+    await run;
+    assert.equal(await lost(), 0);
+    await dba`call audit.run('t3', 'data')`;
+    assert.equal(await lost(), 1);
+    await sql`delete from app.media where storage_url = 'late'`;
   });
 
   it("stays unfinished when somebody cancels it, and the last finished run stays the last", async () => {
