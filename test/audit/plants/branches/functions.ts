@@ -82,6 +82,24 @@ export const functionBranches: Branch[] = [
   ],
   [
     "function_bypass",
+    `${CRM} create role chief superuser; ${definer("crm.a()", "chief")} select audit.accept('crm.a()'); grant usage on schema crm to tms_app`,
+    "error crm.a() ",
+  ],
+  [
+    "function_bypass",
+    `${CRM} create role crew; create role chief superuser; ${definer("crm.a()", "crew")} select audit.accept('crm.a()'); alter function crm.a() owner to chief`,
+    "warning crm.a() ",
+  ],
+  ...["truncate", "delete", "insert (n)", "update (n)"].map((right): [string, string, string] => [
+    "function_bypass",
+    `${CRM} create role chief superuser; create table crm.notes (n int); grant ${right} on crm.notes to tms_app;
+      create function crm.t() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as 'begin return null; end';
+      alter function crm.t() owner to chief; revoke all on function crm.t() from public;
+      create trigger t after ${right.split(" ")[0]} on crm.notes execute function crm.t()`,
+    "error crm.t() ",
+  ]),
+  [
+    "function_bypass",
     `${CRM} create role backup bypassrls; create role deputy; grant tms_app to deputy; create role reader; grant tms_auditor to reader; ${definer("crm.a()", "backup")} ${definer("crm.b()", "deputy")}
      ${definer("crm.c()", "reader")} ${definer("crm.d()", "pg_monitor")} create function crm.e() returns int language sql return 1`,
     "error crm.b() ",
