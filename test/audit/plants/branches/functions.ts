@@ -87,9 +87,17 @@ export const functionBranches: Branch[] = [
   ],
   [
     "function_bypass",
-    `${CRM} create role crew; create role chief superuser; ${definer("crm.a()", "crew")} select audit.accept('crm.a()'); alter function crm.a() owner to chief`,
-    "warning crm.a() ",
+    `${CRM} create role chief superuser; ${definer("crm.a()", "chief")} select audit.accept('crm.a()')`,
   ],
+  ...[
+    "create role head superuser; alter function crm.a() owner to head",
+    "grant execute on function crm.a() to pg_monitor",
+    "create or replace function crm.a() returns int language sql security definer set search_path = pg_catalog, pg_temp return 2",
+  ].map((change): [string, string, string] => [
+    "function_bypass",
+    `${CRM} create role chief superuser; ${definer("crm.a()", "chief")} select audit.accept('crm.a()'); ${change}`,
+    "warning crm.a() ",
+  ]),
   ...["truncate", "delete", "insert (n)", "update (n)"].map((right): [string, string, string] => [
     "function_bypass",
     `${CRM} create role chief superuser; create table crm.notes (n int); grant ${right} on crm.notes to tms_app;
