@@ -85,6 +85,13 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
   await checkDatabases(databases);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
+  if (
+    text &&
+    String(text)
+      .split("\n")
+      .every(line => /^\s*(--(?!!).*)?$/.test(line))
+  )
+    throw new StartupError("db/current.sql holds no statement: write the migration there first");
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },

@@ -109,12 +109,15 @@ export const token: CommandModule<object, Arguments> = {
         "This service verifies tokens with a public key, and only the holder of the private key can sign them",
       );
     }
+    const claims = claim.map(parseClaim);
+    const twice = claims.find(([name], i) => claims.findIndex(([other]) => other === name) < i);
+    if (twice) throw new StartupError(`--claim ${twice[0]} is given more than once`);
     const options = {
       sub,
       email,
       operator,
       tenant,
-      claims: Object.fromEntries(claim.map(parseClaim)),
+      claims: Object.fromEntries(claims),
       expiresIn: parseDuration(expires),
     };
     const secret = config.jwt.secret ?? (await embeddedJwtSecret(begunFolder(console.error)));

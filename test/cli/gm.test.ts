@@ -114,6 +114,12 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
   };
   try {
     const before = migrations();
+    writeFileSync(current, "-- Nothing yet.\n\n");
+    const nothing = gm("commit -m nothing", env, folder);
+    assert.deepEqual(
+      [nothing.status, nothing.stderr],
+      [1, "db/current.sql holds no statement: write the migration there first\n"],
+    );
     writeFileSync(current, "comment on table app.boards is 'of a test';\n");
     const watch = spawn(process.execPath, ["dist/cli/gm.js", "watch"], {
       cwd: folder,

@@ -117,6 +117,11 @@ test("token says in one sentence why it cannot", async () => {
       { SERVICE_JWT_SECRET: SECRET },
       /^--claim n contains a field twice$/,
     ],
+    [
+      ["--sub", "a", "--claim", "n=1", "--claim", "m=1", "--claim", "n=2"],
+      { SERVICE_JWT_SECRET: SECRET },
+      /^--claim n is given more than once$/,
+    ],
     [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub is given more than once$/],
     [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
     [["--sub="], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
