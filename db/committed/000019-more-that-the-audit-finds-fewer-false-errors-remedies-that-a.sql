@@ -1,5 +1,5 @@
 --! Previous: sha1:8839af577c9a3a2add0701d0a159a412a9c93ea9
---! Hash: sha1:7654322a7b2f644b5984746ac2afabfd6291b328
+--! Hash: sha1:4255508eb1e7121e46a4c5eb26b93fe0961e3e26
 --! Message: more that the audit finds, fewer false errors, remedies that are SQL, a login that may maintain a table
 
 set local citus.enable_ddl_propagation = off;
@@ -2567,7 +2567,24 @@ as $$
       -- One that was dropped since the snapshot was taken has no definition.
       select case when i.indexrelid::regclass::text !~ '^\d'
         then regexp_replace(regexp_replace(coalesce(pg_get_constraintdef(c.oid), pg_get_indexdef(i.indexrelid)), ', tenant_id\M', ''), '\(', '(tenant_id, ') end as led) d
-    where i.indrelid = r.relid and i.indisunique and not i.indisexclusion and strpos(f.fault, format('the unique index %s does not begin', i.indexrelid::regclass)) = 1) k on true
+    where i.indrelid = r.relid and i.indisunique and not i.indisexclusion and strpos(f.fault, format('the unique index %s does not begin', i.indexrelid::regclass)) = 1
+    union all
+    -- The same foreign key with tenant_id on both sides; its parent's key may have to be mended first, which it would forbid.
+    select format(E'alter table %1$s drop constraint %2$I; -- then give %3$s a key (tenant_id, %5$s), if it has none, and:\nalter table %1$s add constraint %2$I foreign key (tenant_id, %4$s) references %3$s (tenant_id, %5$s)%6$s%7$s%8$s;',
+      r.relid, c.conname, c.confrelid::regclass, o.child, o.parent,
+      case c.confdeltype when 'c' then ' on delete cascade' when 'r' then ' on delete restrict' when 'n' then format(' on delete set null (%s)', o.emptied)
+        when 'd' then format(' on delete set default (%s)', o.emptied) end,
+      case c.confupdtype when 'c' then ' on update cascade' when 'r' then ' on update restrict' end,
+      case when c.condeferred then ' deferrable initially deferred' when c.condeferrable then ' deferrable' end)
+    from pg_constraint c
+    cross join lateral (
+      select string_agg(quote_ident(a.attname), ', ' order by u.n) as child, string_agg(quote_ident(b.attname), ', ' order by u.n) as parent,
+        string_agg(quote_ident(a.attname), ', ' order by u.n) filter (where c.confdelsetcols is null or u.child = any (c.confdelsetcols)) as emptied
+      from unnest(c.conkey, c.confkey) with ordinality as u (child, parent, n)
+      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = u.child
+      join pg_attribute b on b.attrelid = c.confrelid and b.attnum = u.parent
+      where 'tenant_id' not in (a.attname, b.attname)) o
+    where c.conrelid = r.relid and c.contype = 'f' and strpos(f.fault, format('the foreign key %I does not pair', c.conname)) = 1 and o.child is not null) k on true
   where r.tenant_column = 'tenant_id'
   union all
   select 'warning', null, r.relid::text, case when d.oid is null then '{}' else jsonb_build_object('column', 'tenant_id') end,
@@ -2899,7 +2916,7 @@ as $$
     ('function', 'audit.check_table_inherits()', 'tms_owner', 'tms_auditor', '0ba207f4146feb218cc8b13711ee9f1a'),
     ('function', 'audit.check_table_missing()', 'tms_owner', 'tms_auditor', 'd13d37376b3026061141500c441c1bcc'),
     ('function', 'audit.check_table_owner()', 'tms_owner', 'tms_auditor', 'ae255cd593fdf4a510213d0e6426da51'),
-    ('function', 'audit.check_table_rules()', 'tms_owner', 'tms_auditor', '4f86002c853439f345d2bbf520ee01a4'),
+    ('function', 'audit.check_table_rules()', 'tms_owner', 'tms_auditor', 'ef7a48468ec45227857c9456c04d2fae'),
     ('function', 'audit.check_table_without_tenant()', 'tms_owner', 'tms_auditor', '947e5892b33ea04ea7eb66a5c95b9c9d'),
     ('function', 'audit.check_tenant_id_function()', 'tms_owner', 'tms_auditor', 'be3f439878e18252ab4495eab95f1f42'),
     ('function', 'audit.check_tenant_key()', 'tms_owner', 'tms_auditor', 'bab30b90b68842e7a8fbb0262dd6d093'),

@@ -66,6 +66,30 @@ void describe("the remedies", () => {
       );
     }));
 
+  it("pair tenant_id with tenant_id in foreign keys between tables whose keys have none, with all that they say", () =>
+    undone(async sql => {
+      await sql.unsafe(`create table app.orders (id int primary key, tenant_id uuid not null, "Code" int not null, unique ("Code", id));
+        create table app.lines (tenant_id uuid not null, id int, order_id int constraint "of order" references app.orders on delete set null on update cascade deferrable initially deferred,
+          code int default 0, primary key (tenant_id, id), constraint by_code foreign key (code, order_id) references app.orders ("Code", id) on delete set default (code));
+        alter table app.orders owner to tms_owner; alter table app.lines owner to tms_owner`);
+      const halves = (await runCheck(sql, "table_rules")).map(({ remedy }) => remedy.split("\n"));
+      assert.deepEqual(halves.map(lines => lines.length).sort(), [2, 2, 3, 3]);
+      await sql.unsafe("set local role tms_owner");
+      halves.sort((a, b) => b.length - a.length); // as the first line of the keys says
+      for (const lines of halves) await sql.unsafe(lines[0]!);
+      for (const lines of halves.filter(lines => lines.length === 3)) await sql.unsafe(lines[1]!);
+      await sql.unsafe("select app.isolate('app.orders'), app.isolate('app.lines'); reset role");
+      const keys = await sql`select conname, pg_get_constraintdef(oid) as key from pg_constraint
+          where conrelid = 'app.lines'::regclass and contype = 'f' and confrelid = 'app.orders'::regclass order by 1`;
+      assert.deepEqual(
+        keys.map(({ conname, key }) => `${conname}: ${key}`),
+        [
+          'by_code: FOREIGN KEY (tenant_id, code, order_id) REFERENCES app.orders(tenant_id, "Code", id) ON DELETE SET DEFAULT (code)',
+          "of order: FOREIGN KEY (tenant_id, order_id) REFERENCES app.orders(tenant_id, id) ON UPDATE CASCADE ON DELETE SET NULL (order_id) DEFERRABLE INITIALLY DEFERRED",
+        ],
+      );
+    }));
+
   it("give a function of the release its owner back", () =>
     undone(async sql => {
       await sql.unsafe(`alter function app.enter_tenant(text, text, text, text, text) owner to tms_owner;
