@@ -78,7 +78,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     isLost = isUnreachable(error);
     throw error;
   } finally {
-    if (!isLost) await transaction.unsafe("rollback");
+    if (!isLost) await transaction.unsafe("rollback").catch(() => {}); // what went wrong before is what counts
     connection.release();
   }
 }
