@@ -453,3 +453,29 @@ test("an ETag never comes back, also where the clock was set back", async () => 
   const stale = await operator("PUT", `tenant/${id}`, { name: "y" }, { "if-match": String(before) });
   assert.equal(stale.status, 412);
 });
+
+test("a column that comes or goes while a request waits for its table costs the request nothing", async () => {
+  const id = await seedTenant(sql, { slug: "wide" });
+  await seedUser(sql, id, { subject: "ann" });
+  const caller = await token({ sub: "ann", tenant: "wide", roles: ["tenant-operator"] });
+  const paths = [
+    "tenants/current",
+    "tenants/mine",
+    "tenants/members",
+    "boards",
+    "setup/tenants",
+    `setup/tenant/${id}`,
+  ];
+  for (const table of ["tenants", "users", "boards"])
+    for (const path of paths)
+      for (const change of ["add column more text", "drop column more"]) {
+        const ask = () => world.service.request({ url: `/api/${path}`, token: caller });
+        await ask(); // what is planned once is planned before
+        const holder = await sql.reserve();
+        await holder.unsafe(`begin; alter table app.${table} ${change}`);
+        const asked = ask();
+        await Promise.race([asked, lockWaiters(sql)]); // not every request reads every table
+        await end(holder, "commit");
+        assert.equal((await asked).status, 200, `${table} ${change}: ${path}`);
+      }
+});
