@@ -4,7 +4,7 @@ import { after, beforeEach, test } from "node:test";
 import postgres from "postgres";
 import { PROBLEMS } from "../../src/problems.ts";
 import { call, refused, sqlstate } from "../database/support.ts";
-import { seedTenant, seedUser, token, withRole } from "../harness.ts";
+import { seedTenant, seedUser, token, withRole, withService } from "../harness.ts";
 import { createWorld } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";
 
@@ -478,4 +478,20 @@ test("a column that comes or goes while a request waits for its table costs the 
         await end(holder, "commit");
         assert.equal((await asked).status, 200, `${table} ${change}: ${path}`);
       }
+});
+
+test("a connection that planned with a column registers tenants when the column is gone", async () => {
+  const { database } = world;
+  await withService(database, { SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+    for (const change of ["add column more text", "drop column more"]) {
+      await sql.unsafe(`alter table app.tenants ${change}`);
+      const { status } = await service.request({
+        method: "POST",
+        url: "/api/tenants/register",
+        token: await token({ sub: "new", tenant: "new" }),
+        body: { organization_name: "New", admin_email: "new@new.example" },
+      });
+      assert.equal(status, 201, change);
+    }
+  });
 });
