@@ -339,6 +339,53 @@ test("who is no admin any more adds and removes nobody, also when let in as one"
   await both;
 });
 
+test("who adds each other, or removes who adds them, never waits for each other", async () => {
+  const id = await seedTenant(sql, { slug: "mutual" });
+  const people = await Promise.all(
+    ["ann", "bob"].map(async subject => ({
+      subject,
+      id: await seedUser(sql, id, { subject, role: "owner" }),
+    })),
+  );
+  const add = (by: number, who: number) =>
+    sqlstate(
+      sql.begin(tx =>
+        call(
+          tx,
+          "add_member",
+          { slug: "mutual", subject: people[by]!.subject },
+          null,
+          people[who]!.subject,
+          null,
+          null,
+          "owner",
+        ),
+      ),
+    );
+  const remove = (by: number, who: number) =>
+    sqlstate(
+      sql.begin(tx =>
+        call(tx, "remove_member", { slug: "mutual", subject: people[by]!.subject }, people[who]!.id),
+      ),
+    );
+  for (const first of [0, 1])
+    for (const other of [add, remove]) {
+      const second = 1 - first;
+      // The one who is added first is held; the one who adds comes first at that row, the other has to come second at both.
+      const gate = await sql.reserve();
+      await gate`begin`;
+      await gate`select from app.users where tenant_id = ${id} and id = ${people[first]!.id} for update`;
+      const one = other(second, first);
+      await lockWaiters(sql, 1);
+      const two = add(first, second);
+      await lockWaiters(sql, 2);
+      await end(gate, "commit");
+      const states = [await one, await two];
+      assert.deepEqual(states, other === add ? ["TM409", "TM409"] : ["none", "TM403"]);
+      await sql`update app.users set removed_at = null where tenant_id = ${id}`;
+    }
+});
+
 test("a member who is being removed cannot add anybody meanwhile, nor come back", async () => {
   const id = await seedTenant(sql, { slug: "leaving" });
   await seedUser(sql, id, { subject: "owner", role: "owner" });
