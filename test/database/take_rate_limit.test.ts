@@ -40,6 +40,29 @@ test("a window that has ended begins again at one, also for a row so old that th
     }
   }));
 
+test("a window ends at one moment: its hits never begin the next one", async () => {
+  const { sql } = database;
+  await sql`create table public.began (hits int, seconds_left float)`;
+  // Each call is within a tenth of a millisecond of the end.
+  await sql.unsafe(`do $$ begin
+    for i in 1..10000 loop
+      insert into control.rate_limits values ('end', 'ann', 50, clock_timestamp() + make_interval(secs => random() * 0.0001))
+      on conflict (bucket, identity) do update set hits = 50, reset_at = excluded.reset_at;
+      insert into public.began
+      select hits, reset_at - extract(epoch from clock_timestamp()) from api.take_rate_limit('end', 'ann', 60);
+      commit;
+    end loop;
+  end $$`);
+  const found = await sql`select distinct hits, seconds_left > 30 as next from public.began order by hits`;
+  assert.deepEqual(
+    [...found],
+    [
+      { hits: 1, next: true },
+      { hits: 51, next: false },
+    ],
+  );
+});
+
 test("a window never ends later than one begun now, also where the clock was set back", () =>
   rolledBack(database.sql, async tx => {
     await take(tx, "a", "ann");
