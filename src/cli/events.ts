@@ -27,28 +27,41 @@ interface Event {
   login: string;
 }
 
-/** Transactions end in another order than their numbers: so far behind the newest one we still look for latecomers. */
+/** Of those that were there before, so many may belong to a transaction that was open by then. */
 const LATECOMERS = 1_000;
-const MOST_AT_ONCE = 2 * LATECOMERS;
+const MOST_AT_ONCE = 2_000;
 
-/** The first or the last ones after an id, in the order of id. `slug` finds the tenant's events under its other slugs too. */
+/**
+ * The first or the last ones after an id but those `seen`, in the order of id. `slug` finds the tenant's events under its other
+ * slugs too.
+ */
 const read = (
   sql: postgres.Sql,
   slug: string | undefined,
   after: number,
   which: "first" | "last",
   limit: number,
+  seen: Iterable<number> = [],
 ) =>
   sql<Event[]>`
     select * from (
       select id, app.iso_time(at) as at, event, tenant_id, slug, name, to_json(changed) as changed,
         case when actor_subject is not null then json_build_object('provider', actor_provider, 'subject', actor_subject) end as actor, login
       from control.tenant_events
-      where id > ${after}
+      where id > ${after} and id <> all (${`{${[...seen].join()}}`}::text::bigint[])
         and (${slug ?? null}::text is null
           or tenant_id in (select tenant_id from control.tenant_events where slug = ${slug ?? null}))
       order by id ${which === "first" ? sql`` : sql`desc`} limit ${limit}) found
     order by id`;
+
+/** The newest event, the transactions that may have begun by now, and whether all before `xmax` have ended. */
+const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
+  const [edge] = await sql<[{ id: string; xmax: string; ended: boolean }]>`
+    select (select coalesce(max(id), 0) from control.tenant_events) as id, pg_snapshot_xmax(now)::text as xmax,
+      pg_snapshot_xmin(now) >= ${xmax}::text::xid8 as ended
+    from pg_current_snapshot() now`;
+  return edge;
+};
 
 const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
   `${at.slice(0, 19)}Z  ${event.padEnd(10)}  ${slug} (${name})${changed ? ` ${changed.join(", ")}` : ""}  by ${
@@ -75,38 +88,38 @@ export const events: CommandModule<object, Arguments> = {
     const count = countFrom(last);
     await asOwner(async (sql, lost) => {
       const seen = new Set<number>();
-      let newest = 0;
       /** false: nobody reads on. */
       const show = async (found: readonly Event[]) => {
         for (const event of found) {
           const id = Number(event.id);
-          if (seen.has(id)) continue;
           seen.add(id);
-          newest = Math.max(newest, id);
           if (!(await printLine(json ? JSON.stringify({ ...event, id }) : plain(toText(event)))))
             return false;
         }
-        for (const id of seen) if (id <= newest - LATECOMERS) seen.delete(id);
         return true;
       };
       if (!follow) {
         await show(await read(sql, tenant, 0, "last", count));
         return;
       }
+      // Transactions end in another order than their numbers. All up to `edge.id` are told when those that were open with it have ended.
+      let edge = await edgeOf(sql);
+      let settled = Number(edge.id) - LATECOMERS;
       // What is older than what is shown must not appear as news.
-      const [top] = await sql<{ id: string }[]>`select coalesce(max(id), 0) as id from control.tenant_events`;
-      for (const { id } of await read(sql, undefined, Number(top!.id) - LATECOMERS, "last", LATECOMERS))
-        seen.add(Number(id));
-      newest = Number(top!.id);
-      for (const event of await read(sql, tenant, 0, "last", count)) {
-        seen.delete(Number(event.id));
-        if (!(await show([event]))) return;
-      }
+      for (const { id } of await read(sql, undefined, settled, "first", LATECOMERS))
+        if (Number(id) <= Number(edge.id)) seen.add(Number(id));
+      if (!(await show(await read(sql, tenant, 0, "last", count)))) return;
       let away = false;
       const news = async () => {
         try {
-          const found = await read(sql, tenant, newest - LATECOMERS, "first", MOST_AT_ONCE);
+          const next = await edgeOf(sql, edge.xmax);
+          const found = await read(sql, tenant, settled, "first", MOST_AT_ONCE, seen);
           away = false;
+          if (next.ended && found.length < MOST_AT_ONCE) {
+            settled = Number(edge.id);
+            edge = next;
+            for (const id of seen) if (id <= settled) seen.delete(id);
+          }
           return found;
         } catch (error) {
           if (!isUnreachable(error) || lost()) throw error;
