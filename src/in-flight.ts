@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
 import { refusal } from "./problems.ts";
@@ -26,16 +26,27 @@ export default fp(
     const open: ServerResponse[] = [];
     const sockets: Socket[] = [];
     /** Those of each connection that are not answered, refused ones too. */
-    const unanswered = new WeakMap<Socket, ServerResponse[]>();
+    const unanswered = new WeakMap<Socket, FastifyReply[]>();
     let taken = 0;
     // Of answers that stand behind another on their connection only the connection tells when it ends.
     function cut(this: Socket): void {
-      for (const response of unanswered.get(this)!) remove(open, response);
+      for (const reply of unanswered.get(this)!.splice(0)) {
+        remove(open, reply.raw);
+        told(reply);
+      }
       remove(sockets, this);
     }
     function closed(this: ServerResponse): void {
       remove(open, this);
-      remove(unanswered.get(this.req.socket), this);
+      const ofSocket = unanswered.get(this.req.socket);
+      const at = ofSocket?.findIndex(({ raw }) => raw === this) ?? -1;
+      if (at >= 0) told(ofSocket!.splice(at, 1)[0]!);
+    }
+    /** Fastify tells of an answer that is sent; without this, what a client began and did not wait for would leave no line. */
+    function told({ raw, request, elapsedTime }: FastifyReply): void {
+      const { method, url, ip } = request;
+      if (!raw.writableFinished)
+        request.log.info({ method, url, ms: Math.round(elapsedTime * 1e3) / 1e3, ip }, "client left");
     }
     app.server.on("connection", socket => {
       taken++;
@@ -56,7 +67,7 @@ export default fp(
       // What comes after an answer that ended the connection is no request to work on.
       const ended = socket.destroyed || socket.writableEnded;
       if (ended || (ofSocket && ofSocket.length >= MOST_PIPELINED)) return void socket.destroy();
-      ofSocket?.push(reply.raw);
+      ofSocket?.push(reply);
       // Also when the client leaves before the answer: `onResponse` would miss that.
       reply.raw.once("close", closed);
       if (stopping) return done(STOPPING);
@@ -89,9 +100,9 @@ export default fp(
 );
 
 /** The oldest stand first, and are mostly the first to go. */
-function remove<T>(list: T[] | undefined, one: T): void {
-  const at = list?.indexOf(one) ?? -1;
-  if (at >= 0) list!.splice(at, 1);
+function remove<T>(list: T[], one: T): void {
+  const at = list.indexOf(one);
+  if (at >= 0) list.splice(at, 1);
 }
 
 declare module "fastify" {

@@ -193,8 +193,11 @@ test("over the limit of requests in flight the answer is 503 at once, and probes
   await app.close();
 });
 
-test("a client that leaves before its answer is no longer in flight", async t => {
-  const app = await buildApp(configure({}));
+test("a client that leaves before its answer is no longer in flight, and its request has a line in the log", async t => {
+  const lines: Record<string, unknown>[] = [];
+  const app = await buildApp(configure({ SERVICE_LOG_LEVEL: "info" }), {
+    write: line => void lines.push(JSON.parse(line)),
+  });
   const address = await app.listen({ port: 0 });
   const release = await lockBoards(t);
   const leaving = http.get(`${address}/api/boards`, { headers: { authorization: `Bearer ${alice}` } });
@@ -205,6 +208,8 @@ test("a client that leaves before its answer is no longer in flight", async t =>
   await until("nothing is in flight", () => app.inFlight.length === 0);
   await release();
   await app.close();
+  const told = lines.filter(({ url }) => url).map(({ msg, method, url }) => [msg, method, url]);
+  assert.deepEqual(told, [["client left", "GET", "/api/boards"]]);
 });
 
 test("where it cannot listen, one sentence names the variable", async () => {
