@@ -100,7 +100,7 @@ test("each fault of a database is one sentence with what helps, and without a pa
 
 test("a database that is away may be back: by the system's words, the drivers' and the server's", () => {
   const codes = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"];
-  const drivers = ["CONNECT_TIMEOUT", "CONNECTION_CLOSED", "57P01", "57P02", "57P03"];
+  const drivers = ["CONNECT_TIMEOUT", "CONNECTION_CLOSED", "57P01", "57P02", "57P03", "53300"];
   for (const code of [...codes, ...drivers]) assert.ok(isUnreachable({ code }), code);
   const uncoded = ["timeout expired", "timeout exceeded when trying to connect", "Connection terminated"];
   for (const message of uncoded) assert.ok(isUnreachable({ message }), message);
