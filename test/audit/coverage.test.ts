@@ -81,6 +81,66 @@ void describe("the reach of the data checks", () => {
     }
   });
 
+  it("reads on past policies that hide no row from a reader", async () => {
+    for (const policy of [
+      "for select to public using (false)",
+      "as restrictive for update to public using (false)",
+      "as restrictive for all to public with check (false)",
+    ]) {
+      const found = await planted(
+        database.sql,
+        `create policy beside on app.media ${policy}`,
+        "tenant_missing",
+      );
+      assert.deepEqual(found, [], policy);
+    }
+  });
+
+  it("takes as proved what Postgres itself holds of every row, and nothing else", () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(`
+        create table app.parts (tenant_id uuid not null, id int not null check (id > 0), note text, primary key (tenant_id, id)) partition by list (tenant_id);
+        create table app.parts_rest partition of app.parts default;
+        create table app.heir (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
+        create table app.heir_old () inherits (app.heir);
+        create table app.keys (tenant_id uuid not null, a int not null, b int not null, c int not null, d int not null, e int not null, f int not null, g int, h int not null, i int not null,
+          unique (tenant_id, a), unique (tenant_id, b) deferrable, unique (tenant_id, g), unique (tenant_id, h) include (i));
+        create unique index on app.keys (tenant_id, c) where c > 0;
+        create unique index on app.keys (tenant_id, abs(d));
+        create index on app.keys (tenant_id, e);
+        create unique index half on app.keys (tenant_id, f);
+        update pg_index set indisvalid = false where indexrelid = 'app.half'::regclass;
+        alter table app.keys add check (a < 100) not valid, add check (b < 100)`);
+      const holds = async (what: string) =>
+        (await sql.unsafe<{ holds: boolean }[]>(`select ${what} as holds`))[0]!.holds;
+      const unique = (table: string, columns: string) =>
+        `audit.is_unique('app.${table}', array[${columns}]::name[])`;
+      for (const yes of [
+        "audit.is_proved('app.boards', 'c.updated_at < c.created_at')",
+        "audit.is_proved('app.parts', 'c.id = 0')",
+        "audit.is_proved('app.keys', 'c.b = 100')",
+        "audit.is_never_null('app.parts', 'tenant_id')",
+        "audit.is_never_null('app.keys', 'a')",
+        unique("parts", "'tenant_id', 'id'"),
+        unique("keys", "'tenant_id', 'a'"),
+        unique("keys", "'tenant_id', 'a', 'e'"),
+        unique("keys", "'tenant_id', 'h'"),
+      ])
+        assert.equal(await holds(yes), true, yes);
+      for (const no of [
+        "audit.is_proved('app.boards', 'c.updated_at = c.created_at')",
+        "audit.is_proved('app.keys', 'c.a = 100')",
+        "audit.is_never_null('app.heir', 'id')", // of a child it may be dropped
+        "audit.is_never_null('app.keys', 'g')",
+        "audit.is_never_null('app.keys', 'gone')",
+        unique("heir", "'tenant_id', 'id'"),
+        unique("keys", "'tenant_id'"),
+        ...["b", "c", "d", "e", "f", "g", "i"].map(column => unique("keys", `'tenant_id', '${column}'`)),
+        unique("keys", "'tenant_id', 'a', 'g'"),
+      ])
+        assert.equal(await holds(no), false, no);
+    }));
+
   it("takes no policy at all for one that hides everything", async () => {
     const [found] = await planted(database.sql, "drop policy auditor on app.media", "tenant_missing");
     assert.match(found!.detail, /no policy lets it read every row/);
@@ -187,6 +247,13 @@ void describe("the reach of the data checks", () => {
       found.find(f => f.relation === "app.boards")!.detail,
       /shows the auditor no row, and it has rows/,
     );
+    const ofOne = await rolledBack(database.sql, async sql => {
+      await sql.unsafe(lie);
+      return sql<
+        { detail: string }[]
+      >`select detail from audit.run_check('tenant_missing', 't2') where relation = 'app.boards'`;
+    });
+    assert.match(ofOne[0]!.detail, /shows the auditor no row, and it has rows/);
   });
 
   it("does not take a tenant that it may not see for one that nobody has", async () => {

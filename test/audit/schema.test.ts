@@ -122,6 +122,43 @@ void describe("the schema checks", () => {
       "table_rules",
     );
     assert.match(found!.remedy, /app\.isolate\('app\.events'\)/);
+    const [child] = await planted(
+      database.sql,
+      "create table app.old (id int); create table app.new (tenant_id uuid) inherits (app.old)",
+      "table_rules",
+    );
+    assert.match(child!.remedy, /app\.isolate\('app\.new'\)/);
+  });
+
+  it("table_rules says what a foreign key would do to a row, or tell of a tenant", async () => {
+    for (const [key, says] of [
+      [
+        "(tenant_id, owner_id) references app.users (tenant_id, id) on delete set null",
+        "would set tenant_id to null",
+      ],
+      [
+        "(tenant_id, owner_id) references app.users (tenant_id, id) on update set null",
+        "would set tenant_id to null",
+      ],
+      [
+        "(tenant_id, owner_id) references app.users (tenant_id, id) on delete set default",
+        "would set tenant_id to its default",
+      ],
+      [
+        "(owner_id) references app.tenants (id)",
+        "names another tenant without ON DELETE CASCADE or SET NULL",
+      ],
+      ["(tenant_id, title) references app.tenants (id, name)", "refers to tenants by more than their id"],
+    ]) {
+      const plant = `alter table app.tenants add unique (id, name); alter table app.boards add constraint bad foreign key ${key} not valid`;
+      const found = await planted(database.sql, plant, "table_rules");
+      assert.deepEqual(
+        found.map(({ relation }) => relation),
+        ["app.boards"],
+        key,
+      );
+      assert.match(found[0]!.detail, RegExp(`^the foreign key bad ${says}`), key);
+    }
   });
 
   it("table_rules has nothing against an exclusion within a tenant", async () => {

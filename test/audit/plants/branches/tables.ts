@@ -19,6 +19,18 @@ export const tableBranches: Branch[] = [
     "warning app.tenants app.named",
   ],
   ["table_rules", ORDERS],
+  ["table_rules", "alter table app.boards add exclude (owner_id with =)", "error app.boards "],
+  [
+    "table_rules",
+    `create extension if not exists btree_gist; create table app.loud (tenant_id uuid not null, id uuid, primary key (tenant_id, id), exclude using gist (tenant_id with <>))`,
+    "error app.loud ",
+  ],
+  // Nothing looks at a parent without the column in its child's place.
+  [
+    "table_rules",
+    `${SHOP} create table shop.old (id int primary key); create table shop.new (tenant_id text) inherits (shop.old)`,
+    ...Array(3).fill("error shop.new "),
+  ],
   [
     "table_rules",
     `${ORDERS} create table shop.models (id int primary key); create table shop.twisted (tenant_id uuid not null, id uuid, primary key (tenant_id, id), unique (id, tenant_id));
