@@ -110,10 +110,10 @@ export async function tablesOf(
       exists (select from reference where child = c.oid and parent = c.oid) as whole,
       (select coalesce(json_agg(json_build_object('table', parent::regclass::text, 'waits', waits, 'deferring', deferring, 'optional', optional)), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
       (select coalesce(json_agg(quote_ident(polname) order by polname), '[]') from pg_policy
-       where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and polname <> 'tenant_only'
+       where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and polqual is not null and polname <> 'tenant_only'
          and polroles && array[0, 'tms_app'::regrole::oid]) as narrowed_by,
       (select coalesce(json_agg(quote_ident(polname) order by polname), '[]') from pg_policy
-       where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and row_security_active(c.oid)
+       where polrelid = c.oid and not polpermissive and polcmd in ('r', '*') and polqual is not null and row_security_active(c.oid)
          and exists (select from unnest(polroles) role where role = 0 or pg_has_role(role, 'usage'))) as blinded_by,
       (select coalesce(json_agg(format('alter table %s disable trigger %I;', tgrelid::regclass, tgname) order by tgrelid, tgname), '[]')
        from pg_trigger join pg_proc p on p.oid = tgfoid

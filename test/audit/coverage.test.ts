@@ -103,14 +103,16 @@ void describe("the reach of the data checks", () => {
         create table app.parts_rest partition of app.parts default;
         create table app.heir (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
         create table app.heir_old () inherits (app.heir);
-        create table app.keys (tenant_id uuid not null, a int not null, b int not null, c int not null, d int not null, e int not null, f int not null, g int, h int not null, i int not null,
+        create table app.keys (j int, tenant_id uuid not null, a int not null, b int not null, c int not null, d int not null, e int not null, f int not null, g int, h int not null, i int not null,
           unique (tenant_id, a), unique (tenant_id, b) deferrable, unique (tenant_id, g), unique (tenant_id, h) include (i));
         create unique index on app.keys (tenant_id, c) where c > 0;
         create unique index on app.keys (tenant_id, abs(d));
         create index on app.keys (tenant_id, e);
+        create unique index on app.keys (e, tenant_id, i);
         create unique index half on app.keys (tenant_id, f);
         update pg_index set indisvalid = false where indexrelid = 'app.half'::regclass;
-        alter table app.keys add check (a < 100) not valid, add check (b < 100)`);
+        alter table app.keys add check (a < 100) not valid, add check (b < 100);
+        do $$ begin if current_setting('server_version_num')::int >= 180000 then alter table app.keys add constraint j_given not null j not valid; end if; end $$`);
       const holds = async (what: string) =>
         (await sql.unsafe<{ holds: boolean }[]>(`select ${what} as holds`))[0]!.holds;
       const unique = (table: string, columns: string) =>
@@ -121,6 +123,7 @@ void describe("the reach of the data checks", () => {
         "audit.is_proved('app.keys', 'c.b = 100')",
         "audit.is_never_null('app.parts', 'tenant_id')",
         "audit.is_never_null('app.keys', 'a')",
+        "audit.is_never_null('app.boards', 'tenant_id')",
         unique("parts", "'tenant_id', 'id'"),
         unique("keys", "'tenant_id', 'a'"),
         unique("keys", "'tenant_id', 'a', 'e'"),
@@ -132,7 +135,8 @@ void describe("the reach of the data checks", () => {
         "audit.is_proved('app.keys', 'c.a = 100')",
         "audit.is_never_null('app.heir', 'id')", // of a child it may be dropped
         "audit.is_never_null('app.keys', 'g')",
-        "audit.is_never_null('app.keys', 'gone')",
+        "audit.is_never_null('app.keys', 'title')", // of another table
+        "audit.is_never_null('app.keys', 'j')",
         unique("heir", "'tenant_id', 'id'"),
         unique("keys", "'tenant_id'"),
         ...["b", "c", "d", "e", "f", "g", "i"].map(column => unique("keys", `'tenant_id', '${column}'`)),
