@@ -1,0 +1,87 @@
+/** What GET /ready and GET /api/setup/status ask: each way in which a table, or a role, loses its wall is named. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import type postgres from "postgres";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
+
+const database = await createDatabase();
+const acme = await seedTenant(database.sql, { slug: "acme", isDefault: true });
+await seedUser(database.sql, acme, { subject: "ann", role: "owner" });
+after(() => database.drop());
+
+/** Without what is said of the login of the tests, which is a superuser's. */
+const breaches = (sql: postgres.TransactionSql) =>
+  sql<{ object: string; fault: string }[]>`
+    select object, fault from app.isolation_breaches() where object <> 'the service''s login'`;
+
+const own = "tenant_id = (select app.tenant_id())";
+const policy = (text: string) =>
+  `drop policy tenant_only on app.boards; create policy tenant_only on app.boards ${text}`;
+const NOT_FORCED = "row level security is not enabled and forced";
+const MISSING = "the policy that keeps its rows to one tenant is missing";
+const VISIBLE = "rows are visible outside their tenant";
+
+for (const [how, object, fault] of [
+  ["alter table app.boards disable row level security", "app.boards", NOT_FORCED],
+  ["alter table app.boards no force row level security", "app.boards", NOT_FORCED],
+  ["drop policy tenant_only on app.boards", "app.boards", MISSING],
+  [policy(`for all to tms_app using (${own}) with check (${own})`), "app.boards", MISSING],
+  [policy(`as restrictive for select to tms_app using (${own})`), "app.boards", MISSING],
+  [policy(`as restrictive to tms_auditor using (${own}) with check (${own})`), "app.boards", MISSING],
+  [policy(`as restrictive to tms_app using (${own}) with check (true)`), "app.boards", MISSING],
+  [
+    policy(`as restrictive to tms_app using (${own} or title <> '') with check (${own})`),
+    "app.boards",
+    MISSING,
+  ],
+  [policy("as restrictive to tms_app using (tenant_id is not null)"), "app.boards", MISSING],
+  ["alter policy tenant_only on app.users using (id is not null)", "app.users", MISSING],
+  // The catalog shows what it should, and the rows are seen all the same.
+  [
+    `create or replace function app.tenant_id() returns uuid language sql stable return coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, '${acme}')`,
+    "app.users",
+    VISIBLE,
+  ],
+  [
+    `create or replace function app.tenant_id() returns uuid language sql stable return case when current_setting('app.tenant_id', true) <> '' then '${acme}'::uuid end`,
+    "app.users",
+    VISIBLE,
+  ],
+  ...["tms_owner", "tms_service", "tms_app", "tms_registrar", "tms_auditor"].flatMap(role =>
+    ["superuser", "bypassrls"].map(right => [
+      `alter role ${role} ${right}`,
+      `the role ${role}`,
+      "it can bypass row level security",
+    ]),
+  ),
+] as [string, string, string][])
+  test(`a breach of ${object}: ${how}`, () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(how);
+      const found = (await breaches(sql)).filter(one => one.object === object);
+      assert.deepEqual(
+        found.map(one => one.fault).filter(text => text === fault),
+        [fault],
+      );
+    }));
+
+for (const how of [
+  "select",
+  "set local quote_all_identifiers = on",
+  "set local standard_conforming_strings = off",
+  `set local app.tenant_id = '${acme}'`,
+  policy(`as restrictive to public using (${own}) with check (${own})`),
+  policy(`as restrictive to tms_app, tms_auditor using (${own}) with check (${own})`),
+  // Whoever owns a table chooses what reading it calls; the audit says whose it is.
+  `create schema crm; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid); insert into crm.deals values ('${acme}');
+   alter table crm.deals enable row level security; alter table crm.deals force row level security; grant select on crm.deals to tms_app;
+   create policy all_rows on crm.deals using (true); create policy tenant_only on crm.deals as restrictive using (${own}) with check (${own})`,
+  "revoke select on app.users from tms_app; alter policy tenant_only on app.users to public",
+])
+  test(`no breach: ${how}`, () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(how);
+      assert.deepEqual([...(await breaches(sql))], []);
+      const before = /app\.tenant_id/.test(how) && !how.includes("policy") ? acme : null;
+      assert.equal((await sql`select app.tenant_id() as id`)[0]!.id, before, "the tenant is as it was");
+    }));
