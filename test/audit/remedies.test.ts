@@ -332,11 +332,14 @@ void describe("the remedies", () => {
   it("take a function in control back from whom it was given to, though its owner may not name it there", () =>
     undone(async sql => {
       await sql.unsafe(
-        "grant execute on function control.visible_rows(regclass, name, uuid[]), control.examine(text, uuid, int) to pg_monitor, tms_service",
+        "grant execute on function control.visible_rows(regclass, name, uuid[]), control.examine(text, uuid, int), app.count_tenants(text) to pg_monitor, tms_service",
       );
-      assert.equal((await asOwner(sql, "function_changed")).length, 2);
+      assert.equal((await asOwner(sql, "function_changed")).length, 3);
       for (const check of ["function_changed", "service_reach", "schema_grants"])
         assert.deepEqual(await runCheck(sql, check), [], check);
+      // It may use the schema, and must not lose that.
+      const [row] = await sql`select audit.by_owner('tms_registrar', 'drop function control.f();') as text`;
+      assert.equal(row!.text, "set role tms_registrar; drop function control.f(); reset role;");
     }));
 
   it("recount tenants for an owner who has not said that this is maintenance", async () => {
@@ -490,6 +493,23 @@ void describe("the remedies", () => {
         assert.deepEqual([...(await rights())], [{ has: true }], check);
       }
       await sql.unsafe("select audit.require_isolation()");
+    }));
+
+  it("give a schema back, and the role that had it no more than it had before", () =>
+    undone(async sql => {
+      const roles = ["tms_service", "tms_app", "tms_registrar", "tms_auditor"];
+      const rights = async () => [
+        ...(await sql`
+          select n.nspname, r, has_schema_privilege(r, n.oid, 'usage') as usage, has_schema_privilege(r, n.oid, 'create') as create
+          from pg_namespace n, unnest(${roles}::text[]) r where n.nspname in ('app', 'api', 'audit', 'control') order by 1, 2`),
+      ];
+      const before = await rights();
+      for (const schema of ["app", "api", "audit"])
+        for (const role of roles) {
+          await sql.unsafe(`alter schema ${schema} owner to ${role}`);
+          assert.equal((await paste(sql, "table_owner")).length, 1);
+          assert.deepEqual(await rights(), before, `${schema} of ${role}`);
+        }
     }));
 
   it("leave a function of one's own in api a definer, which it has to be there", () =>

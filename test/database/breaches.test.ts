@@ -1,7 +1,7 @@
 /** What GET /ready and GET /api/setup/status ask: each way in which a table, or a role, loses its wall is named. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import type postgres from "postgres";
+import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
 
 const database = await createDatabase();
@@ -17,6 +17,7 @@ const breaches = (sql: postgres.TransactionSql) =>
 const own = "tenant_id = (select app.tenant_id())";
 const policy = (text: string) =>
   `drop policy tenant_only on app.boards; create policy tenant_only on app.boards ${text}`;
+const EVERYBODYS = `create or replace function app.tenant_id() returns uuid language sql stable return '${acme}'::uuid`;
 const NOT_FORCED = "row level security is not enabled and forced";
 const MISSING = "the policy that keeps its rows to one tenant is missing";
 const VISIBLE = "rows are visible outside their tenant";
@@ -36,7 +37,20 @@ for (const [how, object, fault] of [
   ],
   [policy("as restrictive to tms_app using (tenant_id is not null)"), "app.boards", MISSING],
   ["alter policy tenant_only on app.users using (id is not null)", "app.users", MISSING],
+  [policy(`as restrictive for update to tms_app using (${own}) with check (${own})`), "app.boards", MISSING],
+  [
+    policy("as restrictive to tms_app using (id is not null) with check (id is not null)"),
+    "app.boards",
+    MISSING,
+  ],
   // The catalog shows what it should, and the rows are seen all the same.
+  [EVERYBODYS, "app.users", VISIBLE],
+  [
+    `create schema crm authorization tms_owner; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
+     alter table crm.deals owner to tms_owner; select app.isolate('crm.deals'); insert into crm.deals values ('${acme}', 1); ${EVERYBODYS}`,
+    "crm.deals",
+    VISIBLE,
+  ],
   [
     `create or replace function app.tenant_id() returns uuid language sql stable return coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, '${acme}')`,
     "app.users",
@@ -67,15 +81,16 @@ for (const [how, object, fault] of [
 
 for (const how of [
   "select",
-  "set local quote_all_identifiers = on",
-  "set local standard_conforming_strings = off",
   `set local app.tenant_id = '${acme}'`,
   policy(`as restrictive to public using (${own}) with check (${own})`),
+  `create policy again on app.boards as restrictive to tms_app using (${own}) with check (${own})`,
   policy(`as restrictive to tms_app, tms_auditor using (${own}) with check (${own})`),
   // Whoever owns a table chooses what reading it calls; the audit says whose it is.
   `create schema crm; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid); insert into crm.deals values ('${acme}');
    alter table crm.deals enable row level security; alter table crm.deals force row level security; grant select on crm.deals to tms_app;
-   create policy all_rows on crm.deals using (true); create policy tenant_only on crm.deals as restrictive using (${own}) with check (${own})`,
+   create function crm.called() returns boolean language plpgsql as 'begin raise exception $$its code was called$$; end';
+   create policy all_rows on crm.deals using (true); create policy first on crm.deals as restrictive using (crm.called());
+   create policy tenant_only on crm.deals as restrictive using (${own}) with check (${own})`,
   "revoke select on app.users from tms_app; alter policy tenant_only on app.users to public",
 ])
   test(`no breach: ${how}`, () =>
@@ -85,3 +100,13 @@ for (const how of [
       const before = /app\.tenant_id/.test(how) && !how.includes("policy") ? acme : null;
       assert.equal((await sql`select app.tenant_id() as id`)[0]!.id, before, "the tenant is as it was");
     }));
+
+test("no breach for a session that spells names and strings in another way", async () => {
+  const connection = { quote_all_identifiers: true, standard_conforming_strings: false };
+  const session = postgres(database.urls.root, { max: 1, connection });
+  try {
+    assert.deepEqual([...(await session.begin(breaches))], []);
+  } finally {
+    await session.end();
+  }
+});
