@@ -495,20 +495,33 @@ void describe("the remedies", () => {
       await sql.unsafe("select audit.require_isolation()");
     }));
 
-  it("give a schema back, and the role that had it no more than it had before", () =>
+  it("give a schema, a table or a view back, and leave the role that had it the rights that it had before", () =>
     undone(async sql => {
       const roles = ["tms_service", "tms_app", "tms_registrar", "tms_auditor"];
-      const rights = async () => [
-        ...(await sql`
-          select n.nspname, r, has_schema_privilege(r, n.oid, 'usage') as usage, has_schema_privilege(r, n.oid, 'create') as create
-          from pg_namespace n, unnest(${roles}::text[]) r where n.nspname in ('app', 'api', 'audit', 'control') order by 1, 2`),
-      ];
+      const rights = async () => {
+        const rows = await sql<{ has: string }[]>`
+          select concat_ws(' ', r, p, nspname) as has from pg_namespace n, unnest(${roles}::text[]) r, unnest('{create,usage}'::text[]) p
+          where nspname in ('app', 'api', 'audit', 'control') and has_schema_privilege(r, n.oid, p)
+          union all
+          select concat_ws(' ', r, p, c.oid::regclass)
+          from pg_class c, unnest(${roles}::text[]) r, unnest('{select,insert,update,delete,truncate,references,trigger}'::text[]) p
+          where c.relnamespace in ('app'::regnamespace, 'audit'::regnamespace, 'control'::regnamespace) and c.relkind in ('r', 'v')
+            and has_table_privilege(r, c.oid, p)
+          order by 1`;
+        return rows.map(({ has }) => has);
+      };
       const before = await rights();
-      for (const schema of ["app", "api", "audit"])
+      const objects = await sql<{ name: string }[]>`
+        select 'schema ' || s as name from unnest('{app,api,audit}'::text[]) s
+        union all
+        select case c.relkind when 'v' then 'view ' else 'table ' end || c.oid::regclass from pg_class c
+        where c.relnamespace in ('app'::regnamespace, 'audit'::regnamespace, 'control'::regnamespace) and c.relkind in ('r', 'v')`;
+      for (const { name } of objects)
         for (const role of roles) {
-          await sql.unsafe(`alter schema ${schema} owner to ${role}`);
-          assert.equal((await paste(sql, "table_owner")).length, 1);
-          assert.deepEqual(await rights(), before, `${schema} of ${role}`);
+          await sql.unsafe(`alter ${name} owner to ${role}`);
+          const [found] = await runCheck(sql, "table_owner");
+          await sql.unsafe(found!.remedy);
+          assert.deepEqual(await rights(), before, `${name} of ${role}`);
         }
     }));
 
