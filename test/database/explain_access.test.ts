@@ -103,16 +103,20 @@ test("a partition is told with its table, and nothing of a table whose owner cho
     );
   }));
 
-test("of a table that the auditor may not read is told what requests see, and not what it holds", () =>
+test("of a table that the auditor may not read is told what requests see, and not what it holds; of one that they may not, the other way round", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     await seedUser(tx, acme, { subject: "ann" });
     await tx.unsafe(`create schema shop authorization tms_owner; grant usage on schema shop to tms_app;
       create table shop.orders (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shop.orders owner to tms_owner;
-      select app.isolate('shop.orders'); insert into shop.orders values ('${acme}', 1); revoke select on app.users from tms_auditor`);
+      select app.isolate('shop.orders'); insert into shop.orders values ('${acme}', 1); revoke select on app.users from tms_auditor;
+      revoke select on app.media from tms_app`);
     const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
-    const tables = row!.told.tables.filter(({ table }: { table: string }) => /users|orders/.test(table));
+    const tables = row!.told.tables.filter(({ table }: { table: string }) =>
+      /media|users|orders/.test(table),
+    );
     assert.deepEqual(tables, [
+      { table: "app.media", row_security: "forced", held: 0, shown: null, more: false },
       { table: "app.users", row_security: "forced", held: null, shown: 1, more: false },
       { table: "shop.orders", row_security: "forced", held: null, shown: 1, more: false },
     ]);

@@ -518,6 +518,9 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     assert.match(await advice(), /The last audit \(.*\) found 1 error\(s\)/);
     await audited("1 second", 0);
     assert.doesNotMatch(await advice(), /audit is|last audit/);
+    await tx`delete from graphile_migrate.migrations`;
+    const [behind] = await tx`select app.is_behind('000001.sql') as needed, app.is_behind(null) as asked`;
+    assert.deepEqual(behind, { needed: true, asked: false });
   }));
 
 test("of two tenants made at once that may be the default one only the first is, and both are made", async t => {
