@@ -472,6 +472,12 @@ void describe("the schema checks", () => {
       assert.deepEqual(await planted(database.sql, sql, check), [], check);
   });
 
+  it("function_changed asks what rights and settings a function has, and not in which order it was given them", async () => {
+    const sql = `revoke execute on function app.iso_time(timestamptz) from tms_app; grant execute on function app.iso_time(timestamptz) to tms_app;
+      alter function audit.attempt(text, uuid, int) reset search_path; alter function audit.attempt(text, uuid, int) set search_path = pg_catalog, pg_temp`;
+    assert.deepEqual(await planted(database.sql, sql, "function_changed"), []);
+  });
+
   it("function_public has nothing against an aggregate, unless it is of a function written in C", async () => {
     const of = (step: string) =>
       `create schema tools; grant usage on schema tools to public; ${step}; revoke all on function tools.step(text, text) from public;

@@ -231,7 +231,13 @@ test("a function elsewhere that is vouched for is found again once it does, or i
       await accept();
       assert.deepEqual(await bypass(), []);
     }
-    await tx.unsafe("grant usage on schema pgbouncer to tms_service");
+    const [other] = await tx<{ made: string }[]>`
+      select replace(pg_get_functiondef('pgbouncer.get_auth(text)'::regprocedure), 'get_auth', 'get_other') as made`;
+    await tx.unsafe(`${other!.made}; grant execute on function pgbouncer.get_other(text) to pg_monitor`);
+    assert.deepEqual(await bypass(), ["warning"], "nor one of another name, though all else is the same");
+    await tx.unsafe(
+      "drop function pgbouncer.get_other(text); grant usage on schema pgbouncer to tms_service",
+    );
     assert.deepEqual(await bypass(), ["error"], "for the roles of the service nobody vouches");
     await accept();
     assert.deepEqual(await bypass(), ["error"]);
