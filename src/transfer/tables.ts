@@ -21,6 +21,8 @@ export interface Known extends Table {
   owner: string;
   /** tms_app may not read all of it, or it cannot be isolated. */
   closed: boolean;
+  /** The statement that opens its schema to tms_app, where that is closed. */
+  entering: string;
   /** Of a child by INHERITS, the tenants' table above all others: app.isolate() of that closes the child. */
   heir_of: string | null;
   tenant_is_uuid: boolean;
@@ -101,7 +103,7 @@ export async function tablesOf(
     )
     select c.oid::regclass::text as name, pg_get_userbyid(c.relowner)::text as owner, c.is_uuid as tenant_is_uuid,
       case when c.relkind = 'r' and c.relhassubclass then 'only ' else '' end || c.oid::regclass as from,
-      not (c.is_uuid and columns.readable and has_schema_privilege('tms_app', c.relnamespace, 'usage')) as closed,
+      not (c.is_uuid and columns.readable and n.entering = '') as closed, n.entering,
       (with recursive above as (
          select inhparent as oid, 1 as step from pg_inherits where inhrelid = c.oid
          union all select i.inhparent, step + 1 from above join pg_inherits i on i.inhrelid = above.oid
@@ -120,6 +122,9 @@ export async function tablesOf(
        where coalesce(pg_partition_root(tgrelid), tgrelid) = c.oid and not tgisinternal and tgparentid = 0 and tgenabled in ('O', 'A') and tgtype & 4 = 4 -- on insert
          and p.pronamespace <> 'control'::regnamespace) as disabling
     from tenant_table c
+    cross join lateral (
+      select case when has_schema_privilege('tms_app', oid, 'usage') then '' else format('grant usage on schema %I to tms_app; ', nspname) end as entering
+      from pg_namespace where oid = c.relnamespace) n
     cross join lateral (
       select bool_and(has_column_privilege('tms_app', c.oid, a.attnum, 'select')) as readable,
         coalesce(json_agg(a.attname order by a.attnum) filter (where a.attgenerated = ''), '[]') as columns,
@@ -174,8 +179,8 @@ function circular(tables: { name: string; parents: Parent[] }[]): StartupError {
 }
 
 /** What opens a table to tms_app. The gate wants a child reached through its parent alone, where its own columns are not seen. */
-export const opening = ({ name, heir_of }: Known) =>
-  `select app.isolate(${literal(name)}) grants what requests need` +
+export const opening = ({ name, heir_of, entering }: Known) =>
+  `${entering}select app.isolate(${literal(name)}) grants what requests need` +
   (heir_of === null
     ? ""
     : `; afterwards select app.isolate(${literal(heir_of)}) takes it back, as the gate asks`);

@@ -150,7 +150,9 @@ test("a table that tms_app may not read is left out where it holds nothing of th
      create table app.parents (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
      create table app.children (more text, primary key (tenant_id, id)) inherits (app.parents);
      select app.isolate('app.parents');
-     create table app.numbered (tenant_id int, id int)`,
+     create table app.numbered (tenant_id int, id int);
+     create schema "Far" create table logs (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
+     select app.isolate('"Far".logs')`,
     `create table app.events (tenant_id uuid not null, id int not null, year int not null, primary key (tenant_id, id, year));
      create table app.parents (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
      select app.isolate('app.parents'); select app.isolate('app.events')`,
@@ -177,6 +179,12 @@ test("a table that tms_app may not read is left out where it holds nothing of th
     });
     await here.owner`select app.isolate(${table}::text::regclass)`;
   }
+  await here.database.sql`insert into "Far".logs values (${globex}, 1)`;
+  await assert.rejects(
+    file(here, "globex"),
+    /may not: grant usage on schema "Far" to tms_app; select app\.isolate\('"Far"\.logs'\)/,
+  );
+  await here.owner`drop schema "Far" cascade`;
   // Reading a parent reads its children: each row is in the file once.
   const all = await file(here, "globex");
   assert.equal(all.match(/^\{"table":"app\.(children|parents)"/gm)!.length, 2);
