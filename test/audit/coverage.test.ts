@@ -291,5 +291,14 @@ void describe("the reach of the data checks", () => {
     );
     const [scan] = await sql`select checked::int from audit.examine('scan app.boards', ${a.tenant!}, 1)`;
     assert.equal(scan!.checked, 1);
+    await rolledBack(sql, async tx => {
+      await tx.unsafe(
+        "drop index app.tenants_one_default; update app.tenants set is_default = true, created_at = case slug when 't1' then '2001-01-01' else created_at end where slug in ('t1', 't5')",
+      );
+      const found = async (slug: string | null) =>
+        (await tx`select * from audit.run_check('default_tenant_twice', ${slug})`).length;
+      const counts = [await found(null), await found("t5"), await found("t2")];
+      assert.deepEqual(counts, [1, 1, 0]);
+    });
   });
 });

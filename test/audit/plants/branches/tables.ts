@@ -65,6 +65,7 @@ export const tableBranches: Branch[] = [
     "error app.countries ",
     "error shop.a ",
   ],
+  ["rls_disabled", "create temporary table drafts (tenant_id uuid)"],
   ["table_owner", "alter table control.deployment owner to pg_monitor", "error control.deployment "],
   ["table_owner", "alter table audit.found owner to pg_monitor", "error audit.found "],
   ["table_owner", `${ORDERS} alter table shop.orders owner to pg_monitor`, "error shop.orders "],
