@@ -228,6 +228,22 @@ void describe("audit.run()", () => {
   });
 
   it("numbers what a check found worst first, through all its tables", async () => {
+    await sql.unsafe(`create table app.zoo (tenant_id uuid);
+      alter table app.boards alter tenant_id set default '00000000-0000-0000-0000-000000000001'`);
+    const [opened] = await sql`select audit.start_run(null, 'schema', 1) as id`;
+    const all = opened!.id as string;
+    await sql`select audit.record_pass(${all}, 'table_rules')`;
+    await sql.unsafe("drop table app.zoo; alter table app.boards alter tenant_id drop default");
+    const kept = await sql`select n, severity, relation from audit.found where run_id = ${all} order by n`;
+    assert.deepEqual(
+      kept.map(({ n, severity, relation }) => [n, severity, relation]),
+      [
+        [1, "error", "app.zoo"],
+        [2, "error", "app.zoo"],
+        [3, "warning", "app.boards"],
+      ],
+    );
+    await sql`delete from audit.runs where id = ${all}`;
     const settings = { row_security: "off", log_parameter_max_length_on_error: "-1" };
     await withSettings(database, settings, async () => {
       const fresh = postgres(url.href, { max: 1, onnotice: () => {} });
