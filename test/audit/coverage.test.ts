@@ -289,6 +289,10 @@ void describe("the reach of the data checks", () => {
       async () => sql`select * from audit.run_check('tenant_missing', 'nobody')`,
       /no tenant with the slug/,
     );
+    await assert.rejects(
+      async () => sql`select * from audit.run_check('tenant_mising')`,
+      /there is no check 'tenant_mising'/,
+    );
     const [scan] = await sql`select checked::int from audit.examine('scan app.boards', ${a.tenant!}, 1)`;
     assert.equal(scan!.checked, 1);
     await rolledBack(sql, async tx => {
