@@ -50,6 +50,21 @@ void describe("the proof", () => {
     });
   }
 
+  it("says which right is missing where tms_app may not draw a table's numbers", async () => {
+    const found = await planted(
+      database.sql,
+      STUBBORN["numbers that tms_app may not draw"] + ISOLATED,
+      "proof_writes",
+    );
+    assert.deepEqual(
+      [...new Set(found.map(({ remedy }) => remedy))],
+      ["grant usage on all sequences in schema app to tms_app;"],
+    );
+    const granted = `${STUBBORN["numbers that tms_app may not draw"]}${ISOLATED}${found[0]!.remedy}`;
+    for (const check of ["proof_writes", "other_grants"])
+      assert.deepEqual(await planted(database.sql, granted, check), [], check);
+  });
+
   it("decides without a row where jsonb does not take what is in one", async () => {
     const sql = `create table app.own (tenant_id uuid not null, id int not null, doc json, primary key (tenant_id, id)); ${ISOLATED}`;
     for (const doc of ["\\u0000", "\\ud800"]) {

@@ -93,6 +93,57 @@ void describe("the remedies", () => {
       );
     }));
 
+  it("take off and put back what refers to a key in another order, and pair tenant_id in exclusion constraints", () =>
+    undone(async sql => {
+      await sql.unsafe(`create extension btree_gist schema app;
+        create table app.orders (tenant_id uuid not null, id int primary key, span int4range, unique (id, tenant_id),
+          constraint no_clash exclude using gist (id with =, span with &&, tenant_id with =) where (id > 0));
+        create table app.lines (tenant_id uuid not null, id int, "of" int, primary key (tenant_id, id),
+          constraint lines_of foreign key ("of", tenant_id) references app.orders (id, tenant_id) on delete cascade deferrable);
+        alter table app.orders owner to tms_owner; alter table app.lines owner to tms_owner`);
+      const key = async () =>
+        (await sql`select pg_get_constraintdef(oid) as key from pg_constraint where conname = 'lines_of'`)[0]!
+          .key as string;
+      const before = await key();
+      assert.equal((await asOwner(sql, "tenant_key")).length, 2);
+      const found = (await runCheck(sql, "table_rules")).map(({ remedy }) => remedy.split("\n")[0]!);
+      assert.equal(found.length, 3);
+      for (const mend of found) await sql.unsafe(mend);
+      assert.deepEqual(await runCheck(sql, "table_rules"), []);
+      assert.equal(await key(), before);
+      const [clash] =
+        await sql`select pg_get_constraintdef(oid) as key from pg_constraint where conname = 'no_clash'`;
+      assert.equal(
+        clash!.key,
+        "EXCLUDE USING gist (tenant_id WITH =, id WITH =, span WITH &&) WHERE ((id > 0))",
+      );
+    }));
+
+  it("keep a unique index of a partitioned table one of its partitions", () =>
+    undone(async sql => {
+      await sql.unsafe(`create table app.events (tenant_id uuid not null, id int, code text, primary key (tenant_id, id)) partition by list (id);
+        create table app.events_1 partition of app.events for values in (1); create unique index events_code on app.events (lower(code), id);
+        alter table app.events owner to tms_owner; alter table app.events_1 owner to tms_owner`);
+      await asOwner(sql, "table_rules");
+      const indexes = await sql`select indisvalid as valid, pg_get_indexdef(indexrelid) as is from pg_index
+          where indrelid in ('app.events'::regclass, 'app.events_1'::regclass) and not indisprimary`;
+      assert.equal(indexes.length, 2);
+      for (const { valid, is } of indexes) {
+        assert.ok(valid, is as string);
+        assert.match(is as string, /\(tenant_id, lower\(code\), id\)$/);
+      }
+    }));
+
+  it("let a function that is not the service's find its own schema", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema "Shop"; grant usage on schema "Shop" to tms_app; create table "Shop".notes (id int); create function "Shop".notes() returns bigint language plpgsql security definer
+        as $$ begin return (select count(*) from notes); end $$; grant execute on function "Shop".notes() to public; set local search_path = "Shop"`);
+      assert.equal((await paste(sql, "function_search_path")).length, 1);
+      await sql`set local search_path = ''`;
+      assert.equal((await sql`select "Shop".notes() as n`)[0]!.n, "0");
+      assert.deepEqual(await runCheck(sql, "function_search_path"), []);
+    }));
+
   it("give a function of the release its owner back", () =>
     undone(async sql => {
       await sql.unsafe(`alter function app.enter_tenant(text, text, text, text, text) owner to tms_owner;

@@ -99,6 +99,21 @@ void describe("the schema checks", () => {
     assert.deepEqual(found, []);
   });
 
+  it("foreign_key_missing has nothing against a reference whose type says the table, which no key can hold, unless its name says one", async () => {
+    const columns = (key: string, type: string) =>
+      `create table app.notes (tenant_id uuid not null, id int, "${key}" uuid, "${type}" text, primary key (tenant_id, id)); alter table app.notes owner to tms_owner; select app.isolate('app.notes')`;
+    for (const [key, type] of [
+      ["notable_id", "notable_type"],
+      ["notableId", "notableType"],
+    ] as const)
+      assert.deepEqual(await planted(database.sql, columns(key, type), "foreign_key_missing"), [], key);
+    for (const [key, type] of [
+      ["board_id", "board_type"],
+      ["notable_id", "type"],
+    ] as const)
+      assert.equal((await planted(database.sql, columns(key, type), "foreign_key_missing")).length, 1, key);
+  });
+
   it("foreign_key_missing reads in proportion to the tables", () =>
     rolledBack(database.sql, async tx => {
       const read: number[] = [];
