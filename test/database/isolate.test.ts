@@ -191,13 +191,28 @@ test("a table from a single-tenant past is adopted: its rows belong to the defau
     assert.match(await message(tx, "insert into app.notes (id) values (9)"), /^23502/);
   }));
 
-test("a table that others refer to by its old key is not adopted, and says so", () =>
+test("a table that others refer to by its old key is not adopted, and the refusal names each of those keys", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default", isDefault: true });
     await tx.unsafe(
-      "create table app.notes (id int primary key); create table app.lines (note int references app.notes)",
+      `create table app.notes (id int primary key, "Over" int references app.notes);
+       create table app.lines (note int constraint "Of" references app.notes on delete cascade)`,
     );
-    assert.match(await message(tx, "select app.isolate('app.notes', true)"), /^2BP01/);
+    const refused = await tx
+      .savepoint(sp => sp`select app.isolate('app.notes', true)`)
+      .catch((error: postgres.PostgresError) => error);
+    assert.ok(refused instanceof postgres.PostgresError);
+    assert.equal(
+      `${refused.code} ${refused.message}`,
+      "2BP01 app.notes cannot be adopted: foreign keys need its primary key as it is",
+    );
+    const [, ...keys] = refused.hint!.split("\n");
+    assert.deepEqual(keys, [
+      'alter table app.notes drop constraint "notes_Over_fkey"; -- FOREIGN KEY ("Over") REFERENCES app.notes(id)',
+      'alter table app.lines drop constraint "Of"; -- FOREIGN KEY (note) REFERENCES app.notes(id) ON DELETE CASCADE',
+    ]);
+    for (const key of keys) await tx.unsafe(key);
+    await tx.unsafe("select app.isolate('app.notes', true)");
   }));
 
 test("without a default tenant nothing can be adopted", () =>
