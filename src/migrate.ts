@@ -130,8 +130,10 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
       current_setting('server_version_num')::int as number,
       current_setting('server_encoding') as encoding,
       exists (select from pg_available_extensions where name = 'pg_trgm') as trigrams,
-      (select extnamespace::regnamespace::text from pg_extension
-       where extname = 'pg_trgm' and to_regnamespace('control') is null) as misplaced,
+      -- The first migration finds it in public, too, where the owner may use that after everybody else may not.
+      (select e.extnamespace::regnamespace::text from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+       where e.extname = 'pg_trgm' and to_regnamespace('control') is null and not (n.nspname = 'public' and exists (
+         select from aclexplode(n.nspacl) where grantee = to_regrole('tms_owner') and privilege_type = 'USAGE'))) as misplaced,
       (select string_agg(name, ', ')
        from unnest(array['tms_service', 'tms_app', 'tms_registrar', 'tms_auditor']) as name
        where to_regrole(name) is null) as missing`;
@@ -152,8 +154,9 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
   }
   if (misplaced) {
     throw new StartupError(
-      `The extension pg_trgm is in the schema ${misplaced}, and the first migration makes it in the schema control: use a ` +
-        "database of its own (with ROOT_DATABASE_URL migrate makes one), or drop it where nothing needs it: drop extension pg_trgm;",
+      `The extension pg_trgm is in the schema ${misplaced}, where the first migration cannot use it. As a superuser: alter extension pg_trgm ` +
+        "set schema public; grant usage on schema public to tms_owner; (after the migrations it may go back). Or use a database of its own: " +
+        "with ROOT_DATABASE_URL migrate makes one.",
     );
   }
   return version;
