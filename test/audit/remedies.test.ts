@@ -134,14 +134,41 @@ void describe("the remedies", () => {
       }
     }));
 
-  it("let a function that is not the service's find its own schema", () =>
+  it("let a function that is not the service's find its own schema, or those that it names", () =>
     undone(async sql => {
-      await sql.unsafe(`create schema "Shop"; grant usage on schema "Shop" to tms_app; create table "Shop".notes (id int); create function "Shop".notes() returns bigint language plpgsql security definer
-        as $$ begin return (select count(*) from notes); end $$; grant execute on function "Shop".notes() to public; set local search_path = "Shop"`);
-      assert.equal((await paste(sql, "function_search_path")).length, 1);
-      await sql`set local search_path = ''`;
-      assert.equal((await sql`select "Shop".notes() as n`)[0]!.n, "0");
-      assert.deepEqual(await runCheck(sql, "function_search_path"), []);
+      await sql.unsafe(
+        `create schema "Shop"; grant usage on schema "Shop" to tms_app; create table "Shop".notes (id int); create schema other`,
+      );
+      for (const path of [
+        "",
+        "set search_path = ''",
+        'set search_path = other, "Shop"',
+        'set search_path = pg_temp, "Shop"',
+      ]) {
+        await sql.unsafe(`set local search_path = "Shop"; create or replace function "Shop".notes() returns bigint language plpgsql security definer ${path}
+          as $$ begin return (select count(*) from notes); end $$; grant execute on function "Shop".notes() to public`);
+        assert.equal((await paste(sql, "function_search_path")).length, 1, path);
+        await sql`set local search_path = ''`;
+        assert.equal((await sql`select "Shop".notes() as n`)[0]!.n, "0", path);
+        assert.deepEqual(await runCheck(sql, "function_search_path"), [], path);
+        const [row] = await sql`select proconfig[1] as set from pg_proc where proname = 'notes'`;
+        assert.match(row!.set as string, /[ =]"Shop", pg_temp$/, path);
+        await sql`drop function "Shop".notes()`;
+      }
+    }));
+
+  it("drop a policy of one's own once, though two checks name it", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema shop; grant usage on schema shop to tms_owner; create function shop.me() returns uuid language sql as 'select gen_random_uuid()';
+        create policy mine on app.boards for select to public using (owner_id = shop.me()); create policy also on app.boards using (exists (select from app.users))`);
+      const found = [...(await runCheck(sql, "policy_extra")), ...(await runCheck(sql, "policy_function"))];
+      assert.ok(found.length > 3);
+      await sql.unsafe("set local role tms_owner");
+      for (const { remedy } of found) await sql.unsafe(remedy);
+      assert.deepEqual(
+        [...(await runCheck(sql, "policy_extra")), ...(await runCheck(sql, "policy_function"))],
+        [],
+      );
     }));
 
   it("give a function of the release its owner back", () =>
