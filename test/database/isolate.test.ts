@@ -191,6 +191,24 @@ test("a table from a single-tenant past is adopted: its rows belong to the defau
     assert.match(await message(tx, "insert into app.notes (id) values (9)"), /^23502/);
   }));
 
+test("the refusal tells what to paste: the audit's remedy, or what adopts a table without tenant_id", () =>
+  rolledBack(database.sql, async tx => {
+    await seedTenant(tx, { slug: "default", isDefault: true });
+    const pasted = async (table: string, statement: RegExp) => {
+      const refused = await tx
+        .savepoint(sp => sp`select app.isolate(${table})`)
+        .catch((error: postgres.PostgresError) => error);
+      const [, paste] = statement.exec((refused as postgres.PostgresError).hint!)!;
+      return tx.unsafe<{ remedy: string }[]>(paste!);
+    };
+    await tx.unsafe(`create table app."Bare" (id int primary key); create table app.careless (id int primary key, tenant_id uuid not null);
+      alter table app."Bare" owner to tms_owner; alter table app.careless owner to tms_owner`);
+    await pasted('app."Bare"', /default tenant's: (.*); else/);
+    const [found] = await pasted("app.careless", /same transaction: (.*;)$/);
+    await tx.unsafe(found!.remedy);
+    await tx`select app.isolate('app."Bare"'), app.isolate('app.careless')`;
+  }));
+
 test("a table that others refer to by its old key is not adopted, and the refusal names each of those keys", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default", isDefault: true });
