@@ -1,6 +1,7 @@
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
 --! include context/adopt.sql
+--! include context/isolate.sql
 --! include context/table_faults.sql
 --! include api/members/add_member.sql
 --! include api/service/take_rate_limit.sql
