@@ -109,6 +109,11 @@ export const events: CommandModule<object, Arguments> = {
       for (const { id } of await read(sql, undefined, settled, "first", LATECOMERS))
         if (Number(id) <= Number(edge.id)) seen.add(Number(id));
       if (!(await show(await read(sql, tenant, 0, "last", count)))) return;
+      const settle = (id: number) => {
+        settled = id;
+        for (const one of seen) if (one <= id) seen.delete(one);
+      };
+      settle(settled);
       let away = false;
       const news = async () => {
         try {
@@ -116,9 +121,8 @@ export const events: CommandModule<object, Arguments> = {
           const found = await read(sql, tenant, settled, "first", MOST_AT_ONCE, seen);
           away = false;
           if (next.ended && found.length < MOST_AT_ONCE) {
-            settled = Number(edge.id);
+            settle(Number(edge.id));
             edge = next;
-            for (const id of seen) if (id <= settled) seen.delete(id);
           }
           return found;
         } catch (error) {
