@@ -1,6 +1,7 @@
 /** A command's connection to the database, and what goes wrong with it in one sentence. */
 import { once } from "node:events";
 import net from "node:net";
+import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import postgres from "postgres";
 import { KINDS } from "./kinds.ts";
@@ -62,10 +63,9 @@ async function openSocket(
     return Object.assign(socket, { host: at, port: port[0]! }); // by these it tells of faults
   } catch (error) {
     plain.destroy();
-    // One that is thrown would leave it waiting; it listens in a moment.
-    const failed = new net.Socket();
-    setImmediate(() => failed.destroy(error as Error));
-    return failed;
+    // One that is thrown would leave it waiting. Not before it writes: what it had still to write would go ahead of its next first message.
+    const write = (_chunk: unknown, _encoding: unknown, done: (error: Error) => void) => done(error as Error);
+    return new Duplex({ read() {}, write }) as net.Socket;
   }
 }
 

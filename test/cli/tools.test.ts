@@ -5,6 +5,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
+import { connect } from "../../src/connection.ts";
+import { freePort } from "../../src/embedded/server.ts";
 import { startWire } from "../faults/wire.ts";
 import { createDatabase, seedTenant, seedUser, TEST_SECRET, token, withSettings } from "../harness.ts";
 import { until } from "../until.ts";
@@ -227,6 +229,18 @@ test("events that follow are neither what is older nor told twice; a latecomer i
     news.map(line => line.split(/ +/)[2]).filter(slug => !slug!.startsWith("many-")),
     ["early", "late", "back", "again"],
   );
+});
+
+test("a connection that was refused is made once the server is there", async t => {
+  const port = await freePort();
+  const address = Object.assign(new URL(database.urls.owner), { hostname: "127.0.0.1", port: String(port) });
+  const sql = connect(address.href, { connect_timeout: 60 });
+  t.after(() => sql.end());
+  for (let i = 0; i < 2; i++)
+    await assert.rejects(async () => void (await sql`select`), { code: "ECONNREFUSED" });
+  const wire = await startWire(database.urls.owner, port);
+  t.after(wire.close);
+  await sql`select`;
 });
 
 test("what a name holds stays in its line, and commands no terminal", async () => {

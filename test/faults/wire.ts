@@ -17,7 +17,7 @@ export interface Wire {
   close(): Promise<void>;
 }
 
-export async function startWire(address: string): Promise<Wire> {
+export async function startWire(address: string, at = 0): Promise<Wire> {
   let target = new URL(address);
   const sockets = new Set<Socket>();
   let trips = 0;
@@ -47,7 +47,7 @@ export async function startWire(address: string): Promise<Wire> {
       });
     }
   });
-  await new Promise<void>(resolve => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>(resolve => server.listen(at, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
   const cut = () => {
     for (const socket of sockets) socket.destroy();
