@@ -239,7 +239,7 @@ test("a connection that was refused is made once the server is there", async t =
   for (let i = 0; i < 2; i++)
     await assert.rejects(async () => void (await sql`select`), { code: "ECONNREFUSED" });
   const wire = await startWire(database.urls.owner, port);
-  t.after(wire.close);
+  t.after(() => wire.close());
   await sql`select`;
 });
 
