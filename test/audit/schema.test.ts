@@ -472,6 +472,24 @@ void describe("the schema checks", () => {
     );
   });
 
+  it("the gate says in its first line what it found first and how to mend it, and how many more there are", async () => {
+    const said = (sql: string) =>
+      planted(database.sql, `${sql}; select audit.require_isolation()`, "rls_disabled").then(
+        () => "",
+        ({ message, detail }: postgres.PostgresError) => [message, detail!.split("\n").length],
+      );
+    const one =
+      "Tenants are not isolated: app.media: row-level security is not forced: its owner, tms_owner, and every definer function of that role see every tenant. " +
+      "Fix it with: alter table app.media force row level security;";
+    assert.deepEqual(await said("alter table app.media no force row level security"), [one, 1]);
+    assert.deepEqual(
+      await said(
+        "alter table app.media no force row level security; alter table app.users no force row level security",
+      ),
+      [`${one} (and 1 more)`, 2],
+    );
+  });
+
   it("keeps the worst thousand of what a check finds", async () => {
     const logins = `do $$ begin
         for i in 1..1001 loop execute format('create role job_%s login in role tms_app', i); end loop;
