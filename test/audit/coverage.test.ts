@@ -27,6 +27,25 @@ void describe("the reach of the data checks", () => {
     );
   });
 
+  it("looks for a row's parent in a partitioned table, not in each partition, and for another tenant that it names in no tenant", async () => {
+    const plant = `
+      create table app.parts (tenant_id uuid not null, id int not null, primary key (tenant_id, id)) partition by hash (tenant_id);
+      create table app.parts_0 partition of app.parts for values with (modulus 2, remainder 0);
+      create table app.parts_1 partition of app.parts for values with (modulus 2, remainder 1);
+      create table app.pieces (tenant_id uuid not null, id int not null, part_id int, partner uuid references app.tenants on delete set null,
+        primary key (tenant_id, id), constraint piece_part foreign key (tenant_id, part_id) references app.parts);
+      alter table app.parts owner to tms_owner; alter table app.parts_0 owner to tms_owner; alter table app.parts_1 owner to tms_owner; alter table app.pieces owner to tms_owner;
+      select app.isolate('app.parts'); select app.isolate('app.pieces');
+      insert into app.parts select id, 1 from app.tenants; insert into app.pieces select id, 1, 1, '${b.tenant}' from app.tenants`;
+    assert.deepEqual(await planted(database.sql, plant, "parent_missing"), []);
+    const moved = `set local session_replication_role = replica; update app.pieces set part_id = 2 where tenant_id = '${a.tenant}'`;
+    const found = await planted(database.sql, `${plant}; ${moved}`, "parent_missing");
+    assert.deepEqual(
+      found.map(({ relation, tenant_id }) => [relation, tenant_id]),
+      [["app.pieces", a.tenant]],
+    );
+  });
+
   it("gives a remedy that can be pasted where a key has to be quoted", async () => {
     const plant = `
       create table app."Odd" (tenant_id uuid not null, "I%d" int not null, board_id uuid, primary key (tenant_id, "I%d"),

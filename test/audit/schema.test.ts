@@ -488,6 +488,8 @@ void describe("the schema checks", () => {
       ),
       [`${one} (and 1 more)`, 2],
     );
+    const [unnamed] = await said("alter role tms_app createrole");
+    assert.match(unnamed as string, /^Tenants are not isolated: role_attributes: /);
   });
 
   it("keeps the worst thousand of what a check finds", async () => {
