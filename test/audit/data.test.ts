@@ -1,9 +1,9 @@
 /** Every data check finds its violation, planted the way life plants it. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, rolledBack } from "../harness.ts";
 import { CONTACT, data, REPLICA } from "./plants/data.ts";
-import { assertFinding, idsOf, planted, seedTenants } from "./world.ts";
+import { assertFinding, idsOf, planted, runCheck, seedTenants } from "./world.ts";
 
 /** Tables that pass for large are read in slices of the tenants, by merges of indexes; small ones whole. */
 const SIZES = {
@@ -33,6 +33,7 @@ const database = await createDatabase();
 await seedTenants(database.sql, 10);
 const a = await idsOf(database.sql, "t2");
 const b = await idsOf(database.sql, "t5");
+const other = await idsOf(database.sql, "t9");
 after(() => database.drop());
 
 void describe("the data checks", () => {
@@ -63,6 +64,22 @@ void describe("the data checks", () => {
       });
     }
   }
+
+  // One is about a tenant that is gone, one about a slug that two have.
+  const apart = ["tenant_missing", "slug_twice"];
+  for (const plant of data.filter(one => one.tenant !== null && !apart.includes(one.check)))
+    it(`${plant.check} finds ${plant.how} in ${plant.relation} in the audit of its tenant, and in no other's`, () =>
+      rolledBack(database.sql, async sql => {
+        await sql.unsafe(plant.sql(a, b));
+        const [all] = await runCheck(sql, plant.check);
+        const found = async (id: string) =>
+          (
+            await sql`
+              select c.tenant_id from app.tenants t cross join lateral audit.run_check(${plant.check}, t.slug) c where t.id = ${id}`
+          ).map(row => row.tenant_id);
+        assert.ok((await found(all!.tenant_id!)).includes(all!.tenant_id));
+        assert.deepEqual(await found(other.tenant!), []);
+      }));
 
   it("storage_of_other_tenant has nothing against an address with the tenant's own id, in capitals or without hyphens too", async () => {
     const bare = a.tenant!.replaceAll("-", "");
