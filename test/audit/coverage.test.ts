@@ -131,7 +131,7 @@ void describe("the reach of the data checks", () => {
         create unique index half on app.keys (tenant_id, f);
         update pg_index set indisvalid = false where indexrelid = 'app.half'::regclass;
         alter table app.keys add check (a < 100) not valid, add check (b < 100);
-        do $$ begin if current_setting('server_version_num')::int >= 180000 then alter table app.keys add constraint j_given not null j not valid; end if; end $$`);
+        do $$ begin if current_setting('server_version_num')::int >= 180000 then execute 'alter table app.keys add constraint j_given not null j not valid'; end if; end $$`);
       const holds = async (what: string) =>
         (await sql.unsafe<{ holds: boolean }[]>(`select ${what} as holds`))[0]!.holds;
       const unique = (table: string, columns: string) =>

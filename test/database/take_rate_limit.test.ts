@@ -43,13 +43,19 @@ test("a window that has ended begins again at one, also for a row so old that th
 test("a window ends at one moment: its hits never begin the next one", async () => {
   const { sql } = database;
   await sql`create table public.began (hits int, seconds_left float)`;
-  // Each call is within a tenth of a millisecond of the end.
-  await sql.unsafe(`do $$ begin
+  // The end lies anywhere within the next call, and within as long after it.
+  await sql.unsafe(`do $$
+  declare
+    began timestamptz;
+    took interval = '0.1 ms';
+  begin
     for i in 1..10000 loop
-      insert into control.rate_limits values ('end', 'ann', 50, clock_timestamp() + make_interval(secs => random() * 0.0001))
+      began := clock_timestamp();
+      insert into control.rate_limits values ('end', 'ann', 50, began + 2 * random() * took)
       on conflict (bucket, identity) do update set hits = 50, reset_at = excluded.reset_at;
       insert into public.began
       select hits, reset_at - extract(epoch from clock_timestamp()) from api.take_rate_limit('end', 'ann', 60);
+      took := clock_timestamp() - began;
       commit;
     end loop;
   end $$`);
