@@ -1,9 +1,9 @@
-/** Remedies are pasted as they are printed: what they restore must be what was there. */
+/** Remedies of tables, their keys and policies are pasted as they are printed: what they restore must be what was there. */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack } from "../harness.ts";
-import { type Found, runCheck, seedTenants } from "./world.ts";
+import { asOwner, type Found, paste, runCheck, seedTenants } from "./world.ts";
 
 const KEYS = `select conrelid::regclass::text || ' ' || conname || ' ' || pg_get_constraintdef(oid) as key
   from pg_constraint where conrelid in (select relid from audit.relations()) and contype in ('p', 'u', 'f') and conname not like '%tenant_id_fkey'`;
@@ -14,15 +14,6 @@ after(() => database.drop());
 
 void describe("the remedies", () => {
   const undone = (work: (sql: postgres.TransactionSql) => Promise<void>) => rolledBack(database.sql, work);
-  /** What a check finds, whose remedies are pasted: as this role, else as the superuser. */
-  const paste = async (sql: postgres.TransactionSql, check: string, role = "none") => {
-    const found = await runCheck(sql, check);
-    await sql.unsafe(`set local role ${role}`);
-    for (const { remedy } of found) await sql.unsafe(remedy);
-    await sql.unsafe("set local role none");
-    return found;
-  };
-  const asOwner = (sql: postgres.TransactionSql, check: string) => paste(sql, check, "tms_owner");
   const keysOf = async (sql: postgres.TransactionSql) =>
     (await sql.unsafe(KEYS)).map(row => row.key as string).sort();
 
@@ -134,29 +125,6 @@ void describe("the remedies", () => {
       }
     }));
 
-  it("let a function that is not the service's find its own schema, or those that it names", () =>
-    undone(async sql => {
-      await sql.unsafe(
-        `create schema "Shop"; grant usage on schema "Shop" to tms_app; create table "Shop".notes (id int); create schema other`,
-      );
-      for (const [path, mended] of [
-        ["", 'pg_catalog, "Shop", pg_temp'],
-        ["set search_path = ''", 'pg_catalog, "Shop", pg_temp'],
-        ['set search_path = other, "Shop"', 'other, "Shop", pg_temp'],
-        ['set search_path = pg_temp, "Shop"', '"Shop", pg_temp'],
-      ]) {
-        await sql.unsafe(`set local search_path = "Shop"; create or replace function "Shop".notes() returns bigint language plpgsql security definer ${path}
-          as $$ begin return (select count(*) from notes); end $$; grant execute on function "Shop".notes() to public`);
-        assert.equal((await paste(sql, "function_search_path")).length, 1, path);
-        await sql`set local search_path = ''`;
-        assert.equal((await sql`select "Shop".notes() as n`)[0]!.n, "0", path);
-        assert.deepEqual(await runCheck(sql, "function_search_path"), [], path);
-        const [row] = await sql`select proconfig[1] as set from pg_proc where proname = 'notes'`;
-        assert.equal(row!.set, `search_path=${mended}`);
-        await sql`drop function "Shop".notes()`;
-      }
-    }));
-
   it("drop a policy of one's own once, though two checks name it", () =>
     undone(async sql => {
       await sql.unsafe(`create schema shop; grant usage on schema shop to tms_owner; create function shop.me() returns uuid language sql as 'select gen_random_uuid()';
@@ -169,15 +137,6 @@ void describe("the remedies", () => {
         [...(await runCheck(sql, "policy_extra")), ...(await runCheck(sql, "policy_function"))],
         [],
       );
-    }));
-
-  it("give a function of the release its owner back", () =>
-    undone(async sql => {
-      await sql.unsafe(`alter function app.enter_tenant(text, text, text, text, text) owner to tms_owner;
-        grant create on schema app to tms_registrar; alter function app.tenant_id() owner to tms_registrar; revoke create on schema app from tms_registrar`);
-      assert.equal((await paste(sql, "function_changed")).length, 2);
-      for (const check of ["function_changed", "schema_grants"])
-        assert.deepEqual(await runCheck(sql, check), [], check);
     }));
 
   it("give a key its CASCADE back", () =>
@@ -407,19 +366,6 @@ void describe("the remedies", () => {
       await sql.unsafe("reset role; select audit.require_isolation()");
     }));
 
-  it("take a function in control back from whom it was given to, though its owner may not name it there", () =>
-    undone(async sql => {
-      await sql.unsafe(
-        "grant execute on function control.visible_rows(regclass, name, uuid[]), control.examine(text, uuid, int), app.count_tenants(text) to pg_monitor, tms_service",
-      );
-      assert.equal((await asOwner(sql, "function_changed")).length, 3);
-      for (const check of ["function_changed", "service_reach", "schema_grants"])
-        assert.deepEqual(await runCheck(sql, check), [], check);
-      // It may use the schema, and must not lose that.
-      const [row] = await sql`select audit.by_owner('tms_registrar', 'drop function control.f();') as text`;
-      assert.equal(row!.text, "set role tms_registrar; drop function control.f(); reset role;");
-    }));
-
   it("recount tenants for an owner who has not said that this is maintenance", async () => {
     const { sql, urls } = database;
     await sql.begin(async smuggled => {
@@ -445,245 +391,5 @@ void describe("the remedies", () => {
       const found = await runCheck(sql, "publication");
       for (const remedy of new Set(found.map(one => one.remedy))) await sql.unsafe(remedy);
       assert.deepEqual(await runCheck(sql, "publication"), []);
-    }));
-
-  it("blame the role, and not its functions, where a role of ours passes every policy", () =>
-    undone(async sql => {
-      await sql.unsafe(
-        "alter role tms_app bypassrls; create schema extra; grant usage on schema extra to tms_app",
-      );
-      await sql.unsafe(
-        "create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1",
-      );
-      const found = await runCheck(sql, "function_bypass");
-      const remedies = [...new Set(found.map(one => one.remedy.replace(/\n/g, " ")))].sort();
-      assert.deepEqual(remedies, [
-        "-- as an administrator: \\i db/roles.sql",
-        "alter routine extra.help() security invoker; -- or: revoke execute on routine extra.help() from public;",
-      ]);
-    }));
-
-  it("vouch for what a provider keeps to itself, as the owner, and for its event triggers", () =>
-    undone(async sql => {
-      await sql.unsafe(`create schema pgbouncer;
-        create function pgbouncer.get_auth(text) returns text language sql security definer set search_path = '' return $1;
-        create function pgbouncer.fast() returns int language sql leakproof set row_security = off return 1;
-        create function pgbouncer.become(who text) returns void language plpgsql as $$ begin perform set_config('role', who, true); end $$;
-        create function pgbouncer.seen() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$;
-        create event trigger "Seen" on ddl_command_end execute function pgbouncer.seen()`);
-      const checks = ["bypass", "search_path", "leakproof", "settings", "body", "changed"].map(
-        name => `function_${name}`,
-      );
-      const remedies: string[] = [];
-      for (const check of checks) {
-        const found = await runCheck(sql, check);
-        assert.ok(found.length > 0, check);
-        assert.deepEqual([...new Set(found.map(one => one.severity))], ["warning"], check);
-        remedies.push(...found.map(one => one.remedy));
-      }
-      await sql.unsafe("set local role tms_owner");
-      for (const remedy of remedies) {
-        assert.match(remedy, /select audit\.accept\(/);
-        // What is to be read first is a statement of its own, with the other behind it.
-        await sql.unsafe(remedy.replace(/^select pg_get_functiondef.*then: /, ""));
-      }
-      await sql.unsafe("reset role");
-      for (const check of checks) assert.deepEqual(await runCheck(sql, check), [], check);
-    }));
-
-  it("give what is missing, or too much, in memberships, and leave those alone that are as they should be", () =>
-    undone(async sql => {
-      await sql.unsafe(`create role guests; create role head login; create role cleo login in role head; create role chef login createrole;
-        grant tms_app to guests; grant tms_auditor to head; grant tms_owner to chef with admin option; grant tms_registrar to cleo`);
-      const named = async () => {
-        const found = await runCheck(sql, "role_membership");
-        return found.filter(({ row }) =>
-          ["guests", "head", "cleo", "chef"].includes((row.member ?? row.administrator) as string),
-        );
-      };
-      const found = await named();
-      assert.deepEqual(
-        found
-          .map(({ severity, row }) => [severity, ...Object.values(row as Record<string, string>)].join(" "))
-          .sort(),
-        [
-          "info chef",
-          "info tms_auditor cleo",
-          "warning tms_app guests",
-          "warning tms_auditor head",
-          "warning tms_owner chef",
-          "warning tms_registrar cleo",
-        ],
-      );
-      for (const { severity, remedy } of found) if (severity === "warning") await sql.unsafe(remedy);
-      assert.deepEqual(
-        (await named()).filter(({ row }) => row.administrator !== "chef"),
-        [],
-      );
-    }));
-
-  it("take no role from who made it, before Postgres 16 and since", () =>
-    undone(async sql => {
-      await sql.unsafe("create role chef login createrole");
-      const [server] = await sql`select current_setting('server_version_num')::int as version`;
-      if (server!.version >= 160000)
-        await sql.unsafe("grant tms_app, tms_owner to chef with admin option, inherit false, set false");
-      const found = (await runCheck(sql, "role_membership")).filter(
-        ({ row }) => row.member === "chef" || row.administrator === "chef",
-      );
-      assert.deepEqual(
-        found.map(({ severity, row }) => [severity, row]),
-        [["info", { administrator: "chef" }]],
-      );
-      assert.match(found[0]!.remedy, /^-- nothing[^\n]*$/);
-      if (server!.version >= 160000) assert.match(found[0]!.detail, /^chef administers tms_app, tms_owner: /);
-    }));
-
-  it("take the owner's default rights from strangers, where a migration is written", () =>
-    undone(async sql => {
-      await sql.unsafe(`create role guests; alter default privileges for role tms_owner grant all on tables to guests;
-        alter default privileges for role tms_owner in schema app grant all on sequences to guests;
-        alter default privileges for role tms_app grant execute on functions to guests`);
-      assert.ok((await asOwner(sql, "default_privileges")).length > 8);
-      assert.deepEqual(await runCheck(sql, "default_privileges"), []);
-    }));
-
-  it("take a right to execute from roles whatever they are called", () =>
-    undone(async sql => {
-      await sql.unsafe(`create role "Bea ""public"" Lee"; create role cleo;
-        grant execute on function app.tenant_id() to "Bea ""public"" Lee", cleo`);
-      assert.deepEqual(
-        (await asOwner(sql, "function_changed")).map(one => one.severity),
-        ["warning"],
-      );
-      assert.deepEqual(await runCheck(sql, "function_changed"), []);
-    }));
-
-  it("give what a role owned back to the owner, and the role the rights that it had before", () =>
-    undone(async sql => {
-      const rights = () => sql<{ has: boolean }[]>`
-        select has_schema_privilege('tms_app', 'app', 'usage') and has_schema_privilege('tms_service', 'api', 'usage')
-          and has_table_privilege('tms_app', 'app.boards', 'select') and has_table_privilege('tms_app', 'app.media', 'insert') as has`;
-      for (const check of ["table_owner", "role_owns"]) {
-        await sql.unsafe(`alter schema app owner to tms_app; alter schema api owner to tms_service;
-          alter table app.boards owner to tms_app; alter table app.media owner to tms_app`);
-        assert.equal((await paste(sql, check)).length, 4);
-        assert.deepEqual([...(await rights())], [{ has: true }], check);
-      }
-      await sql.unsafe("select audit.require_isolation()");
-    }));
-
-  it("give a schema, a table or a view back, and leave the role that had it the rights that it had before", () =>
-    undone(async sql => {
-      const roles = ["tms_service", "tms_app", "tms_registrar", "tms_auditor"];
-      const rights = async () => {
-        const rows = await sql<{ has: string }[]>`
-          select concat_ws(' ', r, p, nspname) as has from pg_namespace n, unnest(${roles}::text[]) r, unnest('{create,usage}'::text[]) p
-          where nspname in ('app', 'api', 'audit', 'control') and has_schema_privilege(r, n.oid, p)
-          union all
-          select concat_ws(' ', r, p, c.oid::regclass)
-          from pg_class c, unnest(${roles}::text[]) r, unnest('{select,insert,update,delete,truncate,references,trigger}'::text[]) p
-          where c.relnamespace in ('app'::regnamespace, 'audit'::regnamespace, 'control'::regnamespace) and c.relkind in ('r', 'v')
-            and has_table_privilege(r, c.oid, p)
-          order by 1`;
-        return rows.map(({ has }) => has);
-      };
-      const before = await rights();
-      const objects = await sql<{ name: string }[]>`
-        select 'schema ' || s as name from unnest('{app,api,audit}'::text[]) s
-        union all
-        select case c.relkind when 'v' then 'view ' else 'table ' end || c.oid::regclass from pg_class c
-        where c.relnamespace in ('app'::regnamespace, 'audit'::regnamespace, 'control'::regnamespace) and c.relkind in ('r', 'v')`;
-      for (const { name } of objects)
-        for (const role of roles) {
-          await sql.unsafe(`alter ${name} owner to ${role}`);
-          const [found] = await runCheck(sql, "table_owner");
-          await sql.unsafe(found!.remedy);
-          assert.deepEqual(await rights(), before, `${name} of ${role}`);
-        }
-    }));
-
-  it("leave a function of one's own in api a definer, which it has to be there", () =>
-    undone(async sql => {
-      await sql.unsafe(`create function api.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1;
-        revoke all on function api.help() from public; grant execute on function api.help() to tms_service; alter function api.help() owner to tms_app`);
-      assert.equal((await paste(sql, "function_changed")).length, 1);
-      for (const check of ["function_changed", "function_security"])
-        assert.deepEqual(await runCheck(sql, check), [], check);
-    }));
-
-  it("take a tenant out of a function whoever owns it, as the superuser who alone may", () =>
-    undone(async sql => {
-      await sql.unsafe(`create function app.help() returns int language sql set search_path = pg_catalog, pg_temp set row_security = on
-        set app.tenant_id = 'x' return 1; alter function app.help() owner to tms_app`);
-      assert.equal((await paste(sql, "function_settings")).length, 2);
-      assert.deepEqual(await runCheck(sql, "function_settings"), []);
-    }));
-
-  it("give what a role owns to the owner, whatever it is called, and drop what has none", () =>
-    undone(async sql => {
-      await sql.unsafe(`create schema crm; create table crm.notes (a int); create statistics crm.few on (a + 1) from crm.notes; alter statistics crm.few owner to tms_app;
-        create foreign data wrapper far; create server "the hq" foreign data wrapper far; create user mapping for tms_app server "the hq"`);
-      assert.equal((await paste(sql, "role_owns")).length, 2);
-      assert.deepEqual(await runCheck(sql, "role_owns"), []);
-    }));
-
-  it("drop a large object as the login that made it", () =>
-    undone(async sql => {
-      await sql.unsafe(
-        "select lo_create(4711); alter large object 4711 owner to tms_service; grant execute on function lo_unlink(oid) to tms_service",
-      );
-      const [found] = await runCheck(sql, "role_owns");
-      await sql.unsafe(`set local role tms_service; ${found!.remedy}\n; reset role`);
-      assert.deepEqual(await runCheck(sql, "role_owns"), []);
-    }));
-
-  it("close a copy of the database, which has a new one's rights, to all but the service's logins", () =>
-    undone(async sql => {
-      const name = sql(database.name);
-      await sql`revoke all on database ${name} from tms_service, tms_auditor`;
-      await sql`grant connect, temporary on database ${name} to public`;
-      assert.equal((await paste(sql, "schema_grants")).length, 2);
-      const rights = await sql<{ may: string }[]>`
-        select concat_ws(' ', case when grantee = 0 then 'public' else grantee::regrole::text end, privilege_type) as may
-        from pg_database, aclexplode(datacl) where datname = current_database() and grantee <> datdba order by 1`;
-      assert.deepEqual(
-        rights.map(({ may }) => may),
-        ["tms_auditor CONNECT", "tms_service CONNECT"],
-      );
-    }));
-
-  it("say where a setting is changed on a managed server, whose superuser is the provider", () =>
-    undone(async sql => {
-      const remedies = await sql<{ remedy: string }[]>`
-        select distinct remedy from audit.check_server_settings()`;
-      assert.ok(remedies.length > 4);
-      for (const { remedy } of remedies) assert.match(remedy, /provider's parameter group/);
-      await sql.unsafe("create role backup bypassrls in role pg_read_all_data");
-      const found = await sql<Found[]>`select * from audit.run_check('bypass_role') order by detail`;
-      assert.match(found[0]!.detail, /every tenant once it may connect/);
-      assert.match(found[1]!.detail, /as a member of pg_read_all_data/);
-      for (const { remedy } of found) await sql.unsafe(remedy);
-      assert.deepEqual(await runCheck(sql, "bypass_role"), []);
-    }));
-
-  it("move an extension out of reach where its view is the provider's", () =>
-    undone(async sql => {
-      await sql.unsafe(
-        "grant usage on schema public to public; create view public.seen as select 1 as one; grant select on public.seen to public; alter extension pg_trgm add view public.seen; create view public.ours as select 1 as one; grant select on public.ours to public",
-      );
-      for (const check of ["service_reach", "app_reach"]) {
-        const found = await runCheck(sql, check);
-        const of = (view: string) => found.find(({ relation }) => relation === view)!.remedy;
-        assert.match(of("public.seen"), /-- or, where that is refused: alter extension pg_trgm set schema/);
-        assert.doesNotMatch(of("public.ours"), /extension/);
-      }
-    }));
-
-  it("take a procedure of the audit's from the service's login", () =>
-    undone(async sql => {
-      await sql.unsafe("grant execute on procedure audit.run to tms_service");
-      await paste(sql, "service_reach");
-      assert.deepEqual(await runCheck(sql, "service_reach"), []);
     }));
 });

@@ -64,6 +64,16 @@ export const runCheck = async (sql: postgres.ISql, check: string): Promise<Found
   ...(await sql<Found[]>`select * from audit.run_check(${check})`),
 ];
 
+/** What a check finds, whose remedies are pasted: as this role, else as the superuser. */
+export async function paste(sql: postgres.TransactionSql, check: string, role = "none"): Promise<Found[]> {
+  const found = await runCheck(sql, check);
+  await sql.unsafe(`set local role ${role}`);
+  for (const { remedy } of found) await sql.unsafe(remedy);
+  await sql.unsafe("set local role none");
+  return found;
+}
+export const asOwner = (sql: postgres.TransactionSql, check: string) => paste(sql, check, "tms_owner");
+
 /** Plants, asks one check, rolls back. */
 export function planted(sql: postgres.Sql, plant: string, check: string): Promise<Found[]> {
   return rolledBack(sql, async transaction => {
