@@ -6,8 +6,9 @@ import { after, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
 import { type Report, runAudit } from "../../src/audit/run.ts";
 import { groupFindings, toText } from "../../src/audit/text.ts";
+import { StartupError } from "../../src/startup-error.ts";
 import { built, inShell, outcome, tenancy } from "../cli/command.ts";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, withSettings } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
 const run = (url: string, ...args: string[]) => outcome(tenancy(["audit", ...args], { DATABASE_URL: url }));
@@ -134,6 +135,25 @@ void describe("npm run audit", () => {
     }
   });
 
+  it("exits 1 for a single error, and 2 for a single check that could not run", async () => {
+    const { sql, urls } = database;
+    const [owned] = await sql<{ id: string }[]>`
+      update app.media set storage_url = 'x/' || (select id from app.tenants where slug = 't3') || '/'
+      where id = ${(await idsOf(sql, "t2")).medium!} returning id`;
+    try {
+      const found = await run(urls.owner, "--only", "data");
+      assert.equal(found.code, 1, found.stdout);
+      assert.match(found.stdout, /FAILED: 1 error\./);
+      await sql`revoke execute on function app.count_tenants(text) from tms_auditor`;
+      const broken = await run(urls.owner, "--only", "data");
+      assert.equal(broken.code, 2, broken.stdout);
+      assert.match(broken.stdout, /INCOMPLETE: 1 check could not run\./);
+    } finally {
+      await sql`grant execute on function app.count_tenants(text) to tms_auditor`;
+      await sql`update app.media set storage_url = 'x/' || tenant_id || '/' where id = ${owned!.id}`;
+    }
+  });
+
   it("shows what could not run before all that was found, and why", async () => {
     const { sql, urls } = database;
     // In the catalog's order this error would stand first.
@@ -186,6 +206,8 @@ void describe("npm run audit", () => {
       [nowhere, /cannot be reached/],
       [database.urls.owner, /Invalid values/, "--format", "pdf"],
       [database.urls.owner, /--sample takes a number/, "--sample", "none"],
+      [database.urls.owner, /--sample takes a number/, "--sample", "0"],
+      [database.urls.owner, /--sample takes a number/, "--sample", "1000000000"],
     ];
     await Promise.all(
       cases.map(async ([url, words, ...args]) => {
@@ -194,6 +216,38 @@ void describe("npm run audit", () => {
         assert.match(stderr, words);
       }),
     );
+  });
+
+  it("ends where somebody cancels it, and says so", async () => {
+    const { sql, urls } = database;
+    const cancelled = runAudit(urls.owner, { sample: 1 }, () => {
+      void sql`select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'tms audit' and datname = current_database()`.catch(
+        () => {},
+      );
+    });
+    await assert.rejects(cancelled, { constructor: StartupError, message: /an administrator cancelled it/ });
+  });
+
+  it("goes by limits of its own, so that neither a lock that stays nor a reader that has gone keeps it", async () => {
+    const { sql, urls } = database;
+    const limits = ["client_connection_check_interval", "lock_timeout", "statement_timeout"];
+    await sql.unsafe(`create table public.limits as select null as name, null as value where false;
+      create function public.note() returns trigger language plpgsql security definer as $$
+      begin insert into public.limits select name, current_setting(name) from unnest(array['${limits.join("','")}']) name; return new; end $$;
+      create trigger note before insert on audit.runs for each row execute function public.note()`);
+    try {
+      await withSettings(database, { statement_timeout: "'9min'", lock_timeout: "'9min'" }, () =>
+        runAudit(urls.owner, { sample: 1, only: "data", tenant: "t1" }),
+      );
+      const found = await sql<{ value: string }[]>`select value from public.limits order by name`;
+      assert.deepEqual(
+        found.map(({ value }) => value),
+        ["5s", "30s", "0"],
+      );
+    } finally {
+      await sql`drop function public.note() cascade`;
+      await sql`drop table public.limits`;
+    }
   });
 
   const full = !existsSync("/dev/full") && "this system has no /dev/full";
@@ -230,7 +284,7 @@ void describe("npm run audit", () => {
   const hasTerminal = /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout);
   it("shows on a terminal how far it is, in a line that is written over, and left at the end", {
     skip: !hasTerminal && "util-linux's script is not installed",
-  }, () => {
+  }, async () => {
     const shown = (options: string) => {
       const line = `"${process.execPath}" dist/cli.js audit ${options} > /dev/null`;
       const env = { PATH: process.env.PATH, DATABASE_URL: database.urls.owner };
@@ -240,6 +294,8 @@ void describe("npm run audit", () => {
     assert.equal(lines[0], "");
     const [, rows] = /^█{16} \d+\/\d+ {2}(\d+) rows {2}\d+ found {2}\d+\.\d s\r\n$/.exec(lines.at(-1)!)!;
     assert.ok(Number(rows) > 3 * 13, "the rows of all passes");
+    const [last] = await database.sql`select sample from audit.runs order by id desc limit 1`;
+    assert.equal(last!.sample, null, "all");
     assert.match(shown("--tenant nobody"), /^The audit did not start/);
   });
 
@@ -284,6 +340,16 @@ void describe("npm run audit", () => {
       [server, server + 3, server],
     );
     assert.equal(first.trend.length, 1);
+    // Somebody's forty runs more, and one that was cancelled.
+    await sql`insert into audit.runs (family, finished_at) select 'schema', now() from generate_series(1, 40)`;
+    const [unfinished] = await sql<
+      { id: number }[]
+    >`insert into audit.runs (family) values ('schema') returning id::int`;
+    const later = await runAudit(urls.owner, { sample: 1, only: "schema" });
+    assert.deepEqual(
+      [later.trend.length, later.trend.at(-1)!.runId, later.trend.some(run => run.runId === unfinished!.id)],
+      [40, later.runId, false],
+    );
     const page = toHtml(broken);
     assert.match(page, /title="rls_not_forced on app\.media: 1 examined, 1 finding">1</);
     assert.match(page, /title="rls_not_forced on app\.boards: 1 examined, 0 findings">✓</);
