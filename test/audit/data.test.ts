@@ -43,6 +43,17 @@ void describe("the data checks", () => {
         assert.deepEqual(await planted(database.sql, `${resize};`, check), [], check);
     });
 
+    it(`count each row of ${size} tables once`, () =>
+      rolledBack(database.sql, async sql => {
+        await sql.unsafe(resize);
+        for (const table of ["app.boards", "app.generations", "app.media", "app.credit_transactions"]) {
+          const [row] = await sql<{ checked: string[]; rows: string }[]>`
+            select array(select distinct checked from audit.scan(${table}::regclass, null) where relation = ${table}) as checked,
+              (select count(*) from ${sql(table)}) as rows`;
+          assert.deepEqual(row!.checked, [row!.rows], table);
+        }
+      }));
+
     for (const plant of data) {
       it(`${plant.check} finds ${plant.how} in ${plant.relation}, a ${size} table`, async () => {
         const found = await planted(database.sql, `${plant.sql(a, b)}; ${resize}`, plant.check);
@@ -288,6 +299,8 @@ void describe("the data checks", () => {
           [nobody],
         );
       }
+    const none = `${REPLICA} delete from app.tenants; ${lost("true")} ${SIZES.large}`;
+    assert.ok((await planted(database.sql, none, "parent_missing")).length > 0, "of no tenants at all");
   });
 
   it("a reference is compared as its key does, with the operators of an extension's types", async () => {

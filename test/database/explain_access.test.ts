@@ -74,6 +74,7 @@ test("each table is told with its row security and with counts up to 10000", () 
       tx`insert into app.boards (tenant_id, owner_id, title) select ${acme}, ${owner}, 'x' from generate_series(1, ${n}::int)`;
     const told = async () => {
       const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
+      assert.doesNotMatch(row!.told.notes.join(), /fewer rows/, "both are counted as far");
       return Object.fromEntries(
         row!.told.tables.map(({ table, ...rest }: { table: string }) => [table, rest]),
       );
@@ -81,7 +82,7 @@ test("each table is told with its row security and with counts up to 10000", () 
     await add(10_000);
     const full = { row_security: "forced", held: 10_000, shown: 10_000, more: false };
     assert.deepEqual((await told())["app.boards"], full);
-    await add(1);
+    await add(2);
     await tx.unsafe(
       "alter table app.boards no force row level security; alter table app.media disable row level security",
     );
