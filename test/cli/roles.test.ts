@@ -96,6 +96,7 @@ test("roles.sql run again changes nothing, and puts back what has drifted", asyn
   await sql`grant tms_service to tms_owner`;
   await sql`grant tms_app to tms_service`;
   await sql`grant tms_app to tms_owner with inherit true`;
+  await sql`grant tms_registrar to tms_owner with set false`;
   await sql`alter role tms_service set row_security = off`;
   await sql`alter role tms_service in database tms set app.maintenance = 'on'`;
   assert.notEqual(await state(), wanted);
@@ -163,6 +164,16 @@ test("a password that another database relies on is not set anew; where there is
   });
   assert.equal((await sql`select from pg_database where datname = 'staging'`).length, 0);
   assert.deepEqual((await migrate({ ownerUrl: server.urls.owner })).applied, []);
+
+  // Nobody relies on one that a login has not.
+  await sql`alter role tms_service password null`;
+  assert.deepEqual(
+    (await migrate({ rootUrl, ownerUrl: server.urls.owner, serviceUrl: server.urls.service })).applied,
+    [],
+  );
+  const again = postgres(server.urls.service, { max: 1 });
+  await again`select`;
+  await again.end();
 
   // Of a single service, migrate goes on to make the addresses' passwords those of the logins.
   for (const name of ["other", "served"]) await sql`drop database ${sql(name)}`;

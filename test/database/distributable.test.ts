@@ -55,13 +55,19 @@ test("with the switch on, app.isolate() distributes the table", () =>
     assert.deepEqual([...(await tx`select name::text from distributed`)], [{ name: "app.notes" }]);
   }));
 
-test("the triggers that db/distribute.sql looks for at its end are those of app.tenants", async () => {
+test("the triggers that db/distribute.sql looks for at its end are those of app.tenants, and its functions are there", async () => {
   const triggers = await database.sql<{ name: string }[]>`
     select tgname as name from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal order by 1`;
   const page = readFileSync(new URL("../../db/distribute.sql", import.meta.url), "utf8");
   const named = [...page.matchAll(/'(_\d+_\w+)'/g)].map(([, name]) => name);
   assert.ok(triggers.length >= 7);
   assert.deepEqual(new Set(named), new Set(triggers.map(trigger => trigger.name)));
+  const functions = [
+    ...new Set([...page.matchAll(/'(\w+\.\w+\([^)]*\))'::regprocedure/g)].map(([, name]) => name!)),
+  ];
+  const [gone] = await database.sql`
+    select array(select name from unnest(${functions}::text[]) name where to_regprocedure(name) is null) as names`;
+  assert.deepEqual([functions.length, gone!.names], [4, []]);
 });
 
 /** What the catalog holds that Citus refuses. */

@@ -61,7 +61,9 @@ test("20 parallel first requests of a new user make one row and 20 answers", () 
     const service = await start(SINGLE);
     await database.sql`alter table app.users alter column role set default 'owner'`; // by somebody else's hand
     const tokens = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => person("new", undefined, { iat: i, email: "new@acme.com" })),
+      Array.from({ length: 20 }, (_, i) =>
+        person("new", undefined, { iat: i, email: "new@acme.com", name: "New" }),
+      ),
     );
     const answers = await Promise.all(
       tokens.map(token => service.request({ url: "/api/tenants/current", token })),
@@ -72,8 +74,16 @@ test("20 parallel first requests of a new user make one row and 20 answers", () 
     );
     assert.equal(new Set(answers.map(answer => answer.body.membership.user_id)).size, 1);
     assert.deepEqual(
-      [...(await database.sql`select auth_provider, auth_subject, email, role from app.users`)],
-      [{ auth_provider: "jwt", auth_subject: "new", email: "new@acme.com", role: "member" }],
+      [...(await database.sql`select auth_provider, auth_subject, email, display_name, role from app.users`)],
+      [
+        {
+          auth_provider: "jwt",
+          auth_subject: "new",
+          email: "new@acme.com",
+          display_name: "New",
+          role: "member",
+        },
+      ],
     );
   }));
 

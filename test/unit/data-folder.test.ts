@@ -73,11 +73,18 @@ test("of several processes that find the lock of a dead one, one takes it over",
   }
 });
 
-test("a lock that was left empty is taken over", async t => {
+test("a lock that was left empty, or by a process whose number is another's by now, is taken over; another's is left", async t => {
   const dataDir = folder(t);
-  writeFileSync(path.join(dataDir, "lock"), "");
-  await (await lock(dataDir))();
-  assert.deepEqual(readdirSync(dataDir), []);
+  const file = path.join(dataDir, "lock");
+  for (const left of ["", JSON.stringify({ pid: process.pid, started: "1" })]) {
+    writeFileSync(file, left);
+    await (await lock(dataDir))();
+    assert.deepEqual(readdirSync(dataDir), []);
+  }
+  const release = await lock(dataDir);
+  writeFileSync(file, "another's");
+  await release();
+  assert.deepEqual(readdirSync(dataDir), ["lock"]);
 });
 
 test("a folder that was copied or reached by another way while it is in use: the copy is free, the folder is not", async t => {
