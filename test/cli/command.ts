@@ -36,8 +36,13 @@ const withOurs = (env: Environment) => ({
   ...env,
 });
 
-export function tenancy(args: string[], env: Environment = {}, root = built): Command {
-  const child = spawn(process.execPath, ["dist/cli.js", ...args], {
+export function tenancy(
+  args: string[],
+  env: Environment = {},
+  root = built,
+  program = "dist/cli.js",
+): Command {
+  const child = spawn(process.execPath, [program, ...args], {
     cwd: root,
     env: withOurs(env),
     stdio: ["ignore", "pipe", "pipe"],

@@ -68,6 +68,7 @@ test("a command that does without the shadow database asks for none, and a datab
     ["run /dev/null", "DATABASE_URL", { DATABASE_URL }],
     ["run --shadow /dev/null", "SHADOW_DATABASE_URL", env],
     ["run --root /dev/null", "ROOT_DATABASE_URL", env],
+    ["run --rootDatabase /dev/null", "ROOT_DATABASE_URL", env],
     ["commit -m later", "DATABASE_URL", env],
     ["uncommit", "DATABASE_URL", env],
     ["reset --erase", "ROOT_DATABASE_URL", env],
@@ -151,6 +152,14 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     assert.match(stderr, /app\.careless: row-level security is not enabled/);
     assert.deepEqual(migrations(), before);
     assert.equal(readFileSync(current, "utf8"), careless);
+    const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
+    for (const line of ["commit -m away", "uncommit"])
+      assert.match(
+        gm(line, away, folder).stderr,
+        /^The database at \S+ \(ROOT_DATABASE_URL\) cannot be reached: .*\n$/,
+        line,
+      );
+    assert.deepEqual(migrations(), before);
     // Another branch's migration of the same number.
     await database.sql`
       update graphile_migrate.migrations set hash = 'sha1:0' where filename = (select max(filename) from graphile_migrate.migrations)`;

@@ -18,7 +18,7 @@ import { SignJWT } from "jose";
 import postgres from "postgres";
 import { TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
-import { type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
+import { built, type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
 // One data folder through the life of a service: made, refused to a second one, killed, started again, stopped.
 const folder = makeFolder();
@@ -70,7 +70,8 @@ test("the first start makes server, roles, schema and secrets, and serves, also 
   assert.equal((await fetch(`${address}/health`)).status, 200);
   assert.match(running.stdout, /"msg":"Applied 000001-/);
   assert.deepEqual(readdirSync(dataDir).sort(), ["lock", "postgres", "postgres.log", "secrets.json"]);
-  assert.equal(statSync(path.join(dataDir, "secrets.json")).mode & 0o777, 0o600);
+  for (const name of ["secrets.json", "postgres.log"])
+    assert.equal(statSync(path.join(dataDir, name)).mode & 0o777, 0o600, name);
   const sql = asSuperuser("postgres");
   const [server] = await sql`
     select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets,
@@ -136,6 +137,17 @@ test("SIGTERM stops the service, then Postgres, and leaves nothing behind", asyn
   assert.ok(!existsSync(path.join(dataDir, "lock")));
 });
 
+test("a second signal ends it at once, and Postgres follows", async () => {
+  running = tenancy(["start"], env);
+  await listening(running);
+  const pid = postmaster();
+  running.child.kill("SIGINT");
+  running.child.kill("SIGTERM");
+  const code = await running.ended;
+  assert.ok(code === 130 || code === 143, `the later one's: ${code}`);
+  assert.ok(await hasEnded(pid));
+});
+
 test("commands that use its Postgres say, when it stops, that this is why they end", async () => {
   running = tenancy(["start"], env);
   await listening(running);
@@ -147,18 +159,22 @@ test("commands that use its Postgres say, when it stops, that this is why they e
     await blocker`lock table app.boards`;
     const following = tenancy(["events", "--follow"], env);
     const auditing = tenancy(["audit", "--only", "data"], env);
-    commands.push(following, auditing);
+    const file = path.join(folder, "boards.sql");
+    writeFileSync(file, "select from app.boards;");
+    const developing = tenancy(["run", file], env, built, "dist/cli/gm.js");
+    commands.push(following, auditing, developing);
     await following.prints(/created/);
-    await lockWaiters(sql);
+    await lockWaiters(sql, 2);
     running.child.kill("SIGTERM");
     const { pid } = running.child;
     const why = `Process ${pid}, which had started the Postgres in ${dataDir}, has ended, and Postgres with it: run this again`;
     for (const [command, status] of [
       [following, 1],
       [auditing, 2],
+      [developing, 1],
     ] as const) {
-      await until("it says why", () => command.stderr.endsWith("\n"));
-      assert.equal(command.stderr, `${why}\n`);
+      await until("it says why", () => command.stderr.endsWith(`${why}\n`));
+      if (command !== developing) assert.equal(command.stderr, `${why}\n`); // graphile-migrate has words of its own
       assert.equal(await command.ended, status);
     }
   } finally {
