@@ -46,6 +46,13 @@ void describe("the reach of the data checks", () => {
     );
   });
 
+  it("has nothing to say of a table that ends with its session", async () => {
+    const drafts =
+      "create temporary table drafts (tenant_id uuid); insert into drafts values (gen_random_uuid())";
+    for (const check of ["rls_disabled", "tenant_missing"])
+      assert.deepEqual(await planted(database.sql, drafts, check), [], check);
+  });
+
   it("gives a remedy that can be pasted where a key has to be quoted", async () => {
     const plant = `
       create table app."Odd" (tenant_id uuid not null, "I%d" int not null, board_id uuid, primary key (tenant_id, "I%d"),

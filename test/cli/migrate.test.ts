@@ -29,6 +29,16 @@ test("migrate without the administrator's login says that the database is missin
   );
 });
 
+test("migrate --only-roles asks for the administrator's login, and for no other", async () => {
+  const roles = (env = {}) => outcome(tenancy(["migrate", "--only-roles"], env));
+  assert.deepEqual(await roles(), {
+    code: 1,
+    stdout: "",
+    stderr: "ROOT_DATABASE_URL, an administrator's login, is missing",
+  });
+  assert.deepEqual(await roles({ ROOT_DATABASE_URL: urls.root }), { code: 0, stdout: "", stderr: "" });
+});
+
 test("several migrate at once: one applies, the others wait for it and find nothing to do", async () => {
   await database.sql`create database ${database.sql(`${database.name}_new`)} owner tms_owner`;
   const holder = postgres(urls.owner, { max: 1 });
