@@ -253,6 +253,29 @@ void describe("the data checks", () => {
     }
   });
 
+  it("values that are blank, too long or missing are found as those that are wrong", async () => {
+    for (const [check, table, column, value] of [
+      ["tenant_malformed", "tenants", "name", "E' \\t'"],
+      ["tenant_malformed", "tenants", "name", "repeat('x', 256)"],
+      ["tenant_malformed", "tenants", "name", "null"],
+      ["tenant_malformed", "tenants", "slug", "null"],
+      ["value_unknown", "tenants", "status", "null"],
+      ["value_unknown", "users", "role", "null"],
+      ["value_unknown", "generations", "status", "null"],
+      ["board_role_unknown", "board_members", "role", "null"],
+    ]) {
+      const open = `alter table app.${table} alter ${column} drop not null, drop constraint if exists tenants_name_length,
+        drop constraint if exists tenants_name_not_blank`;
+      const one = `update app.${table} set ${column} = ${value} where ctid = (select min(ctid) from app.${table})`;
+      const found = await planted(database.sql, `${open}; ${REPLICA} ${one}`, check!);
+      assert.deepEqual(
+        found.map(({ relation }) => relation),
+        [`app.${table}`],
+        `${table}.${column} ${value}`,
+      );
+    }
+  });
+
   it("rows are held against a check that is not enforced, from Postgres 18 on", async test => {
     const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
     if (server!.version < 180000) return test.skip("every constraint is enforced before Postgres 18");
