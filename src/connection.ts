@@ -219,6 +219,8 @@ export function ownerHint({ code, message }: { code?: string; message: string },
       `alter database ${databaseOf(url)} owner to tms_owner; revoke tms_owner from current_user;`
     );
   }
+  if (/^permission denied for schema (app|api|audit|control|graphile_migrate)$/.test(message))
+    return ": as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does";
   if (/^extension \S+ is not allow-listed/.test(message))
     return ": add PG_TRGM to the server's parameter azure.extensions, in the portal";
   if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))

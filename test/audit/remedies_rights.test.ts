@@ -44,6 +44,35 @@ void describe("the remedies of roles, rights and functions", () => {
         assert.deepEqual(await runCheck(sql, check), [], check);
     }));
 
+  it("bring the objects of a dump that was restored without its owners back to theirs, a function of one's own too", () =>
+    undone(async sql => {
+      await sql.unsafe(`grant create on schema app to tms_app; set local role tms_app;
+        create function app.shop_log() returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as 'begin end';
+        revoke all on function app.shop_log() from public; reset role; revoke create on schema app from tms_app; select audit.accept('app.shop_log()');
+        alter schema graphile_migrate owner to current_user; alter table graphile_migrate.migrations owner to current_user; alter function app.shop_log() owner to current_user`);
+      for (const check of ["function_owner", "function_bypass", "function_changed"]) {
+        assert.match(
+          (await runCheck(sql, check))[0]!.remedy,
+          /alter routine app\.shop_log\(\) owner to tms_app;/,
+          check,
+        );
+      }
+      await paste(sql, "function_bypass");
+      await paste(sql, "table_owner");
+      for (const check of ["table_owner", "function_owner", "function_bypass", "function_changed"])
+        assert.deepEqual(await runCheck(sql, check), [], check);
+      await sql.unsafe("set local role tms_owner; table graphile_migrate.migrations");
+    }));
+
+  it("say of a dump that was restored without rights that it is to be restored again", () =>
+    undone(async sql => {
+      await sql.unsafe("revoke usage on schema audit from tms_auditor");
+      assert.match(
+        (await runCheck(sql, "rls_disabled"))[0]!.remedy,
+        /^-- its rights are gone.*restore the database again/,
+      );
+    }));
+
   it("take a function in control back from whom it was given to, though its owner may not name it there", () =>
     undone(async sql => {
       await sql.unsafe(

@@ -66,6 +66,11 @@ test("each fault of a database is one sentence with what helps, and without a pa
           "run db/roles.sql as an administrator, which gives tms_owner its roles",
         ],
         [
+          "42501",
+          "permission denied for schema graphile_migrate",
+          "as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does",
+        ],
+        [
           "25006",
           "cannot execute UPDATE",
           "the server is a standby, or its settings make transactions read only; default_transaction_read_only may be set on the database (alter database tms reset default_transaction_read_only;), on tms_owner or in postgresql.conf",

@@ -26,6 +26,7 @@ export const rightBranches: Branch[] = [
     `${ORDERS} revoke usage on schema shop from tms_auditor`,
     "error shop.orders tms_auditor SELECT",
   ],
+  ["table_grants", `${ORDERS} alter schema shop owner to pg_monitor`, "warning shop.orders tms_owner USAGE"],
   ["table_grants", "grant select on app.boards to tms_registrar", "error app.boards tms_registrar SELECT"],
   [
     "other_grants",

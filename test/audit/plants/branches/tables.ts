@@ -68,6 +68,11 @@ export const tableBranches: Branch[] = [
   ["rls_disabled", "create temporary table drafts (tenant_id uuid)"],
   ["table_owner", "alter table control.deployment owner to pg_monitor", "error control.deployment "],
   ["table_owner", "alter table audit.found owner to pg_monitor", "error audit.found "],
+  [
+    "table_owner",
+    "alter table graphile_migrate.migrations owner to pg_monitor",
+    "error graphile_migrate.migrations ",
+  ],
   ["table_owner", `${ORDERS} alter table shop.orders owner to pg_monitor`, "error shop.orders "],
   [
     "table_owner",
@@ -76,7 +81,7 @@ export const tableBranches: Branch[] = [
     "error app.n ",
     "error app.p ",
   ],
-  ...["app", "api", "audit"].map((name): [string, string, string] => [
+  ...["app", "api", "audit", "graphile_migrate"].map((name): [string, string, string] => [
     "table_owner",
     `alter schema ${name} owner to pg_monitor`,
     `error ${name} ${name}`,
