@@ -64,6 +64,20 @@ void describe("the remedies of roles, rights and functions", () => {
       await sql.unsafe("set local role tms_owner; table graphile_migrate.migrations");
     }));
 
+  it("leave what pg_repack copies, and its trigger, to pg_repack", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema repack;
+        do $$ begin execute format('create table repack.table_%s as table app.media', 'app.media'::regclass::oid); end $$;
+        create function repack.log() returns trigger language plpgsql as 'begin return null; end';
+        create trigger repack_trigger after insert on app.media for each row execute function repack.log()`);
+      await sql`select audit.require_isolation()`;
+      const [copy, ...more] = await runCheck(sql, "view_leaks");
+      assert.deepEqual([copy!.severity, more], ["warning", []]);
+      assert.match(copy!.detail, /copy of app\.media/);
+      for (const { remedy } of [copy!, (await runCheck(sql, "function_changed"))[0]!])
+        assert.match(remedy, /^-- unless pg_repack is at work:\ndrop extension pg_repack cascade;/);
+    }));
+
   it("say of a dump that was restored without rights that it is to be restored again", () =>
     undone(async sql => {
       await sql.unsafe("revoke usage on schema audit from tms_auditor");
