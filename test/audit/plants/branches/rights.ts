@@ -178,7 +178,7 @@ export const rightBranches: Branch[] = [
   ],
   [
     "system_grants",
-    `grant execute on function pg_catalog.lower(text) to tms_app; grant insert on pg_am to public; grant update (subname) on pg_subscription to public; grant select (subname) on pg_subscription to tms_app`,
+    `grant execute on function pg_catalog.lower(text), pg_catalog.upper(text) to tms_app; revoke execute on function pg_catalog.lower(text) from public; grant insert on pg_am to public; grant update (subname) on pg_subscription to public; grant select (subname) on pg_subscription to tms_app`,
     "error - tms_app lower(text) EXECUTE",
     "error pg_am public pg_am INSERT",
     "error pg_subscription public pg_subscription UPDATE",

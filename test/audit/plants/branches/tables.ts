@@ -19,6 +19,12 @@ export const tableBranches: Branch[] = [
     "warning app.tenants app.named",
   ],
   ["table_rules", ORDERS],
+  ["table_rules", "create schema partman; create table partman.template_app_boards (tenant_id uuid)"],
+  [
+    "table_rules",
+    "create schema partman; create table partman.boards (tenant_id uuid)",
+    ...Array(2).fill("error partman.boards "),
+  ],
   ["table_rules", "alter table app.boards add exclude (owner_id with =)", "error app.boards "],
   [
     "table_rules",
