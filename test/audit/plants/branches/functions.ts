@@ -213,6 +213,12 @@ export const functionBranches: Branch[] = [
   ],
   [
     "function_public",
+    `${CRM} grant usage on schema crm to tms_app; create trusted language plnosuchu handler plpgsql_call_handler;
+     create function crm.read() returns text language plnosuchu as 'begin end'`,
+    "error crm.read() tms_app",
+  ],
+  [
+    "function_public",
     `${CRM} grant usage on schema crm to public; ${definer("crm.a()", "pg_monitor")} revoke all on function crm.a() from public; grant execute on function crm.a() to tms_service, tms_registrar, pg_read_all_stats;
      ${definer("crm.b()", "pg_monitor")} create function crm.c() returns int language sql return 1; grant execute on function app.tenant_id() to tms_auditor with grant option;
      grant execute on function api.get_schema_version() to tms_app, pg_monitor, tms_auditor; grant execute on function app.etag(json) to tms_auditor;
