@@ -56,6 +56,7 @@ async function startServer() {
   chmodSync(dataDir, 0o711); // root's Postgres runs as another user
   const settings = {
     fsync: "off",
+    wal_level: "logical",
     synchronous_commit: "off",
     full_page_writes: "off",
     max_connections: "200",

@@ -288,6 +288,31 @@ void describe("the schema checks", () => {
     });
   const serverSettings = (sql: postgres.Sql) => planted(sql, "select", "server_settings");
 
+  it("publication finds a replication slot that asks no publication, and not one that does", async t => {
+    const [server] = await database.sql`select current_setting('wal_level') as level`;
+    if (server!.level !== "logical") return t.skip("wal_level is not logical");
+    const reader = await database.sql.reserve();
+    try {
+      await reader`select pg_create_logical_replication_slot('feed_' || pg_backend_pid(), 'test_decoding', true)`;
+      await reader`select pg_create_logical_replication_slot('copy_' || pg_backend_pid(), 'pgoutput', true)`;
+      const found = await runCheck(reader, "publication");
+      assert.deepEqual(
+        found.map(({ severity, detail }) => [severity, detail.replace(/\d+/, "")]),
+        [
+          [
+            "warning",
+            "the replication slot feed_ sends every tenant's rows to whoever reads it, through test_decoding: replication knows no policy",
+          ],
+        ],
+      );
+      await reader.unsafe(found[0]!.remedy);
+      assert.deepEqual(await runCheck(reader, "publication"), []);
+      await reader`select pg_drop_replication_slot('copy_' || pg_backend_pid())`;
+    } finally {
+      reader.release();
+    }
+  });
+
   it("server_settings finds what sessions of the database begin with", async () => {
     const found = await inSession({ lo_compat_privileges: "on" }, serverSettings);
     assert.deepEqual(
