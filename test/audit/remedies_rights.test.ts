@@ -333,6 +333,18 @@ void describe("the remedies of roles, rights and functions", () => {
       }
     }));
 
+  it("leave requests the view that they read, once its reader's rights decide", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema shop; grant usage on schema shop to tms_app;
+        create view shop.titles with (security_invoker = true) as select title from app.boards; grant select on shop.titles to tms_app;
+        create or replace view shop.titles as select title, id from app.boards`);
+      const remedies = await Promise.all(["view_leaks", "app_reach"].map(check => runCheck(sql, check)));
+      for (const { remedy } of remedies.flat()) await sql.unsafe(remedy);
+      assert.equal(remedies.flat().length, 2);
+      for (const check of ["view_leaks", "app_reach"]) assert.deepEqual(await runCheck(sql, check), [], check);
+      await sql.unsafe("set local role tms_app; select title from shop.titles");
+    }));
+
   it("take a procedure of the audit's from the service's login", () =>
     undone(async sql => {
       await sql.unsafe("grant execute on procedure audit.run to tms_service");
