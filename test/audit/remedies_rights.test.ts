@@ -341,7 +341,8 @@ void describe("the remedies of roles, rights and functions", () => {
       const remedies = await Promise.all(["view_leaks", "app_reach"].map(check => runCheck(sql, check)));
       for (const { remedy } of remedies.flat()) await sql.unsafe(remedy);
       assert.equal(remedies.flat().length, 2);
-      for (const check of ["view_leaks", "app_reach"]) assert.deepEqual(await runCheck(sql, check), [], check);
+      for (const check of ["view_leaks", "app_reach"])
+        assert.deepEqual(await runCheck(sql, check), [], check);
       await sql.unsafe("set local role tms_app; select title from shop.titles");
     }));
 
