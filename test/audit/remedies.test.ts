@@ -84,6 +84,22 @@ void describe("the remedies", () => {
       );
     }));
 
+  it("empty the columns of a foreign key, and not tenant_id, as a plain on delete set null would", () =>
+    undone(async sql => {
+      await sql.unsafe(`create table app.tags (tenant_id uuid not null, id int, "boardId" uuid, primary key (tenant_id, id),
+          constraint "of" foreign key (tenant_id, "boardId") references app.boards (tenant_id, id) on delete set null on update cascade);
+        alter table app.tags owner to tms_owner`);
+      const [found] = await runCheck(sql, "table_rules");
+      assert.match(found!.detail, /would set tenant_id to null/);
+      await sql.unsafe(`set local role tms_owner; ${found!.remedy}; reset role`);
+      const [key] =
+        await sql`select pg_get_constraintdef(oid) as key from pg_constraint where conname = 'of'`;
+      assert.equal(
+        key!.key,
+        'FOREIGN KEY (tenant_id, "boardId") REFERENCES app.boards(tenant_id, id) ON UPDATE CASCADE ON DELETE SET NULL ("boardId")',
+      );
+    }));
+
   it("take off and put back what refers to a key in another order, and pair tenant_id in exclusion constraints", () =>
     undone(async sql => {
       await sql.unsafe(`create extension btree_gist schema app;
