@@ -346,6 +346,20 @@ void describe("the remedies of roles, rights and functions", () => {
       await sql.unsafe("set local role tms_app; select title from shop.titles");
     }));
 
+  it("leave requests the table whose tenant has another name, once it is isolated", () =>
+    undone(async sql => {
+      await sql.unsafe(`create schema shop; grant usage on schema shop to tms_app, tms_auditor;
+        create table shop.orders ("tenantId" uuid not null references app.tenants on delete cascade, id int, primary key ("tenantId", id));
+        alter table shop.orders owner to tms_owner; grant select, insert on shop.orders to tms_app`);
+      const remedies = await Promise.all(
+        ["table_without_tenant", "app_reach"].map(check => runCheck(sql, check)),
+      );
+      for (const { remedy } of remedies.flat()) await sql.unsafe(remedy);
+      for (const check of ["table_without_tenant", "app_reach", "table_rules", "table_grants"])
+        assert.deepEqual(await runCheck(sql, check), [], check);
+      await sql.unsafe("set local role tms_app; select tenant_id from shop.orders");
+    }));
+
   it("take a procedure of the audit's from the service's login", () =>
     undone(async sql => {
       await sql.unsafe("grant execute on procedure audit.run to tms_service");
