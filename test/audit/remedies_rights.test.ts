@@ -348,7 +348,7 @@ void describe("the remedies of roles, rights and functions", () => {
 
   it("leave requests the table whose tenant has another name, once it is isolated", () =>
     undone(async sql => {
-      await sql.unsafe(`create schema shop; grant usage on schema shop to tms_app, tms_auditor;
+      await sql.unsafe(`create schema shop; grant usage on schema shop to tms_app, tms_auditor, tms_owner;
         create table shop.orders ("tenantId" uuid not null references app.tenants on delete cascade, id int, primary key ("tenantId", id));
         alter table shop.orders owner to tms_owner; grant select, insert on shop.orders to tms_app`);
       const remedies = await Promise.all(

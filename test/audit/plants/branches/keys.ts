@@ -43,6 +43,13 @@ export const keyBranches: Branch[] = [
   ],
   [
     "foreign_key_missing",
+    `alter table app.boards drop constraint boards_owner, add constraint boards_owner foreign key (tenant_id, owner_id) references app.users (tenant_id, id) on delete cascade;
+     alter table app.media drop constraint media_generation, add constraint media_generation foreign key (tenant_id, generation_id) references app.generations (tenant_id, id)`,
+    "warning app.boards owner_id",
+    "warning app.media generation_id",
+  ],
+  [
+    "foreign_key_missing",
     `create table app.category (tenant_id uuid not null, id int, primary key (tenant_id, id)); create table app.taxes (tenant_id uuid not null, id int, primary key (tenant_id, id));
      alter table app.media add category_id int, add tax_id int, add "A" uuid`,
     "warning app.media category_id",

@@ -22,6 +22,11 @@ export const tableBranches: Branch[] = [
   ["table_rules", "create schema partman; create table partman.template_app_boards (tenant_id uuid)"],
   [
     "table_rules",
+    "create schema partman; create table partman.template_open (tenant_id uuid); grant select on partman.template_open to tms_app",
+    ...Array(2).fill("error partman.template_open "),
+  ],
+  [
+    "table_rules",
     "create schema partman; create table partman.boards (tenant_id uuid)",
     ...Array(2).fill("error partman.boards "),
   ],
