@@ -4,11 +4,13 @@ import { StartupError } from "../startup-error.ts";
 /**
  * The first migration closes the database to everybody who is not named. Logins that have something in it, beyond what an
  * initial database has (object ids below 16384), come in only as everybody does: it is somebody else's, or an application's
- * that adopts the service and says so by a grant.
+ * that adopts the service and says so by a grant. Nor has it the service's schemas, which somebody else's would be mixed with.
  */
 export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
-  const [found] = await sql<{ database: string; logins: string | null }[]>`
-    select d.datname as database, string_agg(quote_ident(r.rolname), ', ' order by r.rolname) as logins
+  const [found] = await sql<{ database: string; schema: string | null; logins: string | null }[]>`
+    select d.datname as database,
+      (select min(nspname) from pg_catalog.pg_namespace where nspname in ('app', 'api', 'audit', 'control')) as schema,
+      string_agg(quote_ident(r.rolname), ', ' order by r.rolname) as logins
     from pg_catalog.pg_database d
     left join pg_catalog.pg_roles r
       on r.rolcanlogin and not r.rolsuper and r.rolname !~ '^tms_' and r.oid <> d.datdba
@@ -23,7 +25,12 @@ export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
           and pg_has_role(r.oid, s.refobjid, 'usage'))
     where d.datname = current_database()
     group by d.datname`;
-  const { database, logins } = found!;
+  const { database, schema, logins } = found!;
+  if (schema)
+    throw new StartupError(
+      `The database ${database} has a schema ${schema} already, which the first migration makes: use a database of its own, or rename yours before ` +
+        `(alter schema ${schema} rename to …;). Where it is this service's, restored without its schema graphile_migrate, restore the whole dump`,
+    );
   if (!logins) return;
   throw new StartupError(
     `The first migration closes the database ${database}, in which others have objects or rights: use a database of its own ` +

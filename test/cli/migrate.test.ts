@@ -276,6 +276,33 @@ test("a database that others use is refused before anything changes, until they 
   }
 });
 
+test("a database with a schema of the service's names is refused before anything changes", async () => {
+  const name = `${database.name}_new`;
+  for (const schema of ["app", "api", "audit", "control"]) {
+    await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+    await database.sql`create database ${database.sql(name)} owner tms_owner`;
+    const inside = postgres(Object.assign(new URL(urls.owner), { pathname: `/${name}` }).href, { max: 1 });
+    try {
+      await inside`create schema ${inside(schema)}`;
+      const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        new RegExp(
+          `^The database ${name} has a schema ${schema} already, .* \\(alter schema ${schema} rename to …;\\)\\. .*restore the whole dump$`,
+        ),
+      );
+      assert.equal(
+        (await inside`select from pg_namespace where nspname ~ '^(app|api|audit|control)$'`).length,
+        1,
+      );
+    } finally {
+      await inside.end();
+      await database.sql`drop database ${database.sql(name)} with (force)`;
+    }
+  }
+});
+
 /** A new database with these words after `alter database`, and what migrate says to it. */
 async function onSettings(...settings: string[]) {
   const name = `${database.name}_new`;
