@@ -1,5 +1,5 @@
 --! Previous: sha1:de5e8e5f790f4d72351bc77f593e16fb8358b708
---! Hash: sha1:c672c71ac118110723ad0f1410121d3777171e98
+--! Hash: sha1:c6549816cf1d38bd915706206fd9472c941324c6
 --! Message: what restores, extensions and tools of others leave behind: remedies that end, fewer false errors, keys and slots that it did not see
 
 set local citus.enable_ddl_propagation = off;
@@ -334,8 +334,9 @@ as $$
       and a.attname = case when c.oid = to_regclass('app.tenants') then 'id' else 'tenant_id' end
     where c.relkind in ('r', 'p') and c.relpersistence <> 't'
       and n.nspname not in ('pg_catalog', 'information_schema', 'control', 'audit', 'graphile_migrate')
-      -- pg_repack's copy of a table, of which view_leaks tells; and what pg_partman makes partitions after, which holds no row.
-      and not ((n.nspname = 'repack' and c.relname ~ '^table_\d+$' or n.nspname = 'partman' and c.relname like 'template\_%')
+      -- pg_repack's copy of a table, of which view_leaks tells; and what pg_partman makes partitions after, where it holds no row.
+      and not ((n.nspname = 'repack' and exists (select from pg_class o where c.relname = 'table_' || o.oid)
+                or n.nspname = 'partman' and c.relname like 'template\_%' and c.relkind = 'r' and pg_relation_size(c.oid) = 0)
                and not coalesce(has_any_column_privilege(to_regrole('tms_app'), c.oid, 'select, insert, update'), true))
       and (p_only is null or c.oid = any (p_only) or c.oid in (select inhparent from pg_inherits where inhrelid = any (p_only)))
   )
@@ -2046,7 +2047,7 @@ as $$
     ('function', 'audit.prove(text,uuid,integer)', 'tms_owner', 'tms_auditor', '36cc3bc6d186055f72c4cebfe2ecbe29'),
     ('function', 'audit.record_pass(bigint,text)', 'tms_owner', 'tms_auditor', '61d259898bce3cab0c44cd51b704cfd6'),
     ('function', 'audit.relations()', 'tms_owner', 'tms_auditor', '7f840a63381ffbf1e5a4aaa63aa2b661'),
-    ('function', 'audit.relations(regclass[])', 'tms_owner', 'tms_auditor', '7dfd9b7086b0e7c7e6e1397730b5fb90'),
+    ('function', 'audit.relations(regclass[])', 'tms_owner', 'tms_auditor', '371f1f9134a6b5c26f7c14c5bd3cfa9e'),
     ('function', 'audit.report(bigint)', 'tms_owner', 'tms_auditor', '1525d5551cc25ba8f8b0d8031afa99a6'),
     ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', '1ce02f8819524f9c89ec8d6591bb77d2'),
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '4ab6885a92e5986c7051f0032ce4ffc5'),

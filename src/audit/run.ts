@@ -110,7 +110,7 @@ export async function runAudit(
 async function requireAudit(sql: postgres.Sql) {
   const [found] = await sql<{ audit: boolean; allowed: boolean }[]>`
     select p.oid is not null as audit,
-           has_schema_privilege(p.pronamespace, 'usage') as allowed
+           has_schema_privilege(p.pronamespace, 'usage') and has_function_privilege(p.oid, 'execute') as allowed
     from (select) as one
     left join pg_catalog.pg_proc p on p.proname = 'run' and p.pronamespace = to_regnamespace('audit')`;
   if (!found!.audit) throw new StartupError("The database has no audit yet: run npm run migrate");

@@ -4,7 +4,7 @@ import { StartupError } from "../startup-error.ts";
 /**
  * The first migration closes the database to everybody who is not named. Logins that have something in it, beyond what an
  * initial database has (object ids below 16384), come in only as everybody does: it is somebody else's, or an application's
- * that adopts the service and says so by a grant. Nor has it the service's schemas, which somebody else's would be mixed with.
+ * that adopts the service and says so by a grant. What stands in a schema of the service's names would be mixed with its own.
  */
 export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
   const [found] = await sql<{ database: string; schema: string | null; logins: string | null }[]>`

@@ -218,6 +218,16 @@ void describe("npm run audit", () => {
     );
   });
 
+  it("tells a login that may only read the results what it takes to run", async () => {
+    const { sql, urls } = database;
+    await sql`grant usage on schema audit to tms_service`;
+    try {
+      await assert.rejects(runAudit(urls.service, { sample: 1 }), { message: /grant tms_auditor to it/ });
+    } finally {
+      await sql`revoke usage on schema audit from tms_service`;
+    }
+  });
+
   it("ends where somebody cancels it, and says so", async () => {
     const { sql, urls } = database;
     const cancelled = runAudit(urls.owner, { sample: 1 }, () => {

@@ -27,6 +27,13 @@ export const tableBranches: Branch[] = [
   ],
   [
     "table_rules",
+    `create schema partman; create table partman.template_full (tenant_id uuid); insert into partman.template_full values (null);
+     create schema repack; create table repack.table_1 (tenant_id uuid)`, // no table has the number 1
+    ...Array(2).fill("error partman.template_full "),
+    ...Array(2).fill("error repack.table_1 "),
+  ],
+  [
+    "table_rules",
     "create schema partman; create table partman.boards (tenant_id uuid)",
     ...Array(2).fill("error partman.boards "),
   ],
