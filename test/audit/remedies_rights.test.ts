@@ -64,6 +64,19 @@ void describe("the remedies of roles, rights and functions", () => {
       await sql.unsafe("set local role tms_owner; table graphile_migrate.migrations");
     }));
 
+  it("take a function that two triggers call to another schema once", () =>
+    undone(async sql => {
+      await sql.unsafe(`create function public.sweep() returns trigger language plpgsql as $$ begin delete from app.media m where m.id = old.id; return old; end $$;
+        alter function public.sweep() owner to tms_owner;
+        create trigger a before delete on app.users for each row execute function public.sweep();
+        create trigger b before delete on app.boards for each row execute function public.sweep();
+        create trigger c before delete on app.boards for each row execute function public.sweep()`);
+      assert.equal((await paste(sql, "trigger_rights")).length, 3);
+      assert.deepEqual(await runCheck(sql, "trigger_rights"), []);
+      const [owner] = await sql`select proowner::regrole::text as name from pg_proc where oid = 'app.sweep()'::regprocedure`;
+      assert.equal(owner!.name, "tms_app");
+    }));
+
   it("leave what pg_repack copies, and its trigger, to pg_repack", () =>
     undone(async sql => {
       await sql.unsafe(`create schema repack;
