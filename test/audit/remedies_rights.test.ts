@@ -73,7 +73,8 @@ void describe("the remedies of roles, rights and functions", () => {
         create trigger c before delete on app.boards for each row execute function public.sweep()`);
       assert.equal((await paste(sql, "trigger_rights")).length, 3);
       assert.deepEqual(await runCheck(sql, "trigger_rights"), []);
-      const [owner] = await sql`select proowner::regrole::text as name from pg_proc where oid = 'app.sweep()'::regprocedure`;
+      const [owner] =
+        await sql`select proowner::regrole::text as name from pg_proc where oid = 'app.sweep()'::regprocedure`;
       assert.equal(owner!.name, "tms_app");
     }));
 
