@@ -28,6 +28,16 @@ export async function checkVersion(cluster: string, native: string) {
   }
 }
 
+/** initdb runs below a shell that holds a pipe to us, and ends with us: what it goes on writing, the next start would remove below it. */
+const WATCHDOG = `
+exec 3<&0 </dev/null
+( read -r _ <&3; kill -KILL 0 ) 2>/dev/null >&2 &
+watch=$!
+"$@" 3<&-
+status=$?
+kill $watch
+exit $status`;
+
 export async function initdb(
   native: string,
   cluster: string,
@@ -39,7 +49,8 @@ export async function initdb(
   const draft = `${cluster}.new`;
   const passwordFile = `${cluster}.password`;
   try {
-    await rm(draft, { recursive: true, force: true });
+    // One that was killed may still be writing for a moment.
+    await rm(draft, { recursive: true, force: true, maxRetries: 10 });
     await mkdir(draft, { mode: 0o700 });
     await rm(passwordFile, { force: true });
     await writeFile(passwordFile, `${password}\n`, { mode: 0o600, flag: "wx" });
@@ -55,13 +66,14 @@ export async function initdb(
     args.push("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8");
     if (settings.fsync === "off") args.push("--no-sync");
     // Its own session, as the server's: Ctrl-C in the terminal is for us.
-    const child = spawn(path.join(native, "bin", "initdb"), args, {
+    const child = spawn("/bin/sh", ["-c", WATCHDOG, "sh", path.join(native, "bin", "initdb"), ...args], {
       ...account,
       cwd: "/",
       env: serverEnv,
       detached: true,
-      stdio: ["ignore", "ignore", "pipe"],
+      stdio: ["pipe", "ignore", "pipe"],
     });
+    child.stdin.on("error", () => {});
     let stderr = "";
     child.stderr.setEncoding("utf8").on("data", text => {
       stderr += text;

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import {
-  chmodSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -61,10 +59,19 @@ async function hasEnded(pid: number): Promise<boolean> {
   return until(`the process ${pid} ends`, () => !isAlive(pid)).catch(() => false);
 }
 
+test("initdb ends with a first start that is killed, and writes no more below the next one", async () => {
+  const killed = tenancy(["start"], env);
+  const draft = path.join(dataDir, "postgres.new");
+  await until("initdb works", () => existsSync(path.join(draft, "global", "pg_control")));
+  const processes = execFileSync("ps", ["-A", "-ww", "-o", "pid=", "-o", "args="], { encoding: "utf8" });
+  const initdb = Number(new RegExp(`^ *(\\d+) \\S*bin/initdb -D ${draft} `, "m").exec(processes)![1]);
+  process.kill(initdb, "SIGSTOP"); // it must not end because its work is done
+  killed.child.kill("SIGKILL");
+  assert.ok(await hasEnded(initdb));
+});
+
 test("the first start makes server, roles, schema and secrets, and serves, also where one before it was cut short", async () => {
-  mkdirSync(path.join(dataDir, "postgres.new", "base"), { recursive: true });
-  chmodSync(dataDir, 0o711);
-  writeFileSync(path.join(dataDir, "postgres.password"), "");
+  assert.ok(existsSync(path.join(dataDir, "postgres.new")));
   running = tenancy(["start"], env);
   const address = await listening(running);
   assert.equal((await fetch(`${address}/health`)).status, 200);
