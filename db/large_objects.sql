@@ -1,5 +1,5 @@
 -- Large objects belong to no tenant and know no policy, and every login may make them. Run by a superuser in the service's
--- own database; the embedded Postgres and databases that `npm run migrate` makes have had it:
+-- own database; the embedded Postgres and databases that `npm run migrate` makes, or finds empty, have had it:
 --   psql -v ON_ERROR_STOP=1 -f db/large_objects.sql -d <database>
 do $$
 declare

@@ -57,12 +57,19 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
     const holder = "Another process makes the roles and the database";
     const unlock = await takeLock(sql, { key: 8624367001, holder, log });
     try {
-      const blank = await withoutPassword(sql);
+      const unset = await withoutPassword(sql);
       await runRoles(sql);
-      await setPassword(sql, ownerUrl, "DATABASE_URL", blank, database);
-      if (serviceUrl) await setPassword(sql, serviceUrl, "SERVICE_DATABASE_URL", blank, database);
+      await setPassword(sql, ownerUrl, "DATABASE_URL", unset, database);
+      if (serviceUrl) await setPassword(sql, serviceUrl, "SERVICE_DATABASE_URL", unset, database);
+      const [admin] = await sql<{ rolsuper: boolean }[]>`
+        select rolsuper from pg_catalog.pg_roles where rolname = current_user`;
       const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
-      if (!found && (await createDatabase(sql, database))) await closeLargeObjects(rootUrl, database);
+      if (!found) await createDatabase(sql, database, admin!.rolsuper);
+      // Where nobody has anything in it yet: also one that a run was killed behind, or that somebody made for us.
+      const [blank] = await sql`
+        select from pg_catalog.pg_database d
+        where datname = ${database} and not exists (select from pg_catalog.pg_shdepend where dbid = d.oid)`;
+      if (blank && admin!.rolsuper) await closeLargeObjects(rootUrl, database);
     } finally {
       await undo(sql, unlock);
     }
@@ -93,12 +100,12 @@ async function setPassword(
   sql: postgres.Sql,
   url: string,
   variable: string,
-  blank: string[],
+  unset: string[],
   database: string,
 ): Promise<void> {
   const role = userOf(url);
   if (!LOGIN_ROLES.includes(role) || !(await refusesPassword(url))) return;
-  const others = blank.includes(role) ? [] : await otherDatabases(sql, database);
+  const others = unset.includes(role) ? [] : await otherDatabases(sql, database);
   if (others.length > 0) {
     throw new StartupError(
       `The password in ${variable} is refused for ${role}, and is not set, because ${others.join(", ")} in the same ` +
@@ -128,15 +135,20 @@ async function otherDatabases(sql: postgres.Sql, database: string): Promise<stri
   return rows.map(({ datname }) => datname);
 }
 
-/** Whether the login is a superuser, who may do more in it. */
-async function createDatabase(sql: postgres.Sql, name: string): Promise<boolean> {
-  const [admin] = await sql<
-    { rolsuper: boolean }[]
-  >`select rolsuper from pg_catalog.pg_roles where rolname = current_user`;
-  // Without superuser, giving a database away takes membership in its new owner, for that moment.
-  if (!admin!.rolsuper) await sql`grant tms_owner to current_user`;
+async function createDatabase(sql: postgres.Sql, name: string, isSuperuser: boolean): Promise<void> {
+  const create =
+    sql`create database ${sql(name)} owner tms_owner template template0 encoding 'UTF8'`.simple();
+  // Without superuser, giving a database away takes membership in its new owner, for that moment. On the wire before the first is
+  // answered: the server takes it back also where we are killed meanwhile.
+  const statements = isSuperuser
+    ? [create]
+    : [
+        sql.unsafe("grant tms_owner to current_user"),
+        create,
+        sql.unsafe("revoke tms_owner from current_user"),
+      ];
   try {
-    await sql`create database ${sql(name)} owner tms_owner template template0 encoding 'UTF8'`;
+    await Promise.all(statements);
   } catch (error) {
     const { code = "", message } = error as { code?: string; message: string };
     // Its own locale is for its own encoding.
@@ -147,10 +159,7 @@ async function createDatabase(sql: postgres.Sql, name: string): Promise<boolean>
       );
     // Somebody made it just now, past the lock: by hand, or with an administrator's login on another database.
     if (!["42P04", "23505"].includes(code)) throw error;
-  } finally {
-    if (!admin!.rolsuper) await sql`revoke tms_owner from current_user`;
   }
-  return admin!.rolsuper;
 }
 
 /** Does the server know the login but not this password? A role that roles.sql has just made has none. */

@@ -7,7 +7,7 @@ import { applyRoles, runRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate.ts";
 import { addressWith } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
-import { makeFolder } from "./command.ts";
+import { makeFolder, outcome, tenancy } from "./command.ts";
 
 // Roles are the cluster's, and this test breaks them: a Postgres of its own, so that no other test is disturbed.
 const server = await startEmbedded({ dataDir: makeFolder(), settings: { fsync: "off" } });
@@ -133,6 +133,46 @@ test("an administrator who is no superuser can do it all: roles, database, migra
   const service = postgres(server.urls.service, { max: 1 });
   assert.deepEqual([...(await service`select * from api.get_login_faults() as fault`)], []);
   await service.end();
+});
+
+test("a migrate that is killed as the database is made leaves nobody in tms_owner, and the next one closes large objects", async () => {
+  const asDba = Object.assign(new URL(server.urls.root), {
+    username: "dba",
+    password: "a password of the administrator",
+  }).href;
+  const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL, root } = server.urls;
+  for (const ROOT_DATABASE_URL of [asDba, root]) {
+    const env = { ROOT_DATABASE_URL, DATABASE_URL, SERVICE_DATABASE_URL };
+    await sql`drop database tms with (force)`;
+    const holder = postgres(root, { max: 1 });
+    const locked = await holder.reserve();
+    await locked`begin`;
+    await locked`lock table pg_database in share mode`;
+    const killed = tenancy(["migrate"], env);
+    await lockWaiters(sql);
+    killed.child.kill("SIGKILL");
+    await killed.ended;
+    await locked`commit`;
+    locked.release();
+    await holder.end();
+    await until("its session has ended", async () => {
+      const [found] = await sql`select from pg_stat_activity where application_name = 'tms migrate (roles)'`;
+      return !found;
+    });
+    const [half] = await sql`select datconnlimit from pg_database where datname = 'tms'`;
+    assert.deepEqual({ ...half }, { datconnlimit: -1 }, "the database was made");
+    const members = await sql`
+      select member::regrole from pg_auth_members where roleid = 'tms_owner'::regrole and (inherit_option or set_option)`;
+    assert.deepEqual([...members], []);
+    const { code, stderr } = await outcome(tenancy(["migrate"], env));
+    assert.deepEqual([code, stderr], [0, ""]);
+  }
+  const inside = postgres(Object.assign(new URL(root), { pathname: "/tms" }).href, { max: 1 });
+  const open = await inside`
+    select oid::regprocedure::text from pg_proc
+    where proname ~ '^(lo_|loread$|lowrite$)' and has_function_privilege('tms_service', oid, 'execute')`;
+  await inside.end();
+  assert.deepEqual([...open], []);
 });
 
 test("several migrate at once on a server without the database or the passwords: all of them succeed", async () => {
