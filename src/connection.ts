@@ -60,7 +60,10 @@ async function openSocket(
           connectTls({ ...tls, socket: await offered(plain), host: at, servername: net.isIP(at) ? "" : at }),
         )
       : plain;
-    return Object.assign(socket, { host: at, port: port[0]! }); // by these it tells of faults
+    // A close that tells of a fault, too, it takes for told, and what was asked in between would wait for ever.
+    const emit = (event: string, ...rest: unknown[]) =>
+      Reflect.apply(net.Socket.prototype.emit, socket, [event, ...(event === "close" ? [false] : rest)]);
+    return Object.assign(socket, { emit, host: at, port: port[0]! }); // by these it tells of faults
   } catch (error) {
     plain.destroy();
     // One that is thrown would leave it waiting. Not before it writes: what it had still to write would go ahead of its next first message.

@@ -243,6 +243,26 @@ test("a connection that was refused is made once the server is there", async t =
   await sql`select`;
 });
 
+test("what is asked of a connection just as it is lost is refused too, and waits for no answer", async t => {
+  const wire = await startWire(database.urls.owner);
+  const sql = connect(wire.url);
+  t.after(async () => {
+    await sql.end({ timeout: 0 });
+    await wire.close();
+  });
+  for (let i = 0; i < 2; i++) {
+    await sql`select`;
+    const asked = sql.unsafe("select pg_sleep(600)").catch(() => sql`select 'and then'`);
+    await until("it is asked", async () => {
+      const [asleep] =
+        await database.sql`select from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active' and datname = ${database.name}`;
+      return asleep;
+    });
+    wire.cut();
+    await assert.rejects(asked, { code: "CONNECTION_CLOSED" });
+  }
+});
+
 test("what a name holds stays in its line, and commands no terminal", async () => {
   const name = "A\nB\r\x1b[31m\x9b2J\u2028\u202eC\x7f";
   const id = await seedTenant(database.sql, { slug: "forged", name });
