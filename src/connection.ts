@@ -62,7 +62,7 @@ async function openSocket(
       : plain;
     // A close that tells of a fault, too, it takes for told, and what was asked in between would wait for ever.
     const emit = (event: string, ...rest: unknown[]) =>
-      Reflect.apply(net.Socket.prototype.emit, socket, [event, ...(event === "close" ? [false] : rest)]);
+      net.Socket.prototype.emit.apply(socket, [event, ...(event === "close" ? [false] : rest)] as never);
     return Object.assign(socket, { emit, host: at, port: port[0]! }); // by these it tells of faults
   } catch (error) {
     plain.destroy();
