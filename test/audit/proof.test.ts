@@ -51,18 +51,41 @@ void describe("the proof", () => {
   }
 
   it("says which right is missing where tms_app may not draw a table's numbers", async () => {
+    const beside = `
+      create table app.drawn (tenant_id uuid not null, id uuid default gen_random_uuid(), primary key (tenant_id, id));
+      create table app.fixed (tenant_id uuid not null, id serial, primary key (tenant_id, id));
+      alter table app.drawn owner to tms_owner; alter table app.fixed owner to tms_owner;
+      select app.isolate('app.drawn'), app.isolate('app.fixed'); revoke insert on app.fixed from tms_app`;
     const found = await planted(
       database.sql,
-      STUBBORN["numbers that tms_app may not draw"] + ISOLATED,
+      STUBBORN["numbers that tms_app may not draw"] + ISOLATED + beside,
       "proof_writes",
     );
     assert.deepEqual(
-      [...new Set(found.map(({ remedy }) => remedy))],
-      ["grant usage on all sequences in schema app to tms_app;"],
+      [...new Set(found.map(({ relation, remedy }) => `${relation}: ${remedy}`))],
+      ["app.own: grant usage on all sequences in schema app to tms_app;"],
     );
+    // In words of its own: the server's are of its language.
+    for (const { detail } of found) assert.match(detail, /tms_app may not use the sequence app\.own_id_seq$/);
     const granted = `${STUBBORN["numbers that tms_app may not draw"]}${ISOLATED}${found[0]!.remedy}`;
     for (const check of ["proof_writes", "other_grants"])
       assert.deepEqual(await planted(database.sql, granted, check), [], check);
+  });
+
+  it("says of a policy that shows other tenants' rows to an UPDATE that it reached one, whatever may be written", async () => {
+    for (const check of ["tenant_id = (select app.tenant_id())", "false"]) {
+      const found = await planted(
+        database.sql,
+        `alter policy tenant_only on app.media using (true) with check (${check})`,
+        "proof_writes",
+      );
+      const taken = found.filter(({ row }) => row.attempt === "take the rows of other tenants");
+      assert.ok(taken.length > 0, check);
+      for (const { severity, detail } of taken) {
+        assert.equal(severity, "error");
+        assert.match(detail, /which reached a row$/);
+      }
+    }
   });
 
   it("decides without a row where jsonb does not take what is in one", async () => {
@@ -100,8 +123,58 @@ void describe("the proof", () => {
     }
   });
 
-  it("decides by a row whatever its columns are called", async () => {
-    const sql = `create table app.own (tenant_id uuid not null, id int not null, r text not null, c text, t text, primary key (tenant_id, id)); ${ISOLATED}
+  it("takes no constraint of another table, which a trigger fills, for one of the table's own", async () => {
+    for (const broken of ["null", "0"]) {
+      const found = await planted(
+        database.sql,
+        `create table app.own (tenant_id uuid not null, id int not null, primary key (tenant_id, id)); ${ISOLATED}
+          insert into app.own select id, 1 from app.tenants;
+          create table app.noted (n int not null check (n > 0)); grant insert on app.noted to tms_app;
+          create function app.note() returns trigger language plpgsql as $$ begin insert into app.noted values (${broken}); return new; end $$;
+          create trigger note before insert on app.own for each row execute function app.note()`,
+        "proof_writes",
+      );
+      assert.ok(found.length > 0);
+      for (const { severity, detail } of found) {
+        assert.equal(severity, "warning");
+        assert.match(detail, /cannot be decided: /);
+      }
+    }
+  });
+
+  it("calls a write that only a partition's key stopped an error", async () => {
+    const found = await planted(
+      database.sql,
+      `create table app.own (tenant_id uuid not null, at date not null, primary key (tenant_id, at)) partition by range (at);
+        create table app.own_2026 partition of app.own for values from ('2026-01-01') to ('2027-01-01');
+        alter table app.own owner to tms_owner; alter table app.own_2026 owner to tms_owner;
+        select app.isolate('app.own'); alter table app.own add unique (at);
+        insert into app.own select id, date '2026-01-01' + row_number() over ()::int from app.tenants;
+        alter policy tenant_only on app.own using (true) with check (true)`,
+      "proof_writes",
+    );
+    const inserts = found.filter(({ row }) => row.attempt === "insert a row for another tenant");
+    assert.ok(inserts.length > 0);
+    for (const { severity, detail } of inserts) {
+      assert.equal(severity, "error");
+      assert.match(detail, /was stopped by a constraint only: /);
+    }
+  });
+
+  it("tries the columns that tms_app may insert, where those are not all", async () => {
+    const sql = `create table app.own (tenant_id uuid not null, id int not null, note text, primary key (tenant_id, id)); ${ISOLATED}
+      insert into app.own select id, 1 from app.tenants;
+      revoke insert on app.own from tms_app; grant insert (tenant_id, id) on app.own to tms_app;`;
+    assert.deepEqual(await planted(database.sql, sql, "proof_writes"), []);
+    const open = "alter policy tenant_only on app.own with check (true)";
+    const found = await planted(database.sql, sql + open, "proof_writes");
+    assert.ok(found.some(({ row }) => row.attempt === "insert a row for another tenant"));
+  });
+
+  it("decides by a row whatever its columns are called and come from", async () => {
+    const sql = `create table app.own (tenant_id uuid not null, id int not null, r text not null, c text, t text,
+        gone int, twice int generated always as (id * 2) stored, primary key (tenant_id, id)); ${ISOLATED}
+      alter table app.own drop column gone;
       insert into app.own select id, 1, 'r', 'c', 't' from app.tenants`;
     for (const check of ["proof_rows", "proof_writes"])
       assert.deepEqual(await planted(database.sql, sql, check), [], check);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import postgres from "postgres";
 import { createDatabase, withSettings } from "../harness.ts";
-import { lockWaiters } from "../until.ts";
+import { lockWaiters, until } from "../until.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
 const TENANTS = 200;
@@ -556,6 +556,24 @@ void describe("audit.run()", () => {
     assert.equal((await lastRun()).run_id, before.run_id);
     const [newest] = await dba`select result from audit.trend limit 1`;
     assert.equal(newest!.result, "unfinished");
+  });
+
+  it("ends when somebody cancels it, also where a time-out has ended one of its passes before", async () => {
+    await sql.begin(async blocker => {
+      await blocker`lock table app.media, app.provider_configs in access exclusive mode`;
+      await dba.unsafe("set statement_timeout = '2s'; set lock_timeout = '3min'");
+      const cancelled = assert.rejects(async () => await dba`call audit.run(p_only => 'data')`, {
+        code: "57014",
+      });
+      const waiter = await until("the pass after the one that timed out waits", async () => {
+        const rows = await sql<{ pid: number }[]>`
+          select pid from pg_locks where not granted and relation = 'app.provider_configs'::regclass`;
+        return rows[0]?.pid;
+      });
+      await blocker`select pg_cancel_backend(${waiter})`;
+      await cancelled;
+      await dba.unsafe("reset statement_timeout; reset lock_timeout");
+    });
   });
 
   it("proves every tenant on request", async () => {
