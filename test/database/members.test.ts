@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
-import { call, refused, rowsRead, type Transaction } from "./support.ts";
+import { as, call, refused, rowsRead, type Transaction } from "./support.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
@@ -33,6 +33,12 @@ test("owners add every role, admins all but owners, members nobody", () =>
     for (const role of ["admin", "member"])
       await refused(add(tx, "member", "x", role), 403, "Access denied", "The tenant role admin is required");
     await refused(add(tx, "stranger", "x", "member"), ...DENIED);
+  }));
+
+test("nobody without a role adds or removes members", () =>
+  rolledBack(database.sql, async tx => {
+    const answer = as(tx, "tms_app", sp => sp`select app.require_member_admin(null, 'member')`);
+    await refused(answer, 403, "Access denied", "The tenant role admin is required");
   }));
 
 test("a member is shown with these fields, and is in the tenant from the next call on", () =>
@@ -87,6 +93,24 @@ test("a removed member is out at once, keeps what was made, and comes back as th
     );
     assert.equal((await add(tx, "owner", "member", "admin")).body.user_id, ids.member);
     assert.equal((await call(tx, "get_current_tenant", by("member"))).body.membership.role, "admin");
+  }));
+
+test("of several who were removed the one who is added comes back, and nobody else", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    const namesake = await call(tx, "add_member", by("owner"), "other", "member", null, null, "member");
+    for (const id of [ids.member!, namesake.body.user_id, ids.admin!]) await remove(tx, "owner", id);
+    const left = async () =>
+      (await tx`select id from app.users where removed_at is not null`).map(row => row.id);
+    await refused(
+      add(tx, "owner", "owner", "member"),
+      409,
+      "Conflict",
+      "This identity is already a member of the tenant",
+    );
+    assert.equal((await left()).length, 3);
+    assert.equal((await add(tx, "owner", "member", "member")).body.user_id, ids.member);
+    assert.deepEqual((await left()).sort(), [namesake.body.user_id, ids.admin].sort());
   }));
 
 test("a removed member is off every board, and comes back with what is said of it anew", () =>
