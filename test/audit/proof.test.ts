@@ -88,6 +88,30 @@ void describe("the proof", () => {
     }
   });
 
+  it("counts whose the rows are: as many of another tenant are not the tenant's own", async () => {
+    const swapped = `
+      create table app.own (tenant_id uuid not null, id int not null, primary key (tenant_id, id)); ${ISOLATED}
+      insert into app.own select id, 1 from app.tenants where slug in ('t1', 't2');
+      alter policy tenant_only on app.own using (tenant_id <> (select app.tenant_id()) and (select app.tenant_id()) in (select id from app.tenants where slug in ('t1', 't2')))`;
+    const found = await planted(database.sql, swapped, "proof_rows");
+    assert.deepEqual(
+      found.map(({ detail }) => detail),
+      Array(2).fill("inside the tenant tms_app sees 1 rows, 0 of them the tenant's, and the tenant has 1"),
+    );
+  });
+
+  it("has nothing to prove of a table in a schema that tms_app may not use, and says so", async () => {
+    const shut = `create schema shut authorization tms_owner; create table shut.own (tenant_id uuid not null, id int not null, primary key (tenant_id, id));
+      alter table shut.own owner to tms_owner; select app.isolate('shut.own'); grant usage on schema shut to tms_auditor`;
+    for (const check of ["proof_rows", "proof_nothing", "proof_writes"]) {
+      const found = await planted(database.sql, shut, check);
+      assert.deepEqual(
+        found.map(({ relation, severity }) => [relation, severity]),
+        [["shut.own", "info"]],
+      );
+    }
+  });
+
   it("decides without a row where jsonb does not take what is in one", async () => {
     const sql = `create table app.own (tenant_id uuid not null, id int not null, doc json, primary key (tenant_id, id)); ${ISOLATED}`;
     for (const doc of ["\\u0000", "\\ud800"]) {

@@ -361,6 +361,13 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
     for (const subject of ["two", "three"])
       await refused(call(tx, "get_current_tenant", { slug: null, subject }), ...DENIED);
     assert.equal((await tx`select from app.users`).count, 4);
+    // The usual request writes nothing.
+    await tx`update app.tenants set status = 'active'`;
+    await tx`set local transaction_read_only = on`;
+    assert.equal(
+      (await call(tx, "get_current_tenant", { slug: null, subject: "two" })).body.membership.role,
+      "member",
+    );
   }));
 
 test("of two first requests at once in single-tenant mode both get the membership that one of them makes", async t => {

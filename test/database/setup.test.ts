@@ -153,7 +153,7 @@ test("the moves between states go where they may and nowhere else", () =>
     }
   }));
 
-test("the default tenant is neither deleted nor suspended in single-tenant mode, whatever its slug is by now", () =>
+test("the default tenant, and no other, is neither deleted nor suspended in single-tenant mode, whatever its slug is by now", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "renamed", isDefault: true });
     const single = { ...operator, slug: null };
@@ -169,6 +169,9 @@ test("the default tenant is neither deleted nor suspended in single-tenant mode,
       "Conflict",
       "The default tenant cannot be suspended in single-tenant mode",
     );
+    const other = await seedTenant(tx, { slug: "other" });
+    await call(tx, "suspend_tenant", single, other);
+    await call(tx, "delete_tenant", single, other);
     await call(tx, "suspend_tenant", operator, id);
     await call(tx, "delete_tenant", operator, id);
     assert.equal((await tx`select from app.tenants`).count, 0);
