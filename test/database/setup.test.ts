@@ -98,6 +98,9 @@ test("a used slug is a conflict on create and on update, and an unknown id is no
 test("update_tenant replaces what is given and nothing else, and leaves updated_at alone when nothing is", () =>
   rolledBack(database.sql, async tx => {
     const { body } = await create(tx, "acme", { settings: { keep: 1, nested: { a: 1 } } });
+    await create(tx, "beta");
+    const beta = async () => [...(await tx`select * from app.tenants where slug = 'beta'`)];
+    const untouched = await beta();
     const update = (...values: unknown[]) => call(tx, "update_tenant", operator, body.tenant_id, ...values);
     const before = await call(tx, "get_tenant", operator, body.tenant_id);
     assert.deepEqual(await update(null, null, null, null), before);
@@ -112,6 +115,7 @@ test("update_tenant replaces what is given and nothing else, and leaves updated_
     assert.deepEqual(settled.body.settings, { nested: { b: 2 } });
     assert.equal((await update(null, "acme-2", null, null)).body.slug, "acme-2");
     assert.equal((await update(null, "acme-2", null, null)).body.slug, "acme-2", "its own slug is not taken");
+    assert.deepEqual(await beta(), untouched);
   }));
 
 test("update_tenant asks for one of the given ETags", () =>
@@ -151,6 +155,17 @@ test("the moves between states go where they may and nowhere else", () =>
           assert.equal(body.message, `Tenant '${move}-${status}' (${move}-${status}) deleted successfully`);
       }
     }
+  }));
+
+test("a tenant made in single-tenant mode is the default one where there is none, whatever other tenants there are", () =>
+  rolledBack(database.sql, async tx => {
+    await create(tx, "first");
+    for (const slug of ["second", "third"])
+      await call(tx, "create_tenant", operator, slug, slug, null, false, true, null);
+    assert.deepEqual(
+      (await tx`select slug from app.tenants where is_default`).map(row => row.slug),
+      ["second"],
+    );
   }));
 
 test("the default tenant, and no other, is neither deleted nor suspended in single-tenant mode, whatever its slug is by now", () =>
