@@ -135,7 +135,7 @@ export class Unreachable extends StartupError {}
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
   if (error instanceof StartupError) return error;
-  const { code = "", message } = error as { code?: string; message: string };
+  const { code = "", message, routine } = error as { code?: string; message: string; routine?: string };
   const { host = "?" } = parseUrl(url) ?? {};
   if (/does not support SSL|before secure TLS connection/.test(message)) {
     return new StartupError(
@@ -176,7 +176,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   if (/^[0-9A-Z]{5}$/.test(code)) {
     const hint =
-      userOf(url) === "tms_owner" ? ownerHint({ code, message }, url) : connectHint(message, url, variable);
+      userOf(url) === "tms_owner" ? ownerHint({ code, message }, url) : connectHint(routine, url, variable);
     return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
   }
   return error;
@@ -208,8 +208,11 @@ export async function refuseKeyword(sql: postgres.Sql, url: string, variable: st
   if (found.length > 0) throw notPlain(variable);
 }
 
-const connectHint = (message: string, url: string, variable: string) =>
-  message.startsWith("permission denied for database")
+/** The server's part that refuses a login the right to connect: its words are of its language. */
+export const NO_CONNECT = "CheckMyDatabase";
+
+const connectHint = (routine: string | undefined, url: string, variable: string) =>
+  routine === NO_CONNECT
     ? `: ${variable === "ROOT_DATABASE_URL" ? "name another database there, such as postgres, or " : ""}` +
       `grant connect on database ${databaseOf(url)} to ${userOf(url)};`
     : "";

@@ -1,7 +1,14 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { databaseOf, explainDatabase, onConnection, refuseKeyword, userOf } from "../connection.ts";
+import {
+  databaseOf,
+  explainDatabase,
+  NO_CONNECT,
+  onConnection,
+  refuseKeyword,
+  userOf,
+} from "../connection.ts";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";
@@ -25,8 +32,8 @@ async function asAdministrator(rootUrl: string, work: (sql: postgres.Sql) => Pro
 
 function explainAdministrator(error: unknown, rootUrl: string): unknown {
   const explained = explainDatabase(error, rootUrl, "ROOT_DATABASE_URL");
-  const { code, message, detail } = error as { code?: string; message: string; detail?: string };
-  if (code !== "42501" || message.startsWith("permission denied for database")) return explained;
+  const { code, routine, detail } = error as { code?: string; routine?: string; detail?: string };
+  if (code !== "42501" || routine === NO_CONNECT) return explained;
   return new StartupError(
     `${(explained as Error).message}${detail ? ` (${detail.replace(/\.$/, "")})` : ""}: the administrator must be a superuser, or ` +
       "have CREATEROLE and CREATEDB, and since Postgres 16 have made the tms_ roles or hold ADMIN on them " +

@@ -389,6 +389,9 @@ test("a failed create frees its idempotency key, and so does the deletion of wha
     const anew = await create(tx, "free", { key: "key-12345" });
     assert.deepEqual([anew.created, anew.body.existing], [true, false]);
     assert.notEqual(anew.body.tenant_id, body.tenant_id);
+    const other = await create(tx, "other", { key: "key-of-another" });
+    await call(tx, "delete_tenant", operator, other.body.tenant_id);
+    assert.equal((await create(tx, "free", { key: "key-12345" })).body.existing, true, "its tenant is there");
   }));
 
 test("the count by status is exact after every kind of change, also of many tenants by one statement", () =>

@@ -10,7 +10,7 @@ const OWNER = "postgres://tms_owner:secret@db:5432/tms";
 const SERVICE = "postgres://tms_service:secret@db:5432/tms";
 
 test("each fault of a database is one sentence with what helps, and without a password", () => {
-  const cases: [fault: { code?: string; message: string }, url: string, variable: string, says: string][] = [
+  const cases: [fault: { code?: string; routine?: string; message: string }, url: string, variable: string, says: string][] = [
     [
       { code: "ENOTFOUND", message: "" },
       OWNER,
@@ -42,10 +42,10 @@ test("each fault of a database is one sentence with what helps, and without a pa
       "The database tms (DATABASE_URL) does not exist at db:5432: create it with owner tms_owner, or set ROOT_DATABASE_URL",
     ],
     [
-      { code: "42501", message: 'permission denied for database "tms"' },
+      { code: "42501", routine: "CheckMyDatabase", message: "keine Berechtigung für Datenbank »tms«" },
       SERVICE,
       "SERVICE_DATABASE_URL",
-      'The database at db:5432 (SERVICE_DATABASE_URL) refused: permission denied for database "tms": grant connect on database tms to tms_service;',
+      "The database at db:5432 (SERVICE_DATABASE_URL) refused: keine Berechtigung für Datenbank »tms«: grant connect on database tms to tms_service;",
     ],
     [
       { code: "42501", message: "permission denied for table x" },
