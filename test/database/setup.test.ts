@@ -374,6 +374,19 @@ test("keys of more than a day ago are swept, ten with each new one, but for thos
   });
 });
 
+test("a key that is swept just as its first answer is looked for is claimed by who asks", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash, created_at)
+      values ('jwt', 'op', 'key-12345', '', '2001-01-01')`;
+    await tx.unsafe(`
+      create function public.sweep() returns trigger language plpgsql as $$
+        begin delete from control.idempotency_keys where created_at = '2001-01-01'; return null; end $$;
+      create trigger sweep after insert on control.idempotency_keys for each statement execute function public.sweep()`);
+    const existing: boolean[] = [];
+    for (let i = 0; i < 2; i++) existing.push((await create(tx, "acme", { key: "key-12345" })).body.existing);
+    assert.deepEqual(existing, [false, true]);
+  }));
+
 test("a failed create frees its idempotency key, and so does the deletion of what it made", () =>
   rolledBack(database.sql, async tx => {
     await create(tx, "taken");
