@@ -10,7 +10,12 @@ const OWNER = "postgres://tms_owner:secret@db:5432/tms";
 const SERVICE = "postgres://tms_service:secret@db:5432/tms";
 
 test("each fault of a database is one sentence with what helps, and without a password", () => {
-  const cases: [fault: { code?: string; routine?: string; message: string }, url: string, variable: string, says: string][] = [
+  const cases: [
+    fault: { code?: string; routine?: string; message: string },
+    url: string,
+    variable: string,
+    says: string,
+  ][] = [
     [
       { code: "ENOTFOUND", message: "" },
       OWNER,
