@@ -110,7 +110,7 @@ test("of several who were removed the one who is added comes back, and nobody el
     );
     assert.equal((await left()).length, 3);
     assert.equal((await add(tx, "owner", "member", "member")).body.user_id, ids.member);
-    assert.deepEqual((await left()).sort(), [namesake.body.user_id, ids.admin].sort());
+    assert.deepEqual(new Set(await left()), new Set([namesake.body.user_id, ids.admin]));
   }));
 
 test("a removed member is off every board, and comes back with what is said of it anew", () =>
@@ -355,8 +355,10 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
     await seedUser(tx, id, { subject: "two", provider: "https://other", role: "owner" });
     const two = await call(tx, "get_current_tenant", { slug: null, subject: "two" });
     assert.deepEqual([two.body.membership.auth_provider, two.body.membership.role], ["jwt", "member"]);
-    const mine = await call(tx, "list_my_tenants", { slug: null, subject: "four" });
-    assert.deepEqual([mine.body.total_count, mine.body.tenants[0].slug], [1, "old"]);
+    for (let i = 0; i < 2; i++) {
+      const mine = await call(tx, "list_my_tenants", { slug: null, subject: "four" });
+      assert.deepEqual([mine.body.total_count, mine.body.tenants[0].slug], [1, "old"]);
+    }
     await tx`update app.tenants set status = 'suspended'`;
     for (const subject of ["two", "three"])
       await refused(call(tx, "get_current_tenant", { slug: null, subject }), ...DENIED);
