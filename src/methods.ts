@@ -18,17 +18,15 @@ export default fp(async (app: FastifyInstance) => {
   app.setNotFoundHandler((request, reply) => sendError(new Problem(...BY_STATUS[404]!), request, reply));
   app.decorate("refuseOtherMethods", () => {
     for (const [url, methods] of byUrl) {
-      const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
-      const allow = METHODS.filter(method => methods.has(method)).join(", ");
       // The framework makes twins with a trailing slash by itself, and tells only a part of their methods.
       if (url.endsWith("/")) continue;
-      app.route({
-        url,
-        method: missing,
-        handler: () => {
-          throw new Problem(405, "Method not allowed", `This address takes ${allow}`, { headers: { allow } });
-        },
-      });
+      const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
+      const allow = METHODS.filter(method => methods.has(method)).join(", ");
+      const handler = () => {
+        throw new Problem(405, "Method not allowed", `This address takes ${allow}`, { headers: { allow } });
+      };
+      for (const twin of [url, `${url}/`].filter(one => byUrl.has(one)))
+        app.route({ url: twin, method: missing, handler });
     }
   });
 });

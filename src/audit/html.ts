@@ -252,7 +252,7 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 .checks th, .checks td { padding: .4rem .7rem; vertical-align: top; } .checks tbody tr + tr > * { border-top: 1px solid var(--line); }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } .checks th { overflow-wrap: anywhere; } }
 /* Paper cannot be scrolled: the columns share its width, however many they are. */
-@media print { .scroll { overflow: visible; } .matrix { table-layout: fixed; overflow-wrap: anywhere; font-size: .64rem; } .matrix th:first-child { width: 11rem; white-space: normal; } .mark, .badge, .card, .cell { print-color-adjust: exact; } .group::details-content { content-visibility: visible; } .group li { break-inside: avoid; } body { background: none; } }
+@media print { .scroll { overflow: visible; } .matrix { table-layout: fixed; overflow-wrap: anywhere; font-size: .64rem; } .matrix th:first-child { width: 11rem; white-space: normal; } .mark, .badge, .card, .cell { print-color-adjust: exact; } .group::details-content { content-visibility: visible; } .group li, tr { break-inside: avoid; } body { background: none; } }
 `;

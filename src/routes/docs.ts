@@ -35,11 +35,17 @@ html:not(.dark-mode) .swagger-ui {
 }
 `;
 
+const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">';
+
 /** Pages to read and try the API. */
 export default async function docs(app: FastifyInstance): Promise<void> {
   // For an address that leads out of the files: nothing is there.
   app.setErrorHandler<FastifyError>((error, request, reply) =>
     sendError(error.statusCode === 403 ? { statusCode: 404 } : error, request, reply),
+  );
+  // The page says nothing of its width: a phone would show it as wide as a desk's, and small.
+  app.addHook("onSend", async (_request, _reply, payload) =>
+    typeof payload === "string" ? payload.replace("<head>", `<head>\n${VIEWPORT}`) : payload,
   );
   await app.register(swaggerUi, {
     routePrefix: "/docs",

@@ -499,6 +499,7 @@ test("a wrong method is 405 with Allow, an unknown address 404, both in the usua
     ["DELETE", "/api/tenants/register", "POST"],
     ["POST", "/api/setup/status", "GET, HEAD"],
     ["POST", "/docs/static/index.css", "GET, HEAD"],
+    ["POST", "/docs/", "GET, HEAD"],
   ] as const) {
     const answer = await wrong(method, url);
     assertError(answer, 405, { error: "Method not allowed", detail: `This address takes ${allow}` });
