@@ -45,8 +45,13 @@ export interface Config {
 
 /** Every fault of the environment, one line each, by the variable's name. Values are never repeated. */
 export class ConfigError extends Error {
-  constructor(readonly faults: readonly string[]) {
-    super(`The environment has ${faults.length === 1 ? "a fault" : "faults"}:\n  ${faults.join("\n  ")}`);
+  /** `warnings` are told too: what is missing may be there under a name with a typo. */
+  constructor(
+    readonly faults: readonly string[],
+    warnings: readonly string[],
+  ) {
+    const lines = [...faults, ...warnings].join("\n  ");
+    super(`The environment has ${faults.length === 1 ? "a fault" : "faults"}:\n  ${lines}`);
     this.name = "ConfigError";
   }
 }
@@ -115,8 +120,11 @@ function algorithms(set: Partial<Record<Name, string>>): { accepted: string[]; f
  */
 export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: string[] } {
   const set = given(env);
+  const warnings = Object.keys(env)
+    .filter(name => name.startsWith("SERVICE_") && !(name in TABLE))
+    .map(name => `${name} is not a variable of this service; nothing reads it`);
   const faults = findFaults(set);
-  if (faults.length > 0) throw new ConfigError(faults);
+  if (faults.length > 0) throw new ConfigError(faults, warnings);
   const read = <N extends Name>(name: N) => parsed(set, name);
   const config: Config = {
     host: read("SERVICE_HOST")!,
@@ -151,9 +159,5 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     metricsTenantLabel: read("SERVICE_METRICS_TENANT_LABEL")!,
     shutdownTimeoutMs: read("SERVICE_SHUTDOWN_TIMEOUT")! * 1000,
   };
-  const unknown = Object.keys(env).filter(name => name.startsWith("SERVICE_") && !(name in TABLE));
-  return {
-    config,
-    warnings: unknown.map(name => `${name} is not a variable of this service; nothing reads it`),
-  };
+  return { config, warnings };
 }

@@ -306,4 +306,13 @@ test("an unknown SERVICE_ variable is a warning that names it", () => {
   assert.equal(warnings.length, 1);
   assert.match(warnings[0]!, /^SERVICE_JWT_ISUER /);
   assert.doesNotMatch(warnings[0]!, /secret-value/);
+  // What is missing may be there under that name.
+  assert.throws(
+    () =>
+      loadConfig({
+        SERVICE_DATABASE_URL: "postgres://tms_service@db/tms",
+        SERVICE_JWT_SECRT: "secret-value",
+      }),
+    /exactly one of them, since SERVICE_DATABASE_URL is set\n {2}SERVICE_JWT_SECRT is not a variable of this service; nothing reads it$/,
+  );
 });
