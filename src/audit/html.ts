@@ -238,7 +238,7 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 /* Collapsed borders would not go along with the first column, which stays where it is. */
 .matrix { font-size: .86rem; border-collapse: separate; border-spacing: 0; } .matrix th, .matrix td { padding: .18rem .45rem; }
 .matrix thead th { max-width: 10rem; padding: .5rem .45rem; text-align: center; }
-.matrix th:first-child { position: sticky; left: 0; background: var(--panel); text-align: left; white-space: nowrap; }
+.matrix th:first-child { position: sticky; left: 0; min-width: 14rem; background: var(--panel); text-align: left; white-space: nowrap; }
 .matrix tbody tr + tr > * { border-top: 1px solid var(--line); }
 .cell { text-align: center; white-space: nowrap; font-variant-numeric: tabular-nums; }
 .cell.fine { color: var(--fine); } .cell.error, .cell.failed { background: var(--error-soft); color: var(--error); font-weight: 600; }
@@ -252,7 +252,7 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 .checks th, .checks td { padding: .4rem .7rem; vertical-align: top; } .checks tbody tr + tr > * { border-top: 1px solid var(--line); }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .checks th, .checks td { padding: .4rem .5rem; } .checks th { overflow-wrap: anywhere; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .matrix th:first-child { min-width: 0; } .checks th, .checks td { padding: .4rem .5rem; } .checks th { overflow-wrap: anywhere; } }
 /* Paper cannot be scrolled: the columns share its width, however many they are. */
-@media print { .scroll { overflow: visible; } .matrix { table-layout: fixed; overflow-wrap: anywhere; font-size: .64rem; } .matrix th:first-child { width: 11rem; white-space: normal; } .mark, .badge, .card, .cell { print-color-adjust: exact; } .group::details-content { content-visibility: visible; } .group li, tr { break-inside: avoid; } body { background: none; } }
+@media print { .scroll { overflow: visible; } .matrix { table-layout: fixed; overflow-wrap: anywhere; font-size: .64rem; } .matrix th:first-child { width: 11rem; min-width: 0; white-space: normal; } .matrix th + th, .matrix td { padding: .18rem 0; } .matrix thead th + th { writing-mode: vertical-rl; text-align: right; vertical-align: middle; line-height: 1; padding: .4rem 0; } .mark, .badge, .card, .cell { print-color-adjust: exact; } .group::details-content { content-visibility: visible; } .group li, tr { break-inside: avoid; } body { background: none; } }
 `;
