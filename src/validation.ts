@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { invalid, textFault } from "./body.ts";
 import { asciiDomain } from "./domain.ts";
-import { NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
+import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
 import { SLUG_PATTERN } from "./slug.ts";
 
 const formats = {
@@ -49,6 +49,7 @@ const PATTERNS: Record<string, string> = {
   [NAME_PATTERN]: "must not be only white space",
   [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
   [PRINTABLE_PATTERN]: "must not contain control characters",
+  [CURSOR_PATTERN]: "was not made by this service",
 };
 
 /** Of a field that may be null as well, what it may be otherwise tells enough. */

@@ -53,11 +53,14 @@ export const ErrorBody = Type.Object(
   { title: "ErrorBody" },
 );
 
+/** What `app.cursor_of` makes. */
+export const CURSOR_PATTERN = "^[A-Za-z0-9_-]{1,200}$";
+
 export const Page = {
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "How many to return" }),
   cursor: Type.Optional(
     Type.String({
-      pattern: "^[A-Za-z0-9_-]{1,200}$",
+      pattern: CURSOR_PATTERN,
       description: "Where the page before this one ended; from its Link header",
     }),
   ),

@@ -120,6 +120,7 @@ test("what a parameter may be is told in words", async () => {
   for (const [query, field, message] of [
     ["?status=gone", "status", "must be one of active, pending, suspended"],
     ["?search=%00", "search", "contains a NUL character or half of a surrogate pair"],
+    ["?cursor=not+ours", "cursor", "was not made by this service"],
   ])
     assert.deepEqual((await list(query!)).body.errors, [{ field, message }]);
 });
