@@ -68,7 +68,7 @@ function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string)
     [
       ...secrets.map(escaped),
       String.raw`(?<=[Bb]earer(?: |%20|\+))[^\s"\\]+`,
-      String.raw`(?<=[?&][^=&"\s]{0,64}(?:token|jwt|secret|passw|auth|api_?key)[^=&"\s]{0,64}=)[^&"\s]+`,
+      String.raw`(?<=[?&][^=&"\s]{0,64}(?:token|jwt|secret|passw|auth|api[-_]?key)[^=&"\s]{0,64}=)[^&"\s]+`,
       // To the end of the word, whether or not a token: else each `eyJ` in it would be a start, and read on again.
       String.raw`eyJ[\w-]{6,}(?:\.[\w-]*){0,4}`,
     ].join("|"),

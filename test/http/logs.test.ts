@@ -156,6 +156,7 @@ test("in a line a secret is a piece of it, however it is written; what is none s
       "authcode",
       "apikey",
       "API_KEY",
+      "X-Api-Key",
     ].flatMap(name => [
       [`/x?${name}=v1`, `/x?${name}=[redacted]`],
       [`a&${name}=v2&b"`, `a&${name}=[redacted]&b"`],
