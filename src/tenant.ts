@@ -47,9 +47,14 @@ const CLAIMS = [
 /** Mailboxes and default mail domains that strangers share, and that the package does not list. */
 const ALSO_SHARED =
   "fastmail.com tutanota.com tutanota.de tutamail.com tuta.com tuta.io keemail.me duck.com posteo.de posteo.net " +
-  "startmail.com disroot.org riseup.net gmx.ch sohu.com 139.com 189.cn zoho.eu zohomail.com mozmail.com onmicrosoft.com " +
-  "kakao.com icloud.com.cn wo.cn internet.ru inbox.lt mail.kz mail.bg mail.dk mail.de gmx.us tlen.pl ziggo.nl xs4all.nl mailfence.com " +
-  "users.noreply.github.com simplelogin.com anonaddy.me addy.io passmail.net passinbox.com";
+  "startmail.com disroot.org riseup.net sohu.com 139.com 189.cn zoho.eu zohomail.com mozmail.com onmicrosoft.com " +
+  "kakao.com icloud.com.cn wo.cn internet.ru inbox.lt mail.kz mail.bg mail.dk mail.de tlen.pl ziggo.nl xs4all.nl mailfence.com " +
+  "users.noreply.github.com simplelogin.com simplelogin.co aleeas.com slmail.me anonaddy.me anonaddy.com addy.io passmail.net passinbox.com " +
+  "live.se live.in msn.cn zoho.in systemli.org autistici.org inventati.org airmail.cc kolabnow.com " +
+  "nifty.com biglobe.ne.jp plala.or.jp so-net.ne.jp dion.ne.jp ymobile.ne.jp hinet.net empal.com 263.net " +
+  "mail.ua meta.ua bigmir.net tut.by narod.ru myrambler.ru op.pl vp.pl azet.sk zoznam.sk inbox.ee citromail.hu indamail.hu net.hr mynet.com";
+/** Whatever it ends with: hotmail.se and yandex.kz are mailboxes as well. */
+const SHARED_LABELS = new Set(["gmx", "googlemail", "hotmail", "outlook", "yahoo", "yandex"]);
 const SHARED = new Set([
   ...(createRequire(import.meta.url)("email-providers/all.json") as string[]).map(domain =>
     asciiDomain(domain),
@@ -93,7 +98,8 @@ function fromEmail({ email, email_verified: verified }: Claims): string {
   // Private suffixes too: whoever has a page at github.io does not share a tenant with all the others there.
   const options = { allowPrivateDomains: true, extractHostname: false };
   const { domain: registrable, domainWithoutSuffix: label } = parse(domain, options);
-  if (!registrable || !label || SHARED.has(domain) || SHARED.has(registrable)) return "";
+  if (!registrable || !label || SHARED.has(domain) || SHARED.has(registrable) || SHARED_LABELS.has(label))
+    return "";
   return slugify(domainToUnicode(label));
 }
 
