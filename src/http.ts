@@ -16,6 +16,8 @@ export function httpOptions(config: Config, logStream: LogStream | undefined): F
     clientErrorHandler: malformedRequest,
     http: {
       requireHostHeader: false, // protocol.ts answers, in the service's own words
+      // Of two tokens Node would take the first, and what stands in front perhaps the other: joined they are none.
+      joinDuplicateHeaders: true,
       // Were it longer than the request's, Node would take each for the other.
       headersTimeout: 30_000,
       connectionsCheckingInterval: 2_000,
