@@ -22,6 +22,7 @@ function faultOf(
 ): Problem | undefined {
   if (httpVersion === "1.1" && headers.host === undefined)
     return new Problem(400, "Bad Request", "The Host header is required");
+  if (headers.host?.includes(",")) return new Problem(400, "Bad Request", "There must be one Host header");
   const { "content-encoding": encoding = "identity", "content-length": length = "0" } = headers;
   if (encoding.toLowerCase() !== "identity" && (Number(length) > 0 || headers["transfer-encoding"]))
     return new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");

@@ -111,6 +111,12 @@ const cases: [what: string, pieces: () => (string | Buffer)[], status: number, b
     { error: "Bad Request", detail: "The Host header is required" },
   ],
   [
+    "a second Host",
+    () => [get("x-tenant: acme", "host: x")],
+    400,
+    { error: "Bad Request", detail: "There must be one Host header" },
+  ],
+  [
     "an expectation nobody can meet",
     () => [get("expect: magic")],
     417,
