@@ -37,6 +37,12 @@ for (const [how, object, fault] of [
   ],
   [policy("as restrictive to tms_app using (tenant_id is not null)"), "app.boards", MISSING],
   ["alter policy tenant_only on app.users using (id is not null)", "app.users", MISSING],
+  // Nothing is seen without a tenant, nor in one that does not exist.
+  ...["using", "with check"].map(part => [
+    `alter policy tenant_only on app.boards ${part} (tenant_id = (select app.tenant_id() where false union all select boards.tenant_id where exists (select from app.tenants)))`,
+    "app.boards",
+    MISSING,
+  ]),
   [policy(`as restrictive for update to tms_app using (${own}) with check (${own})`), "app.boards", MISSING],
   [
     policy("as restrictive to tms_app using (id is not null) with check (id is not null)"),
