@@ -419,7 +419,9 @@ void describe("the schema checks", () => {
         set local app.tenant_id = '';
         perform set_config('app.tenant_id', p::text, true), set_config('app.tenant_id', p::text, is_local => true), set_config('app.tenant_id', p::text, 't');
         raise notice '%', current_setting('app.maintenance', true);
-        raise notice 'Reset role of %', p;
+        raise notice 'Reset role of %', p; -- set role tms_owner;
+        raise exception 'first this; set role that' using hint = 'set the tenant';
+        /* don't; set role tms_owner; */
         reset app.tenant_id;
       end $$`;
     assert.deepEqual(await planted(database.sql, sql, "function_body"), []);

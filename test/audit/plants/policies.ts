@@ -87,6 +87,13 @@ export const policies: Plant[] = [
   },
   {
     check: "policy_function",
+    how: "a policy that tells of rows, before it is asked whose they are",
+    sql: "create policy heard on app.media as restrictive to tms_app using (pg_notify('media', storage_url) is not null)",
+    relation: "app.media",
+    row: { policy: "heard" },
+  },
+  {
+    check: "policy_function",
     how: "a policy that reads a table",
     sql: "create policy owners on app.media to tms_app using (exists (select from app.boards))",
     relation: "app.media",

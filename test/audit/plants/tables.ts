@@ -128,6 +128,20 @@ export const tables: Plant[] = [
   },
   {
     check: "rewrite_rule",
+    how: "a rule that shows who writes a closed copy",
+    sql: "create schema crm; create table crm.door (a int); create table crm.copy (title text); grant insert on crm.door to tms_app; create rule peek as on insert to crm.door do instead select title from crm.copy",
+    relation: "crm.door",
+    row: { rule: "peek" },
+  },
+  {
+    check: "rewrite_rule",
+    how: "a rule that carries what requests write to where they read",
+    sql: "create schema crm; create table crm.door (a int); create table crm.log (a int); grant update on crm.door to tms_app; grant select on crm.log to tms_app; create rule carry as on update to crm.door do also insert into crm.log values (new.a)",
+    relation: "crm.door",
+    row: { rule: "carry" },
+  },
+  {
+    check: "rewrite_rule",
     how: "a rule elsewhere that reads boards",
     sql: "create schema crm; create table crm.door (a int); create rule peek as on insert to crm.door do also select title from app.boards",
     relation: "crm.door",

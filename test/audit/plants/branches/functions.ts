@@ -145,7 +145,7 @@ export const functionBranches: Branch[] = [
      create aggregate open.total(int) (sfunc = extra.c, stype = int); revoke all on function open.total(int) from public;
      create function extra.packed() returns int language sql security definer return 1; alter extension pg_trgm add function extra.packed();
      create function pg_temp.mine() returns int language sql security definer return 1`,
-    "warning extra.a(integer,integer) ",
+    "error extra.a(integer,integer) ",
     "warning extra.b(integer,integer) ",
     "warning extra.c(integer,integer) ",
   ],
@@ -167,6 +167,46 @@ export const functionBranches: Branch[] = [
     "warning app.generations f",
     "warning app.media c",
     "warning app.media f",
+  ],
+  [
+    "function_bypass",
+    `create role metabase login in role pg_read_all_data; ${CRM} ${definer("crm.a()", "metabase")} create view crm.v with (security_invoker) as select 1 as one;
+     create function crm.b() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$; create event trigger b on ddl_command_end execute function crm.b()`,
+    "warning crm.b() ",
+  ],
+  [
+    "trigger_notifies",
+    `${CRM} ${[
+      "perform pg_notify('x', new.id::text); return new",
+      "perform pg_notify('x', json_build_object('id', new.id, 'op', tg_op)::text); return new",
+      "if tg_op = 'DELETE' then v := old; else v := new; end if; perform pg_notify('x', v.id::text); return v",
+      "if new is distinct from old then perform pg_notify('x', ''); end if; return new",
+      "insert into crm.log select new.*; perform pg_notify('x', new.id::text); return new",
+      "v := new; raise notice 'notify %', to_json(v); return new",
+    ]
+      .map(
+        (body, i) =>
+          `create function crm.t${i}() returns trigger language plpgsql as $$ declare v record; begin ${body}; end $$; create trigger t${i} after update on app.boards for each row execute function crm.t${i}();`,
+      )
+      .join("")}`,
+  ],
+  [
+    "trigger_notifies",
+    `${CRM} ${[
+      "perform pg_notify('x', old::text); return new",
+      "v := hstore(new); perform pg_notify('x', v); return new",
+      "select row_to_json(new) into v; perform pg_notify('x', v); return new",
+      "execute 'notify x, ' || quote_literal(new::text); return new",
+    ]
+      .map(
+        (body, i) =>
+          `create function crm.t${i}() returns trigger language plpgsql as $$ declare v text; begin ${body}; end $$; create trigger t${i} after update on app.boards for each row execute function crm.t${i}();`,
+      )
+      .join("")}`,
+    "warning app.boards t0",
+    "warning app.boards t1",
+    "warning app.boards t2",
+    "warning app.boards t3",
   ],
   [
     "function_search_path",

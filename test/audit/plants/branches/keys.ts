@@ -150,5 +150,9 @@ export const keyBranches: Branch[] = [
     "create or replace function app.tenant_id() returns uuid language sql stable parallel safe as $$ select null::uuid $$",
     "error - app.tenant_id()",
   ],
+  [
+    "policy_function",
+    "create policy soon on app.media as restrictive to tms_app using (created_at < clock_timestamp() and length(lower(storage_url)) > 0 and random() < 1)",
+  ],
   ["table_inherits", "create table app.far_media () inherits (app.media)"],
 ];

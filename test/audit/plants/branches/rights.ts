@@ -234,6 +234,24 @@ export const rightBranches: Branch[] = [
   ],
   [
     "app_reach",
+    `${SHOP} create table shop.t (n int); grant select, insert on shop.t to tms_app; create view shop.v with (security_invoker) as table shop.t; create table shop.child () inherits (shop.t); grant select on shop.v to pg_monitor`,
+    "error shop.t tms_app",
+  ],
+  [
+    "app_reach",
+    `${SHOP} create table shop.t (n int, foreign key (n) references shop.t, primary key (n)); grant select, insert on shop.t to tms_app; create policy own on shop.t using (n = 1)`,
+  ],
+  [
+    "app_reach",
+    `${OPEN_SHOP} create table shop.a (a int primary key, b int unique); create table shop.b (a int primary key); create table shop.log (n int) partition by list (n); create table shop.log_1 partition of shop.log default;
+     alter table app.boards add a int references shop.a on update cascade, add b int references shop.b on delete cascade; grant delete, update (b) on shop.a to tms_app; grant insert, update on shop.b to tms_app; grant insert on shop.log, shop.log_1 to tms_app`,
+    "warning shop.a tms_app",
+    "warning shop.b tms_app",
+    "warning shop.log tms_app",
+    "warning shop.log_1 tms_app",
+  ],
+  [
+    "app_reach",
     "create table app.plain (n int); grant select on app.plain to tms_app; grant select on audit.found to tms_registrar",
   ],
   [

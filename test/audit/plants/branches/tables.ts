@@ -126,6 +126,11 @@ export const tableBranches: Branch[] = [
     `${SHOP} create table shop.door (a int); create rule peek as on insert to shop.door do also select id, title from app.boards`,
     "error shop.door peek",
   ],
+  [
+    "rewrite_rule",
+    `${SHOP} create table shop.log (n int); create table shop.log_1 () inherits (shop.log); create table shop.other (n int); grant insert on shop.log to tms_app; grant select on shop.other to tms_app;
+     create rule one as on insert to shop.log where n = 1 do instead insert into shop.log_1 values (new.*); create rule seen as on insert to shop.log_1 do also select n from shop.other`,
+  ],
   ["publication", `${ORDERS} create publication shop for tables in schema shop`, "warning shop.orders shop"],
   [
     "publication",
