@@ -124,6 +124,31 @@ export const functions: Plant[] = [
   },
   {
     check: "trigger_rights",
+    how: "a default that a key sets, and that reads tenants' rows",
+    severity: "warning",
+    sql: "create function public.first_board() returns uuid language plpgsql as $$ begin return (select id from app.boards limit 1); end $$; alter table app.media add board_id uuid, alter board_id set default public.first_board(), add foreign key (tenant_id, board_id) references app.boards on delete set default (board_id)",
+    relation: "app.media",
+    row: { uses: "public.first_board()" },
+  },
+  {
+    check: "trigger_rights",
+    how: "a test that reads tenants' rows when a key updates one",
+    severity: "warning",
+    sql: "create function public.known(uuid) returns boolean language sql begin atomic select exists (select from app.boards); end; alter table app.media add board_id uuid check (public.known(board_id)), add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id)",
+    relation: "app.media",
+    row: { uses: "public.known(uuid)" },
+  },
+  {
+    check: "trigger_rights",
+    how: "a trigger elsewhere that a deletion by a request gets to",
+    severity: "warning",
+    sql: `create schema crm; create table crm.a (id int primary key); create table crm.b (id int primary key references crm.a on delete cascade); create table crm.c (id int references crm.b on delete cascade); grant delete on crm.a to tms_app;
+      create function crm.sweep() returns trigger language plpgsql as $$ begin delete from app.media; return old; end $$; create trigger sweep before delete on crm.c for each row execute function crm.sweep()`,
+    relation: "crm.c",
+    row: { trigger: "sweep" },
+  },
+  {
+    check: "trigger_rights",
     how: "a trigger whose function was packed into an extension",
     severity: "warning",
     sql: "create function public.sweep() returns trigger language plpgsql as $$ begin delete from app.media m where m.id = old.id; return old; end $$; alter function public.sweep() owner to tms_owner; create trigger sweep before delete on app.boards for each row execute function public.sweep(); alter extension pg_trgm add function public.sweep()",

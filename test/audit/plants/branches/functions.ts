@@ -175,6 +175,15 @@ export const functionBranches: Branch[] = [
     "warning crm.b() ",
   ],
   [
+    "trigger_rights",
+    `${CRM} create function crm.plain(text) returns text language sql immutable as $$ select string_agg(x, '') from unnest(array[$1]) x -- not of boards
+     $$; create function crm.own(text) returns text language plpgsql immutable security definer as $$ begin return (select title from app.boards limit 1); end $$; create function crm.reads(text) returns text language plpgsql immutable as $$ begin return (select title from app.boards limit 1); end $$;
+     alter table app.media add board_id uuid, add a text default crm.plain('x'), add b text default crm.own('x'), add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id); create index on app.generations (tenant_id, crm.reads(status));
+     create index on app.media (tenant_id, crm.reads(storage_url)); create table crm.a (id int primary key); create table crm.b (id int references crm.a on delete cascade); grant insert, update on crm.a to tms_app;
+     create function crm.t() returns trigger language plpgsql as $$ begin perform 1; return old; end $$; create trigger t before delete on crm.b for each row execute function crm.t()`,
+    "warning app.media crm.reads(text)",
+  ],
+  [
     "trigger_notifies",
     `${CRM} ${[
       "perform pg_notify('x', new.id::text); return new",

@@ -128,8 +128,8 @@ export const tableBranches: Branch[] = [
   ],
   [
     "rewrite_rule",
-    `${SHOP} create table shop.log (n int); create table shop.log_1 () inherits (shop.log); create table shop.other (n int); grant insert on shop.log to tms_app; grant select on shop.other to tms_app;
-     create rule one as on insert to shop.log where n = 1 do instead insert into shop.log_1 values (new.*); create rule seen as on insert to shop.log_1 do also select n from shop.other`,
+    `${SHOP} create table shop.log (n int); create table shop.log_1 () inherits (shop.log); create table shop.far (n int); create table shop.other (n int); grant insert on shop.log to tms_app; grant select on shop.other to tms_app;
+     create rule one as on insert to shop.log where n = 1 do instead insert into shop.log_1 values (new.*); create rule seen as on insert to shop.far do also select n from shop.other`,
   ],
   ["publication", `${ORDERS} create publication shop for tables in schema shop`, "warning shop.orders shop"],
   [
