@@ -440,6 +440,28 @@ export const functions: Plant[] = [
   },
   {
     check: "function_body",
+    how: "a view that enters a tenant",
+    sql: "create schema crm; create view crm.v with (security_invoker) as select set_config('app.tenant_id', '00000000-0000-0000-0000-000000000001', true)",
+    relation: "crm.v",
+    row: { object: "rule _RETURN on view crm.v" },
+  },
+  {
+    check: "function_body",
+    how: "a test that becomes another role",
+    sql: "alter table app.boards add constraint mine check (set_config('role', 'none', false) is not null) not valid",
+    relation: "app.boards",
+    row: { object: "constraint mine on table app.boards" },
+  },
+  {
+    check: "function_body",
+    severity: "warning",
+    how: "a default that sets something",
+    sql: "alter table app.boards alter description set default set_config('x.y', 'z', true)",
+    relation: "app.boards",
+    row: { object: "default value for column description of table app.boards" },
+  },
+  {
+    check: "function_body",
     how: "a function that was packed into an extension",
     sql: "create function public.visit(p uuid) returns void language plpgsql as $$ begin perform set_config('app.tenant_id', p::text, false); end $$; alter function public.visit(uuid) owner to tms_owner; grant usage on schema public to tms_app; alter extension pg_trgm add function public.visit(uuid)",
     relation: "public.visit(uuid)",

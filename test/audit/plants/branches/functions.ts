@@ -178,10 +178,12 @@ export const functionBranches: Branch[] = [
     "trigger_rights",
     `${CRM} create function crm.plain(text) returns text language sql immutable as $$ select string_agg(x, '') from unnest(array[$1]) x -- not of boards
      $$; create function crm.own(text) returns text language plpgsql immutable security definer as $$ begin return (select title from app.boards limit 1); end $$; create function crm.reads(text) returns text language plpgsql immutable as $$ begin return (select title from app.boards limit 1); end $$;
-     alter table app.media add board_id uuid, add a text default crm.plain('x'), add b text default crm.own('x'), add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id); create index on app.generations (tenant_id, crm.reads(status));
+     create function crm.tests(text) returns boolean language sql return $1 is null or exists (select from app.boards where title = $1); create domain crm.checked as text check (crm.tests(value));
+     alter table app.media add board_id uuid, add a text default crm.plain('x'), add b text default crm.own('x'), add c crm.checked, add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id); create index on app.generations (tenant_id, crm.reads(status));
      create index on app.media (tenant_id, crm.reads(storage_url)); create table crm.a (id int primary key); create table crm.b (id int references crm.a on delete cascade); grant insert, update on crm.a to tms_app;
      create function crm.t() returns trigger language plpgsql as $$ begin perform 1; return old; end $$; create trigger t before delete on crm.b for each row execute function crm.t()`,
     "warning app.media crm.reads(text)",
+    "warning app.media crm.tests(text)",
   ],
   [
     "trigger_notifies",
@@ -259,6 +261,19 @@ export const functionBranches: Branch[] = [
   [
     "function_body",
     "create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.note', 'x', false); end $$",
+  ],
+  [
+    "function_body",
+    `${CRM} create domain crm.d as text default set_config('app.maintenance', 'on', true) check (set_config('app.tenant_id', value, true) is not null); create table crm.door (a int); create rule r as on insert to crm.door do instead select app.set_tenant(null);
+     create policy p on crm.door using (set_config('row_security', 'off', true) is not null); create function crm.f(text default set_config('role', 'none', false)) returns int language sql return 1;
+     create trigger t after update on crm.door for each row when (set_config('session_replication_role', 'replica', true) is null) execute function suppress_redundant_updates_trigger();
+     create policy q on app.boards using (set_config('role', 'none', true) is null); create view crm.v as select current_setting('app.tenant_id', true), 'set_config'`,
+    "error crm.d constraint d_check",
+    "error crm.d type crm.d",
+    "error crm.door policy p on table crm.door",
+    "error crm.door rule r on table crm.door",
+    "error crm.door trigger t on table crm.door",
+    "error crm.f(text) function crm.f(text)",
   ],
   [
     "function_public",
