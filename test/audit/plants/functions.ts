@@ -496,6 +496,14 @@ export const functions: Plant[] = [
   },
   {
     check: "function_public",
+    severity: "warning",
+    how: "connections of a request's own",
+    sql: "create schema crm; grant usage on schema crm to tms_app; create extension dblink schema crm",
+    relation: null,
+    row: { role: "tms_app", extension: "dblink" },
+  },
+  {
+    check: "function_public",
     how: "the default of CREATE FUNCTION",
     sql: "create function app.help() returns int language sql return 1",
     relation: "app.help()",

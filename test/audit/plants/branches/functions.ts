@@ -262,6 +262,7 @@ export const functionBranches: Branch[] = [
     "function_body",
     "create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.note', 'x', false); end $$",
   ],
+  ["function_public", `${CRM} create extension dblink schema crm`],
   [
     "function_body",
     `${CRM} create domain crm.d as text default set_config('app.maintenance', 'on', true) check (set_config('app.tenant_id', value, true) is not null); create table crm.door (a int); create rule r as on insert to crm.door do instead select app.set_tenant(null);
