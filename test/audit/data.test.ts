@@ -196,6 +196,10 @@ void describe("the data checks", () => {
       ...tables.map((table): [string, string] => [lost(table), table]),
       ...ids.map((id): [string, string] => [lost("media", "", id), "media"]),
       [
+        `alter table app.media drop constraint media_pkey, alter tenant_id drop not null; ${lost("media", "", "null")}`,
+        "media",
+      ],
+      [
         `alter table app.generations alter board_id drop not null, alter user_id drop not null; ${lost("generations", ", board_id = null, user_id = null")}`,
         "generations",
       ],
