@@ -211,6 +211,14 @@ test("what a member of tms_app makes of its functions runs with the rights of tm
         -- On a Citus cluster only (db/fixtures/control/step_down.sql).
         and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(', called.pronamespace::regnamespace, called.proname)`;
     assert.deepEqual([...callers], []);
+    const reached = await tx`
+      select proname from pg_proc
+      where proowner = 'tms_app'::regrole and pronamespace = 'app'::regnamespace and has_function_privilege('tms_registrar', oid, 'execute')
+      order by 1`;
+    assert.deepEqual(
+      reached.map(row => row.proname),
+      ["create_sample_data", "empty_tenant"], // on a Citus cluster
+    );
     await tx.unsafe(`
       create role tms_app_member;
       grant tms_app to tms_app_member;
