@@ -116,3 +116,26 @@ test("no breach for a session that spells names and strings in another way", asy
     await session.end();
   }
 });
+
+test("the tenants' tables are those of app with a tenant_id, and elsewhere those that requests can reach", () =>
+  rolledBack(database.sql, async tx => {
+    const tables = async () =>
+      (await tx`select relid::text as name from app.tenant_tables()`).map(row => row.name);
+    const own = await tables();
+    await tx.unsafe(`
+      create table app.plain (id int);
+      create table app.left_behind (tenant_id uuid, id int); alter table app.left_behind drop column tenant_id;
+      create table app.bare (tenant_id uuid);
+      create temp table passing (tenant_id uuid); grant all on passing to tms_app;
+      create schema crm; create schema shut; grant usage on schema crm to tms_app;
+      ${["crm", "shut"]
+        .map(
+          schema => `
+      create table ${schema}.gone (tenant_id uuid); grant delete on ${schema}.gone to tms_app;
+      create table ${schema}.column_read (tenant_id uuid, id int); grant select (id) on ${schema}.column_read to tms_app;
+      create table ${schema}.unreached (tenant_id uuid);
+      create table ${schema}.plain (id int); grant select on ${schema}.plain to tms_app`,
+        )
+        .join(";")}`);
+    assert.deepEqual(new Set(await tables()), new Set([...own, "app.bare", "crm.gone", "crm.column_read"]));
+  }));

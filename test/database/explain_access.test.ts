@@ -23,6 +23,17 @@ test("rows of other tenants are not read for one that has none, be they all that
     }
   }));
 
+test("explaining leaves the transaction in the tenant that it was in", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    await seedTenant(tx, { slug: "beta" });
+    for (const before of [acme, ""]) {
+      await tx.unsafe(`set local app.tenant_id = '${before}'`);
+      await tx`select api.explain_access('beta', 'jwt', 'ann')`;
+      assert.equal((await tx`select current_setting('app.tenant_id') as now`)[0]!.now, before);
+    }
+  }));
+
 test("whom a suspended tenant or a missing default one refuses is told so, and shown nothing", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme", status: "suspended" });
