@@ -629,6 +629,8 @@ test("ensure_default_tenant makes it once in the life of a database", () =>
     await tx`delete from app.tenants`;
     await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
     assert.equal((await tx`select from app.tenants`).count, 0, "a deliberate deletion stays one");
+    await tx`set local transaction_read_only = on`;
+    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
   }));
 
 test("a slug stays a key only where somebody's own foreign key refers to it", () =>
