@@ -1,12 +1,12 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
 import { explainDatabase, onConnection, requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
-import { appliedMigrations, checkHistory, committedMigrations } from "../migrate/history.ts";
+import { appliedMigrations, COMMITTED, checkHistory, committedMigrations } from "../migrate/history.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
@@ -85,6 +85,7 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
   await checkDatabases(databases);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
+  const committed = readdirSync(COMMITTED);
   if (
     text &&
     String(text)
@@ -103,8 +104,13 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
       .on("error", reject)
       .on("close", (code, by) => resolve(code ?? statusOf((signal.reason as NodeJS.Signals) ?? by!))),
   );
-  // A commit that is refused leaves the includes' own text there, which no later command takes.
-  if (code !== 0 && text !== undefined) writeFileSync(CURRENT, text);
+  if (code !== 0 && text !== undefined) {
+    // A commit that is refused leaves the includes' own text there, which no later command takes.
+    writeFileSync(CURRENT, text);
+    // One that is interrupted leaves its file, and the next one would make a second of the same text.
+    for (const file of readdirSync(COMMITTED).filter(name => !committed.includes(name)))
+      rmSync(path.join(COMMITTED, file));
+  }
   return code;
 }
 

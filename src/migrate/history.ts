@@ -6,7 +6,7 @@ import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
 
-const COMMITTED = path.join(PACKAGE_ROOT, "db", "committed");
+export const COMMITTED = path.join(PACKAGE_ROOT, "db", "committed");
 
 interface Migration {
   /** As Postgres records it: `000001.sql`. */

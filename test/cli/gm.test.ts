@@ -152,6 +152,19 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     assert.match(stderr, /app\.careless: row-level security is not enabled/);
     assert.deepEqual(migrations(), before);
     assert.equal(readFileSync(current, "utf8"), careless);
+    // Ctrl-C once the file is written.
+    const text = "select 1;\n";
+    writeFileSync(current, text);
+    const interrupted = spawn(process.execPath, ["dist/cli/gm.js", "commit", "-m", "interrupted"], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, ...env },
+      stdio: "ignore",
+    });
+    const stopped = once(interrupted, "close");
+    await until("the file is written", () => migrations().length > before.length);
+    interrupted.kill("SIGINT");
+    assert.deepEqual(await stopped, [130, null]);
+    assert.deepEqual([migrations(), readFileSync(current, "utf8")], [before, text]);
     const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
     for (const line of ["commit -m away", "uncommit"])
       assert.match(
