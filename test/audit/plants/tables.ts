@@ -135,6 +135,13 @@ export const tables: Plant[] = [
   },
   {
     check: "rewrite_rule",
+    how: "a rule that shows what is to be deleted to who may only delete",
+    sql: "create schema crm; create table crm.copy (title text); grant delete on crm.copy to tms_app; create rule peek as on delete to crm.copy do instead select old.title",
+    relation: "crm.copy",
+    row: { rule: "peek" },
+  },
+  {
+    check: "rewrite_rule",
     how: "a rule that carries what requests write to where they read, by another's",
     sql: "create schema crm; create table crm.door (a int); create table crm.hall (a int); create table crm.log (a int); grant update on crm.door to tms_app; grant select on crm.log to tms_app; create rule enter as on update to crm.door do also insert into crm.hall values (new.a); create rule carry as on insert to crm.hall do also insert into crm.log values (new.a)",
     relation: "crm.hall",

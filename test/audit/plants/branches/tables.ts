@@ -20,11 +20,12 @@ export const tableBranches: Branch[] = [
   ],
   ["table_rules", ORDERS],
   ["table_rules", "create schema partman; create table partman.template_app_boards (tenant_id uuid)"],
-  [
+  ...["select", "delete"].map((right): [string, string, string, string] => [
     "table_rules",
-    "create schema partman; create table partman.template_open (tenant_id uuid); grant select on partman.template_open to tms_app",
-    ...Array(2).fill("error partman.template_open "),
-  ],
+    `create schema partman; create table partman.template_open (tenant_id uuid); grant ${right} on partman.template_open to tms_app`,
+    "error partman.template_open ",
+    "error partman.template_open ",
+  ]),
   [
     "table_rules",
     `create schema partman; create table partman.template_full (tenant_id uuid); insert into partman.template_full values (null);
@@ -129,7 +130,7 @@ export const tableBranches: Branch[] = [
   [
     "rewrite_rule",
     `${SHOP} create table shop.log (n int); create table shop.log_1 () inherits (shop.log); create table shop.far (n int); create table shop.other (n int); grant insert on shop.log to tms_app; grant select on shop.other to tms_app;
-     create rule one as on insert to shop.log where n = 1 do instead insert into shop.log_1 values (new.*); create rule seen as on insert to shop.far do also select n from shop.other`,
+     create rule one as on insert to shop.log where n = 1 do instead insert into shop.log_1 values (new.*); create rule two as on insert to shop.log do also insert into shop.log_1 select new.n; create rule seen as on insert to shop.far do also select n from shop.other`,
   ],
   ["publication", `${ORDERS} create publication shop for tables in schema shop`, "warning shop.orders shop"],
   [
