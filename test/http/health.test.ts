@@ -52,7 +52,7 @@ const ONE_MEMBER = `
   insert into app.users (tenant_id, auth_provider, auth_subject) values ('00000000-0000-4000-8000-000000000001', 'jwt', 'a')`;
 
 const SHOP = "create schema shop; grant usage on schema shop to tms_app;";
-/** Reads right to the catalog check, and shows a row of the one member's tenant to whoever asks. */
+/** Begins as the template does, and shows a row of the one member's tenant to whoever asks. */
 const OPEN =
   "(tenant_id = (select app.tenant_id() where false union all select '00000000-0000-4000-8000-000000000001'::uuid))";
 const LEAKING = `${SHOP} ${ONE_MEMBER}; create table shop.a (tenant_id uuid not null, id int, primary key (tenant_id, id)); select app.isolate('shop.a');
