@@ -440,6 +440,13 @@ export const functions: Plant[] = [
   },
   {
     check: "function_body",
+    severity: "warning",
+    how: "a cache in a setting of the session",
+    sql: "create function app.count_boards() returns text language plpgsql set search_path = pg_catalog, pg_temp as $$ begin return set_config('shop.boards', (select count(*)::text from app.boards), false); end $$",
+    relation: "app.count_boards()",
+  },
+  {
+    check: "function_body",
     how: "a view that enters a tenant",
     sql: "create schema crm; create view crm.v with (security_invoker) as select set_config('app.tenant_id', '00000000-0000-0000-0000-000000000001', true)",
     relation: "crm.v",

@@ -260,7 +260,7 @@ export const functionBranches: Branch[] = [
   ]),
   [
     "function_body",
-    "create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.note', 'x', false); end $$",
+    "create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.note', 'x', false), set_config('app.note', new.title, true); end $$",
   ],
   ["function_public", `${CRM} create extension dblink schema crm`],
   [
