@@ -132,6 +132,11 @@ export async function endOrphan(cluster: string) {
   }
   if (alive())
     throw new StartupError(`${cluster} is in use by process ${pid}, a Postgres that does not stop`);
+  // Without its file it would end itself, within a minute and as in a crash.
+  if (`${commandOf(pid)} `.includes(` -D ${cluster} `))
+    throw new StartupError(
+      `${cluster} is in use by process ${pid}, a Postgres that somebody started by hand: stop it first`,
+    );
   // Postgres would take any process with this number for the server, a zombie too. Where there is none it looks closer.
   if (startOf(pid) !== "") await rm(file, { force: true });
 }

@@ -21,8 +21,9 @@ import { placeFor, requireOwner } from "../../src/embedded/files.ts";
 import { lock, readLock } from "../../src/embedded/lock.ts";
 import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
-import { startServer } from "../../src/embedded/server.ts";
+import { endOrphan, startServer } from "../../src/embedded/server.ts";
 import { openEmbedded } from "../../src/embedded.ts";
+import { until } from "../until.ts";
 
 const folder = (t: { after(end: () => void): void }) => {
   const made = mkdtempSync(path.join(tmpdir(), "tms-folder-"));
@@ -235,4 +236,18 @@ test("ps tells a process alike in every time zone and on a terminal of any width
   });
   assert.deepEqual(told[0], told[1]);
   assert.match(told[0]![1]!, /data-folder\.test\.ts$/);
+});
+
+test("a server that somebody started by hand keeps its postmaster.pid, and is told of", async t => {
+  const cluster = folder(t);
+  const args = ["-e", "process.stdin.resume()", "--", "-D", cluster, "-k", ""];
+  const { pid, stdin } = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "ignore"] });
+  t.after(() => stdin.end());
+  const file = path.join(cluster, "postmaster.pid");
+  writeFileSync(file, `${pid}\n${cluster}\n`);
+  await until("it runs", () => commandOf(pid!).includes(cluster));
+  await assert.rejects(endOrphan(cluster), {
+    message: `${cluster} is in use by process ${pid}, a Postgres that somebody started by hand: stop it first`,
+  });
+  assert.equal(readFileSync(file, "utf8"), `${pid}\n${cluster}\n`);
 });
