@@ -73,7 +73,7 @@ export const functions: Plant[] = [
   {
     check: "function_bypass",
     how: "a superuser's definer in a closed schema, behind a view with its reader's rights",
-    sql: "create schema extra; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; create schema open; create view open.v with (security_invoker) as select extra.help()",
+    sql: "create schema extra; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; create schema open; grant usage on schema open to tms_app; create view open.v with (security_invoker) as select extra.help()",
     relation: "extra.help()",
   },
   {
@@ -497,7 +497,7 @@ export const functions: Plant[] = [
   {
     check: "function_public",
     how: "the same in a closed schema, behind a function",
-    sql: "create schema crm; create function crm.cat(text) returns text language internal strict as 'pg_read_file_all'; create schema open; create function open.cat() returns text return crm.cat('PG_VERSION')",
+    sql: "create schema crm; create function crm.cat(text) returns text language internal strict as 'pg_read_file_all'; create schema open; grant usage on schema open to tms_app; create function open.cat() returns text return crm.cat('PG_VERSION')",
     relation: "crm.cat(text)",
     row: { role: "tms_app" },
   },

@@ -235,6 +235,11 @@ export const rightBranches: Branch[] = [
   [
     "app_reach",
     `${SHOP} create table shop.t (n int); grant select, insert on shop.t to tms_app; create view shop.v with (security_invoker) as table shop.t; create table shop.child () inherits (shop.t); grant select on shop.v to pg_monitor`,
+  ],
+  [
+    "app_reach",
+    `${SHOP} create table shop.t (n int); grant select, insert on shop.t to tms_app; create view shop.v with (security_invoker) as table shop.t; create schema open; grant usage on schema open to tms_registrar;
+     create function open.f() returns bigint begin atomic select count(*) from shop.v; end`,
     "error shop.t tms_app",
   ],
   [
