@@ -1,5 +1,5 @@
 --! Previous: sha1:c6549816cf1d38bd915706206fd9472c941324c6
---! Hash: sha1:bb092f0dc189fc786ed50d8caeb7d7825a574529
+--! Hash: sha1:623de5f266d9953e0c6465c6b6b9afcbd0e82c8a
 --! Message: ways around policies that were not found, a proof in any language, a function's text taken apart once
 
 set local citus.enable_ddl_propagation = off;
@@ -701,20 +701,6 @@ as $$
   from pg_proc f join pg_language l on l.oid = f.prolang where f.oid = p_function
 $$;
 comment on function audit.definition_hash(oid) is 'What a function does, as a hash: language, kind, volatility, strictness, whose rights, parallel safety, arguments, result, settings, body, library.';
-
--- From left to right, for a quote in a comment is none, and two dashes in a string are no comment. What goes, and what stays and might have gone,
--- is marked; a mark behind a quote is of what stays. \x22 and \x27: graphile-migrate counts quotes here as well.
-create or replace function audit.code_of(p_body text, p_strings boolean)
-returns text
-language sql
-immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select translate(regexp_replace(regexp_replace(p_body,
-    $re$("[^\x22]*")|(\m[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^\x27]|'')*'|(?<![\w$])\$([[:alpha:]_]*)\$(?:[^$]|\$\d)*\$\3\$|')|--[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/$re$,
-    case when p_strings then '\1\2' else '\1' end || chr(1), 'g'), '(["''$])' || chr(1), '\1', 'g'), chr(1), ' ')
-$$;
-comment on function audit.code_of(text, boolean) is 'The body of a function in SQL or PL/pgSQL without its comments; and, unless p_strings, without its strings.';
 
 -- What has its number, as a view or a standard body has it, asks for no right on the schema. All at once: asked of one object at a time it took as
 -- long as all other checks of a catalog of thousands of functions.
@@ -1691,6 +1677,203 @@ $$;
 comment on function audit.attempt(text, uuid, int) is
   'audit.examine(), with a failure turned into one finding of severity error for each check of the pass; failure is its message, else null.';
 --! EndIncluded audit/passes.sql
+--! Included audit/checks/bodies.sql
+-- What functions do, by their text.
+-- From left to right, for a quote in a comment is none, and two dashes in a string are no comment. What goes, and what stays and might have gone,
+-- is marked; a mark behind a quote is of what stays. \x22 and \x27: graphile-migrate counts quotes here as well.
+create or replace function audit.code_of(p_body text, p_strings boolean)
+returns text
+language sql
+immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select translate(regexp_replace(regexp_replace(p_body,
+    $re$("[^\x22]*")|(\m[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^\x27]|'')*'|(?<![\w$])\$([[:alpha:]_]*)\$(?:[^$]|\$\d)*\$\3\$|')|--[^\n]*|/\*(?:[^*]|\*+[^*/])*\*+/$re$,
+    case when p_strings then '\1\2' else '\1' end || chr(1), 'g'), '(["''$])' || chr(1), '\1', 'g'), chr(1), ' ')
+$$;
+comment on function audit.code_of(text, boolean) is 'The body of a function in SQL or PL/pgSQL without its comments; and, unless p_strings, without its strings.';
+
+-- A setting for the session outlives the request; the next one on the same connection is somebody else's. What the release
+-- itself brought (audit.manifest) was read then, and is not read again here. SET or RESET stands at the beginning of a statement, which may be
+-- the text of an EXECUTE, but not of a message, nor of what is joined to other text; an UPDATE's does not.
+create or replace function audit.check_function_body()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when f.reached and s.fault is not null then 'error' else 'warning' end, null::uuid, f.name, '{}'::jsonb,
+    case when s.fault is not null then s.fault
+         when exists (select from regexp_split_to_table(b.code, 'set_config\s*\(', 'i') with ordinality as c (call, n)
+                      where c.n > 1 and split_part(c.call, ';', 1) ~* ',\s*(is_local\s*(=>|:=)\s*)?(false|''(f|false|off|no|n|0)'')\s*\)'
+                        and c.call !~ '^\s*''[^'']*''\s*,\s*''[^'']*''\s*,') -- a constant says nothing of anybody
+           or b.code ~ case when l.lanname ~ '^plperl' then '\$_SHARED\M' when l.lanname ~ '^pl(tcl|python)' then '\m[GS]D\M' end
+           then 'the function keeps something for the session, where the next request, of another tenant, finds it' end,
+    format(case when f.reached then 'select pg_get_functiondef(%1$L::regprocedure); -- look at it; inside a tenant: perform app.set_tenant(…)'
+                else 'select pg_get_functiondef(%1$L::regprocedure); -- read it, then: select audit.accept(%1$L);' end, f.name)
+  from audit.functions() f
+  join pg_proc p on p.oid = f.oid
+  join pg_language l on l.oid = p.prolang
+  left join audit.manifest() m on m.kind = 'function' and m.name = f.name and m.body = audit.definition_hash(f.oid)
+  -- offset 0: once for each function, and not once for each question.
+  cross join lateral (
+    select case when m.name is not null or f.vouched then null when l.lanname in ('sql', 'plpgsql') then audit.code_of(f.body, true) else f.body end,
+      case when l.lanname in ('sql', 'plpgsql') then '' else '|"' end offset 0) c (code, quote)
+  cross join lateral (
+    select c.code, regexp_replace(c.code, '(?<!(\|\||\mraise(\s+\w+)?)\s*)(''|\$' || c.quote || ')\s*(re)?set\M', '<\2set>', 'gi')
+      || regexp_replace(audit.code_of(c.code, false), '(^|;|\mbegin|\mthen|\melse|\mloop)\s*(re)?set\M', '<\2set>', 'gi')
+      -- A second statement of the text.
+      || coalesce((
+        select string_agg(regexp_replace(x[1], '(;|\\[nrt])\s*(re)?set\M', '<\2set>', 'gi'), '')
+        from regexp_matches(c.code, '\mexecute\s*(?:\w+\s*\(\s*)?(e?''(?:[^'']|'''')*'')', 'gi') x), '') offset 0) b (code, sets)
+  cross join lateral (
+    select case when b.sets ~* '<set>\s+(session\s+)?"?app"?\."?tenant_id"?\s*(=|to\M)'
+             or exists (select from regexp_split_to_table(b.code, 'set_config\s*\(', 'i') with ordinality as c (call, n)
+                        where c.n > 1 and split_part(c.call, ';', 1) ~* 'app\.tenant_id'
+                          and split_part(c.call, ';', 1) !~* ',\s*(is_local\s*(=>|:=)\s*)?(true|''(t|true|on|yes|y|1)'')\s*\)')
+             then 'the function sets app.tenant_id for the session, and not for the transaction'
+           when b.sets ~* '<set>\s+((session|local)\s+)?"?app"?\."?maintenance' or b.code ~* 'set_config\s*\([^;]*app\.maintenance' then 'the function sets app.maintenance, which opens every table to the owner'
+           when b.code ~* '\mupdate\s+(pg_catalog\.)?pg_settings\M'
+             or b.sets ~* '<(re)?set>\s+((session|local)\s+)?"?(role|session(\s+|_)authorization|row_security|session_replication_role)\M'
+             or b.code ~* 'set_config\s*\([^;]*(''|\$)(role|session_authorization|row_security|session_replication_role)(''|\$)'
+             then 'the function changes the role, or how policies and triggers apply to it' end
+    offset 0) s (fault)
+  where f.schema <> 'audit' -- remedies there name what is looked for
+  union all
+  -- And what is no function, but calls these.
+  select case when x.code ~* 'set_tenant\(|''"?(app"?\."?(tenant_id|maintenance)|role|session_authorization|row_security|session_replication_role)' then 'error' else 'warning' end,
+    null, x.name, jsonb_build_object('object', pg_describe_object(x.classid, x.objid, 0)), 'it sets what is asked of the session: whoever uses it may be in another tenant, or role, afterwards', x.remedy
+  from (select format(':funcid (%s) ', string_agg(oid::text, '|')) from pg_proc where oid in ('set_config(text,text,boolean)'::regprocedure, to_regprocedure('app.set_tenant(uuid)'))) s (calls)
+  cross join lateral (
+    select 'pg_attrdef'::regclass, d.oid, d.adrelid::regclass::text, pg_get_expr(d.adbin, d.adrelid), format('alter table %s alter column %I drop default;', d.adrelid::regclass, a.attname)
+    from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum where d.adbin::text ~ s.calls
+    union all
+    select 'pg_constraint', k.oid, coalesce(nullif(k.conrelid, 0)::regclass::text, k.contypid::regtype::text), pg_get_constraintdef(k.oid),
+      format('alter %s drop constraint %I;', coalesce('table ' || nullif(k.conrelid, 0)::regclass, 'domain ' || k.contypid::regtype), k.conname)
+    from pg_constraint k where k.conbin::text ~ s.calls and k.coninhcount = 0
+    union all
+    select 'pg_type', t.oid, t.oid::regtype::text, pg_get_expr(t.typdefaultbin, 0), format('alter domain %s drop default;', t.oid::regtype) from pg_type t where t.typdefaultbin::text ~ s.calls
+    union all
+    select 'pg_rewrite', w.oid, w.ev_class::regclass::text, pg_get_ruledef(w.oid),
+      format(case when w.rulename <> '_RETURN' then 'drop rule %2$I on %1$s;' when c.relkind = 'm' then 'drop materialized view %1$s;' else 'drop view %1$s;' end, w.ev_class::regclass, w.rulename)
+    from pg_rewrite w join pg_class c on c.oid = w.ev_class where w.oid >= 16384 and w.ev_action::text ~ s.calls
+    union all
+    select 'pg_trigger', t.oid, t.tgrelid::regclass::text, pg_get_triggerdef(t.oid), format('drop trigger %I on %s;', t.tgname, t.tgrelid::regclass)
+    from pg_trigger t where t.tgqual::text ~ s.calls and t.tgparentid = 0
+    union all
+    select 'pg_policy', p.oid, p.polrelid::regclass::text, concat(pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), format('drop policy %I on %s;', p.polname, p.polrelid::regclass)
+    from pg_policy p where concat(p.polqual::text, p.polwithcheck::text) ~ s.calls and p.polrelid not in (select relid from audit.relations()) -- of which policy_function tells
+    union all
+    select 'pg_proc', f.oid, f.oid::regprocedure::text, pg_get_function_arguments(f.oid), format('select pg_get_functiondef(%L::regprocedure); -- and make it again without that default', f.oid::regprocedure)
+    from pg_proc f where f.proargdefaults::text ~ s.calls and f.oid >= 16384) x (classid, objid, name, code, remedy)
+$$;
+
+-- A key's own action runs as the owner of the table, and as no policy applied: a trigger that it fires runs likewise, before the
+-- row on every release, after it on Postgres 18 and newer. Every tenants' table is reached so, from app.tenants.
+create or replace function audit.check_trigger_rights()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with recursive written (relid) as (
+    select relid from audit.relations()
+    union
+    -- Elsewhere, from where requests write.
+    select conrelid::regclass from pg_constraint
+    where contype = 'f' and (confdeltype in ('c', 'n', 'd') and has_table_privilege('tms_app', confrelid, 'delete')
+      or confupdtype in ('c', 'n', 'd') and has_any_column_privilege('tms_app', confrelid, 'update'))
+    union
+    select k.conrelid::regclass from written w join pg_constraint k on k.confrelid = w.relid and k.contype = 'f' and (k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd'))
+  ), updated as (
+    select r.relid, c.relowner from written r join pg_class c on c.oid = r.relid
+    where exists (select from pg_constraint k where k.conrelid = r.relid and (k.confdeltype in ('n', 'd') or k.confupdtype in ('c', 'n', 'd')))
+  ), faults as (
+    select r.relid, t.tgname, p.oid, p.pronamespace, f.name,
+      case when not p.prosecdef and b.code ~* '\m(select|table|insert|update|delete|merge|truncate|perform|execute|call)\M'
+        -- No key's action inserts, and few update.
+        and (t.tgtype & 8 = 8 or t.tgtype & 16 = 16 and r.relid in (select relid from updated))
+        then format('where a foreign key''s action fires the trigger, %s runs as %s %s', p.oid::regprocedure, c.relowner::regrole,
+          case when t.tgtype & 2 = 2 then 'and past every policy: it reaches the rows of all tenants' else 'and, inside a tenant, sees no row: what it writes fails or changes nothing' end) end as fault
+    from written r
+    join pg_class c on c.oid = r.relid
+    join pg_trigger t on t.tgrelid = r.relid and not t.tgisinternal and t.tgparentid = 0
+    join pg_proc p on p.oid = t.tgfoid
+    cross join lateral (
+      select case when l.lanname = 'plpgsql' then audit.code_of(p.prosrc, false) else 'execute' end
+      from pg_language l where l.oid = p.prolang) b (code)
+    cross join lateral (
+      select case when p.pronamespace = to_regnamespace('api') then 'api.' else 'app.' end || quote_ident(p.proname) || '()') f (name)
+    where r.relid <> 'app.tenants'::regclass and p.oid >= 16384
+      and (p.oid not in (select audit.of_extensions('pg_proc')) or p.proowner::regrole::text = any (audit.our_roles()))
+  )
+  select 'warning', null::uuid, f.relid::text, jsonb_build_object('trigger', f.tgname), f.fault,
+    -- A function goes to another schema once, however many triggers call it.
+    case when lag(f.oid) over (partition by f.oid, f.fault is null order by f.relid::text, f.tgname) is not null
+      then format('-- as above, by the first trigger that calls %s', f.oid::regprocedure)
+    else format(E'-- as docs/extending.md tells; in each of its statements name tenant_id, and the schema of each table and function:\n'
+      '%1$sgrant create on schema app to tms_app; alter function %2$s owner to tms_app; revoke create on schema app from tms_app;\n'
+      'set role tms_app; alter function %2$s security definer set search_path = pg_catalog, pg_temp; revoke all on function %2$s from public; reset role;\n'
+      'select audit.accept(%2$L);',
+      case when f.pronamespace not in ('app'::regnamespace, to_regnamespace('api')) then format(E'alter function %s set schema app;\n', f.oid::regprocedure) end,
+      f.name) end
+  from faults f
+  union all
+  -- So does what the row that it updates is made and tested with.
+  select 'warning', null, u.relid::text, jsonb_build_object('uses', p.oid::regprocedure),
+    case when not p.prosecdef and exists (
+        select from audit.relations() r join pg_class c on c.oid = r.relid
+        where audit.code_of(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), true) ~* format('\m%s\M', regexp_replace(c.relname, '(\W)', '\\\1', 'g')))
+      then format('where a foreign key''s action updates the row, %s runs as %s and past every policy: it reads the rows of all tenants', p.oid::regprocedure, u.relowner::regrole) end,
+    format(E'-- let it read no table, or make it a definer of tms_app, as docs/extending.md tells of triggers:\nselect pg_get_functiondef(%L::regprocedure);', p.oid::regprocedure)
+  from updated u
+  cross join lateral (
+    select distinct d.refobjid
+    from (select 'pg_attrdef'::regclass, oid from pg_attrdef where adrelid = u.relid
+          union all
+          select 'pg_constraint'::regclass, oid from pg_constraint where conrelid = u.relid
+          union all
+          select 'pg_constraint'::regclass, k.oid from pg_attribute a join pg_constraint k on k.contypid = a.atttypid where a.attrelid = u.relid
+          union all
+          select 'pg_class'::regclass, indexrelid from pg_index where indrelid = u.relid) x (classid, objid)
+    join pg_depend d on d.classid = x.classid and d.objid = x.objid and d.refclassid = 'pg_proc'::regclass) f
+  join pg_proc p on p.oid = f.refobjid
+$$;
+
+-- An id that means nothing to others may be told. A row as a whole may not: neither new nor old, nor a variable that was made from them.
+create or replace function audit.check_trigger_notifies()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'warning', null::uuid, r.relid::text, jsonb_build_object('trigger', t.tgname),
+    case when p.proname = 'triggered_change_notification' and l.lanname = 'c' then 'NOTIFY tells whoever listens the keys of the rows, and so whose they are'
+         when w.told then format('%s sends rows of the table to whoever listens: NOTIFY knows no policy', p.oid::regprocedure) end,
+    format(E'-- better send an id that means nothing to others, and read the row inside its tenant; until then:\ndrop trigger %I on %s;', t.tgname, r.relid)
+  from audit.relations() r
+  join pg_trigger t on t.tgrelid = r.relid and not t.tgisinternal and t.tgparentid = 0
+  join pg_proc p on p.oid = t.tgfoid
+  join pg_language l on l.oid = p.prolang
+  cross join lateral (select audit.code_of(c.body, true), audit.code_of(c.body, false) from (select case when p.prosrc ~* 'notify' then p.prosrc end) c (body) offset 0) b (code, bare)
+  cross join lateral (
+    with recursive assigned (variable, value) as (
+      select m[1], m[2]
+      from regexp_matches(b.bare, '(?:^|;|\m(?:declare|begin|then|else|loop))\s*(?!(?:declare|begin|then|else|loop|if|elsif|case|when|while|return|perform|select|update)\M)(\w+)(?:\s+\w+)?\s*:?=([^;]*)', 'gi') m
+      union all
+      select m[2], m[1] from regexp_matches(b.bare, '\mselect\M([^;]*)\minto\s+(?:strict\s+)?(\w+)', 'gi') m
+    ), whole (name) as (
+      values ('(?:new|old)' collate "C")
+      union
+      select lower(a.variable) from whole w join assigned a on a.value ~* format('\m%s\M(?!\s*\.\s*["\w])', w.name)
+    ), sent (what) as (
+      select m[1] from regexp_matches(b.bare, '\mpg_notify\s*\(([^;]*)', 'gi') m
+      union all
+      select m[1] from regexp_matches(b.code, '\mexecute\M([^;]*\mnotify\M[^;]*)', 'gi') m
+    )
+    select exists (select from whole w join sent s on s.what ~* format('\m%s\M(?!\s*\.\s*["\w])', w.name))) w (told)
+$$;
+--! EndIncluded audit/checks/bodies.sql
 --! Included audit/checks/functions.sql
 -- What is used is followed through a hash table, which is made as large as memory allows: with the audit's own, clearing it takes most of the time.
 create or replace function audit.check_function_owner()
@@ -1812,112 +1995,6 @@ as $$
         and pg_has_role(r.oid, t.oid, 'usage')) as holds) h
 $$;
 
--- A key's own action runs as the owner of the table, and as no policy applied: a trigger that it fires runs likewise, before the
--- row on every release, after it on Postgres 18 and newer. Every tenants' table is reached so, from app.tenants.
-create or replace function audit.check_trigger_rights()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  with recursive written (relid) as (
-    select relid from audit.relations()
-    union
-    -- Elsewhere, from where requests write.
-    select conrelid::regclass from pg_constraint
-    where contype = 'f' and (confdeltype in ('c', 'n', 'd') and has_table_privilege('tms_app', confrelid, 'delete')
-      or confupdtype in ('c', 'n', 'd') and has_any_column_privilege('tms_app', confrelid, 'update'))
-    union
-    select k.conrelid::regclass from written w join pg_constraint k on k.confrelid = w.relid and k.contype = 'f' and (k.confdeltype in ('c', 'n', 'd') or k.confupdtype in ('c', 'n', 'd'))
-  ), updated as (
-    select r.relid, c.relowner from written r join pg_class c on c.oid = r.relid
-    where exists (select from pg_constraint k where k.conrelid = r.relid and (k.confdeltype in ('n', 'd') or k.confupdtype in ('c', 'n', 'd')))
-  ), faults as (
-    select r.relid, t.tgname, p.oid, p.pronamespace, f.name,
-      case when not p.prosecdef and b.code ~* '\m(select|table|insert|update|delete|merge|truncate|perform|execute|call)\M'
-        -- No key's action inserts, and few update.
-        and (t.tgtype & 8 = 8 or t.tgtype & 16 = 16 and r.relid in (select relid from updated))
-        then format('where a foreign key''s action fires the trigger, %s runs as %s %s', p.oid::regprocedure, c.relowner::regrole,
-          case when t.tgtype & 2 = 2 then 'and past every policy: it reaches the rows of all tenants' else 'and, inside a tenant, sees no row: what it writes fails or changes nothing' end) end as fault
-    from written r
-    join pg_class c on c.oid = r.relid
-    join pg_trigger t on t.tgrelid = r.relid and not t.tgisinternal and t.tgparentid = 0
-    join pg_proc p on p.oid = t.tgfoid
-    cross join lateral (
-      select case when l.lanname = 'plpgsql' then audit.code_of(p.prosrc, false) else 'execute' end
-      from pg_language l where l.oid = p.prolang) b (code)
-    cross join lateral (
-      select case when p.pronamespace = to_regnamespace('api') then 'api.' else 'app.' end || quote_ident(p.proname) || '()') f (name)
-    where r.relid <> 'app.tenants'::regclass and p.oid >= 16384
-      and (p.oid not in (select audit.of_extensions('pg_proc')) or p.proowner::regrole::text = any (audit.our_roles()))
-  )
-  select 'warning', null::uuid, f.relid::text, jsonb_build_object('trigger', f.tgname), f.fault,
-    -- A function goes to another schema once, however many triggers call it.
-    case when lag(f.oid) over (partition by f.oid, f.fault is null order by f.relid::text, f.tgname) is not null
-      then format('-- as above, by the first trigger that calls %s', f.oid::regprocedure)
-    else format(E'-- as docs/extending.md tells; in each of its statements name tenant_id, and the schema of each table and function:\n'
-      '%1$sgrant create on schema app to tms_app; alter function %2$s owner to tms_app; revoke create on schema app from tms_app;\n'
-      'set role tms_app; alter function %2$s security definer set search_path = pg_catalog, pg_temp; revoke all on function %2$s from public; reset role;\n'
-      'select audit.accept(%2$L);',
-      case when f.pronamespace not in ('app'::regnamespace, to_regnamespace('api')) then format(E'alter function %s set schema app;\n', f.oid::regprocedure) end,
-      f.name) end
-  from faults f
-  union all
-  -- So does what the row that it updates is made and tested with.
-  select 'warning', null, u.relid::text, jsonb_build_object('uses', p.oid::regprocedure),
-    case when not p.prosecdef and exists (
-        select from audit.relations() r join pg_class c on c.oid = r.relid
-        where audit.code_of(coalesce(pg_get_function_sqlbody(p.oid), p.prosrc), true) ~* format('\m%s\M', regexp_replace(c.relname, '(\W)', '\\\1', 'g')))
-      then format('where a foreign key''s action updates the row, %s runs as %s and past every policy: it reads the rows of all tenants', p.oid::regprocedure, u.relowner::regrole) end,
-    format(E'-- let it read no table, or make it a definer of tms_app, as docs/extending.md tells of triggers:\nselect pg_get_functiondef(%L::regprocedure);', p.oid::regprocedure)
-  from updated u
-  cross join lateral (
-    select distinct d.refobjid
-    from (select 'pg_attrdef'::regclass, oid from pg_attrdef where adrelid = u.relid
-          union all
-          select 'pg_constraint'::regclass, oid from pg_constraint where conrelid = u.relid
-          union all
-          select 'pg_constraint'::regclass, k.oid from pg_attribute a join pg_constraint k on k.contypid = a.atttypid where a.attrelid = u.relid
-          union all
-          select 'pg_class'::regclass, indexrelid from pg_index where indrelid = u.relid) x (classid, objid)
-    join pg_depend d on d.classid = x.classid and d.objid = x.objid and d.refclassid = 'pg_proc'::regclass) f
-  join pg_proc p on p.oid = f.refobjid
-$$;
-
--- An id that means nothing to others may be told. A row as a whole may not: neither new nor old, nor a variable that was made from them.
-create or replace function audit.check_trigger_notifies()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select 'warning', null::uuid, r.relid::text, jsonb_build_object('trigger', t.tgname),
-    case when p.proname = 'triggered_change_notification' and l.lanname = 'c' then 'NOTIFY tells whoever listens the keys of the rows, and so whose they are'
-         when w.told then format('%s sends rows of the table to whoever listens: NOTIFY knows no policy', p.oid::regprocedure) end,
-    format(E'-- better send an id that means nothing to others, and read the row inside its tenant; until then:\ndrop trigger %I on %s;', t.tgname, r.relid)
-  from audit.relations() r
-  join pg_trigger t on t.tgrelid = r.relid and not t.tgisinternal and t.tgparentid = 0
-  join pg_proc p on p.oid = t.tgfoid
-  join pg_language l on l.oid = p.prolang
-  cross join lateral (select audit.code_of(c.body, true), audit.code_of(c.body, false) from (select case when p.prosrc ~* 'notify' then p.prosrc end) c (body) offset 0) b (code, bare)
-  cross join lateral (
-    with recursive assigned (variable, value) as (
-      select m[1], m[2]
-      from regexp_matches(b.bare, '(?:^|;|\m(?:declare|begin|then|else|loop))\s*(?!(?:declare|begin|then|else|loop|if|elsif|case|when|while|return|perform|select|update)\M)(\w+)(?:\s+\w+)?\s*:?=([^;]*)', 'gi') m
-      union all
-      select m[2], m[1] from regexp_matches(b.bare, '\mselect\M([^;]*)\minto\s+(?:strict\s+)?(\w+)', 'gi') m
-    ), whole (name) as (
-      values ('(?:new|old)' collate "C")
-      union
-      select lower(a.variable) from whole w join assigned a on a.value ~* format('\m%s\M(?!\s*\.\s*["\w])', w.name)
-    ), sent (what) as (
-      select m[1] from regexp_matches(b.bare, '\mpg_notify\s*\(([^;]*)', 'gi') m
-      union all
-      select m[1] from regexp_matches(b.code, '\mexecute\M([^;]*\mnotify\M[^;]*)', 'gi') m
-    )
-    select exists (select from whole w join sent s on s.what ~* format('\m%s\M(?!\s*\.\s*["\w])', w.name))) w (told)
-$$;
-
 create or replace function audit.check_function_search_path()
 returns setof audit.observation
 language sql
@@ -1961,81 +2038,6 @@ as $$
   left join lateral (
     select x as setting from unnest(f.config) x
     where lower(split_part(x, '=', 1)) in ('role', 'session_authorization', 'row_security', 'session_replication_role', 'app.tenant_id', 'app.maintenance', 'app.actor')) c on true
-$$;
-
--- A setting for the session outlives the request; the next one on the same connection is somebody else's. What the release
--- itself brought (audit.manifest) was read then, and is not read again here. SET or RESET stands at the beginning of a statement, which may be
--- the text of an EXECUTE, but not of a message, nor of what is joined to other text; an UPDATE's does not.
-create or replace function audit.check_function_body()
-returns setof audit.observation
-language sql
-stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case when f.reached and s.fault is not null then 'error' else 'warning' end, null::uuid, f.name, '{}'::jsonb,
-    case when s.fault is not null then s.fault
-         when exists (select from regexp_split_to_table(b.code, 'set_config\s*\(', 'i') with ordinality as c (call, n)
-                      where c.n > 1 and split_part(c.call, ';', 1) ~* ',\s*(is_local\s*(=>|:=)\s*)?(false|''(f|false|off|no|n|0)'')\s*\)'
-                        and c.call !~ '^\s*''[^'']*''\s*,\s*''[^'']*''\s*,') -- a constant says nothing of anybody
-           or b.code ~ case when l.lanname ~ '^plperl' then '\$_SHARED\M' when l.lanname ~ '^pl(tcl|python)' then '\m[GS]D\M' end
-           then 'the function keeps something for the session, where the next request, of another tenant, finds it' end,
-    format(case when f.reached then 'select pg_get_functiondef(%1$L::regprocedure); -- look at it; inside a tenant: perform app.set_tenant(…)'
-                else 'select pg_get_functiondef(%1$L::regprocedure); -- read it, then: select audit.accept(%1$L);' end, f.name)
-  from audit.functions() f
-  join pg_proc p on p.oid = f.oid
-  join pg_language l on l.oid = p.prolang
-  left join audit.manifest() m on m.kind = 'function' and m.name = f.name and m.body = audit.definition_hash(f.oid)
-  -- offset 0: once for each function, and not once for each question.
-  cross join lateral (
-    select case when m.name is not null or f.vouched then null when l.lanname in ('sql', 'plpgsql') then audit.code_of(f.body, true) else f.body end,
-      case when l.lanname in ('sql', 'plpgsql') then '' else '|"' end offset 0) c (code, quote)
-  cross join lateral (
-    select c.code, regexp_replace(c.code, '(?<!(\|\||\mraise(\s+\w+)?)\s*)(''|\$' || c.quote || ')\s*(re)?set\M', '<\2set>', 'gi')
-      || regexp_replace(audit.code_of(c.code, false), '(^|;|\mbegin|\mthen|\melse|\mloop)\s*(re)?set\M', '<\2set>', 'gi')
-      -- A second statement of the text.
-      || coalesce((
-        select string_agg(regexp_replace(x[1], '(;|\\[nrt])\s*(re)?set\M', '<\2set>', 'gi'), '')
-        from regexp_matches(c.code, '\mexecute\s*(?:\w+\s*\(\s*)?(e?''(?:[^'']|'''')*'')', 'gi') x), '') offset 0) b (code, sets)
-  cross join lateral (
-    select case when b.sets ~* '<set>\s+(session\s+)?"?app"?\."?tenant_id"?\s*(=|to\M)'
-             or exists (select from regexp_split_to_table(b.code, 'set_config\s*\(', 'i') with ordinality as c (call, n)
-                        where c.n > 1 and split_part(c.call, ';', 1) ~* 'app\.tenant_id'
-                          and split_part(c.call, ';', 1) !~* ',\s*(is_local\s*(=>|:=)\s*)?(true|''(t|true|on|yes|y|1)'')\s*\)')
-             then 'the function sets app.tenant_id for the session, and not for the transaction'
-           when b.sets ~* '<set>\s+((session|local)\s+)?"?app"?\."?maintenance' or b.code ~* 'set_config\s*\([^;]*app\.maintenance' then 'the function sets app.maintenance, which opens every table to the owner'
-           when b.code ~* '\mupdate\s+(pg_catalog\.)?pg_settings\M'
-             or b.sets ~* '<(re)?set>\s+((session|local)\s+)?"?(role|session(\s+|_)authorization|row_security|session_replication_role)\M'
-             or b.code ~* 'set_config\s*\([^;]*(''|\$)(role|session_authorization|row_security|session_replication_role)(''|\$)'
-             then 'the function changes the role, or how policies and triggers apply to it' end
-    offset 0) s (fault)
-  where f.schema <> 'audit' -- remedies there name what is looked for
-  union all
-  -- And what is no function, but calls these.
-  select case when x.code ~* 'set_tenant\(|''"?(app"?\."?(tenant_id|maintenance)|role|session_authorization|row_security|session_replication_role)' then 'error' else 'warning' end,
-    null, x.name, jsonb_build_object('object', pg_describe_object(x.classid, x.objid, 0)), 'it sets what is asked of the session: whoever uses it may be in another tenant, or role, afterwards', x.remedy
-  from (select format(':funcid (%s) ', string_agg(oid::text, '|')) from pg_proc where oid in ('set_config(text,text,boolean)'::regprocedure, to_regprocedure('app.set_tenant(uuid)'))) s (calls)
-  cross join lateral (
-    select 'pg_attrdef'::regclass, d.oid, d.adrelid::regclass::text, pg_get_expr(d.adbin, d.adrelid), format('alter table %s alter column %I drop default;', d.adrelid::regclass, a.attname)
-    from pg_attrdef d join pg_attribute a on a.attrelid = d.adrelid and a.attnum = d.adnum where d.adbin::text ~ s.calls
-    union all
-    select 'pg_constraint', k.oid, coalesce(nullif(k.conrelid, 0)::regclass::text, k.contypid::regtype::text), pg_get_constraintdef(k.oid),
-      format('alter %s drop constraint %I;', coalesce('table ' || nullif(k.conrelid, 0)::regclass, 'domain ' || k.contypid::regtype), k.conname)
-    from pg_constraint k where k.conbin::text ~ s.calls and k.coninhcount = 0
-    union all
-    select 'pg_type', t.oid, t.oid::regtype::text, pg_get_expr(t.typdefaultbin, 0), format('alter domain %s drop default;', t.oid::regtype) from pg_type t where t.typdefaultbin::text ~ s.calls
-    union all
-    select 'pg_rewrite', w.oid, w.ev_class::regclass::text, pg_get_ruledef(w.oid),
-      format(case when w.rulename <> '_RETURN' then 'drop rule %2$I on %1$s;' when c.relkind = 'm' then 'drop materialized view %1$s;' else 'drop view %1$s;' end, w.ev_class::regclass, w.rulename)
-    from pg_rewrite w join pg_class c on c.oid = w.ev_class where w.oid >= 16384 and w.ev_action::text ~ s.calls
-    union all
-    select 'pg_trigger', t.oid, t.tgrelid::regclass::text, pg_get_triggerdef(t.oid), format('drop trigger %I on %s;', t.tgname, t.tgrelid::regclass)
-    from pg_trigger t where t.tgqual::text ~ s.calls and t.tgparentid = 0
-    union all
-    select 'pg_policy', p.oid, p.polrelid::regclass::text, concat(pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)), format('drop policy %I on %s;', p.polname, p.polrelid::regclass)
-    from pg_policy p where concat(p.polqual::text, p.polwithcheck::text) ~ s.calls and p.polrelid not in (select relid from audit.relations()) -- of which policy_function tells
-    union all
-    select 'pg_proc', f.oid, f.oid::regprocedure::text, pg_get_function_arguments(f.oid), format('select pg_get_functiondef(%L::regprocedure); -- and make it again without that default', f.oid::regprocedure)
-    from pg_proc f where f.proargdefaults::text ~ s.calls and f.oid >= 16384) x (classid, objid, name, code, remedy)
 $$;
 
 create or replace function audit.check_function_public()

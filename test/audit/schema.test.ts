@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack, withSettings } from "../harness.ts";
+import { bodies } from "./plants/bodies.ts";
+import { bodyBranches } from "./plants/branches/bodies.ts";
 import { functionBranches } from "./plants/branches/functions.ts";
 import { keyBranches } from "./plants/branches/keys.ts";
 import { rightBranches } from "./plants/branches/rights.ts";
@@ -16,7 +18,7 @@ import { roles } from "./plants/roles.ts";
 import { tables } from "./plants/tables.ts";
 import { assertFinding, planted, runCheck, seedTenants, serverErrors } from "./world.ts";
 
-const PLANTS = [...policies, ...tables, ...keys, ...rights, ...functions, ...roles];
+const PLANTS = [...policies, ...tables, ...keys, ...rights, ...functions, ...bodies, ...roles];
 
 /** Planted otherwise: a server cannot be made older in a transaction, nor restarted with other settings; a shard is in shards.test.ts. */
 const ELSEWHERE = ["server_version", "server_settings", "shard_differs"];
@@ -65,6 +67,7 @@ void describe("the schema checks", () => {
     ...rightBranches,
     ...roleBranches,
     ...functionBranches,
+    ...bodyBranches,
   ]) {
     it(`${check} finds ${expected.length} in ${sql}`, async () => {
       const found = (await planted(database.sql, sql, check))

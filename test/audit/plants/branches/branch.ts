@@ -11,3 +11,6 @@ export const ORDERS = `${OPEN_SHOP} create table shop.orders (tenant_id uuid not
 
 export const onDatabase = (statement: string) =>
   `do $$ begin execute format('${statement}', current_database()); end $$`;
+
+/** A provider's or another product's. */
+export const CRM = "create schema crm;";

@@ -1,0 +1,99 @@
+/** What functions do, by their text. */
+import { PARTITIONED } from "../keys.ts";
+import { type Branch, CRM } from "./branch.ts";
+
+export const bodyBranches: Branch[] = [
+  [
+    "trigger_rights",
+    `${PARTITIONED} ${CRM} create function crm.f() returns trigger language plpgsql as $$ begin perform 1; return old; end $$; create function crm.g() returns trigger language plpgsql security definer as $$ begin perform 1; return old; end $$;
+     create trigger f before delete on app.events for each row execute function crm.f(); create trigger f after delete on app.tenants for each row execute function crm.f();
+     create trigger g before delete on app.boards for each row execute function crm.g(); create trigger f before update on app.users for each row execute function crm.f();
+     create trigger f before update on app.media for each row execute function crm.f(); alter table app.media add note_id uuid, add foreign key (tenant_id, note_id) references app.boards (tenant_id, id) on delete set null (note_id);
+     create trigger f before update on app.generations for each row execute function crm.f(); alter table app.generations add note_id uuid, add foreign key (tenant_id, note_id) references app.boards (tenant_id, id) on delete set default (note_id);
+     create function crm.h() returns trigger language plpgsql as $$ begin /* delete */ new.note_id := 'update'; return new; end $$; create trigger h before delete on app.provider_configs for each row execute function crm.h();
+     create function crm.c() returns trigger language internal as 'suppress_redundant_updates_trigger'; create trigger c before update on app.media for each row execute function crm.c();
+     create trigger same before update on app.media for each row execute function suppress_redundant_updates_trigger(); create table crm.models (id int primary key);
+     alter table app.board_members add model int references crm.models on update set null; create trigger f before update on app.board_members for each row execute function crm.f();
+     alter table app.credit_transactions add model int references crm.models on update set default; create trigger f before update on app.credit_transactions for each row execute function crm.f()`,
+    "warning app.board_members f",
+    "warning app.credit_transactions f",
+    "warning app.events f",
+    "warning app.generations f",
+    "warning app.media c",
+    "warning app.media f",
+  ],
+  [
+    "trigger_rights",
+    `${CRM} create function crm.plain(text) returns text language sql immutable as $$ select string_agg(x, '') from unnest(array[$1]) x -- not of boards
+     $$; create function crm.own(text) returns text language plpgsql immutable security definer as $$ begin return (select title from app.boards limit 1); end $$; create function crm.reads(text) returns text language plpgsql immutable as $$ begin return (select title from app.boards limit 1); end $$;
+     create function crm.tests(text) returns boolean language sql return $1 is null or exists (select from app.boards where title = $1); create domain crm.checked as text check (crm.tests(value));
+     alter table app.media add board_id uuid, add a text default crm.plain('x'), add b text default crm.own('x'), add c crm.checked, add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id); create index on app.generations (tenant_id, crm.reads(status));
+     create index on app.media (tenant_id, crm.reads(storage_url)); create table crm.a (id int primary key); create table crm.b (id int references crm.a on delete cascade); grant insert, update on crm.a to tms_app;
+     create function crm.t() returns trigger language plpgsql as $$ begin perform 1; return old; end $$; create trigger t before delete on crm.b for each row execute function crm.t()`,
+    "warning app.media crm.reads(text)",
+    "warning app.media crm.tests(text)",
+  ],
+  [
+    "trigger_notifies",
+    `${CRM} ${[
+      "perform pg_notify('x', new.id::text); return new",
+      "perform pg_notify('x', json_build_object('id', new.id, 'op', tg_op)::text); return new",
+      "if tg_op = 'DELETE' then v := old; else v := new; end if; perform pg_notify('x', v.id::text); return v",
+      "if new is distinct from old then perform pg_notify('x', ''); end if; return new",
+      "insert into crm.log select new.*; perform pg_notify('x', new.id::text); return new",
+      "v := new; raise notice 'notify %', to_json(v); return new",
+    ]
+      .map(
+        (body, i) =>
+          `create function crm.t${i}() returns trigger language plpgsql as $$ declare v record; begin ${body}; end $$; create trigger t${i} after update on app.boards for each row execute function crm.t${i}();`,
+      )
+      .join("")}`,
+  ],
+  [
+    "trigger_notifies",
+    `${CRM} ${[
+      "perform pg_notify('x', old::text); return new",
+      "v := hstore(new); perform pg_notify('x', v); return new",
+      "select row_to_json(new) into v; perform pg_notify('x', v); return new",
+      "execute 'notify x, ' || quote_literal(new::text); return new",
+    ]
+      .map(
+        (body, i) =>
+          `create function crm.t${i}() returns trigger language plpgsql as $$ declare v text; begin ${body}; end $$; create trigger t${i} after update on app.boards for each row execute function crm.t${i}();`,
+      )
+      .join("")}`,
+    "warning app.boards t0",
+    "warning app.boards t1",
+    "warning app.boards t2",
+    "warning app.boards t3",
+  ],
+  ...[
+    "set local role tms_owner",
+    "set session authorization tms_owner",
+    'set local "session_authorization" to tms_owner',
+    "set row_security to off",
+    "perform set_config('app.maintenance', 'on', true)",
+    "execute 'set local app.maintenance = on'",
+  ].map((statement): [string, string, string] => [
+    "function_body",
+    `create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin ${statement}; end $$`,
+    "error app.f() ",
+  ]),
+  [
+    "function_body",
+    "create function app.f() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.note', 'x', false), set_config('app.note', new.title, true); end $$",
+  ],
+  [
+    "function_body",
+    `${CRM} create domain crm.d as text default set_config('app.maintenance', 'on', true) check (set_config('app.tenant_id', value, true) is not null); create table crm.door (a int); create rule r as on insert to crm.door do instead select app.set_tenant(null);
+     create policy p on crm.door using (set_config('row_security', 'off', true) is not null); create function crm.f(text default set_config('role', 'none', false)) returns int language sql return 1;
+     create trigger t after update on crm.door for each row when (set_config('session_replication_role', 'replica', true) is null) execute function suppress_redundant_updates_trigger();
+     create policy q on app.boards using (set_config('role', 'none', true) is null); create view crm.v as select current_setting('app.tenant_id', true), 'set_config'`,
+    "error crm.d constraint d_check",
+    "error crm.d type crm.d",
+    "error crm.door policy p on table crm.door",
+    "error crm.door rule r on table crm.door",
+    "error crm.door trigger t on table crm.door",
+    "error crm.f(text) function crm.f(text)",
+  ],
+];
