@@ -53,6 +53,18 @@ export const rights: Plant[] = [
     row: { object: "schema public", role: "public", privilege: "CREATE" },
   },
   {
+    check: "rights_missing",
+    severity: "warning",
+    how: "one function that nobody may call",
+    sql: "revoke execute on function api.list_boards(text, text, text, text, text, text, int, text) from tms_service",
+    relation: null,
+    row: {
+      object: "api.list_boards(text,text,text,text,text,text,integer,text)",
+      role: "tms_service",
+      privilege: "EXECUTE",
+    },
+  },
+  {
     check: "default_privileges",
     how: "tables given away as they are made",
     sql: "alter default privileges for role tms_owner in schema app grant select on tables to tms_service",

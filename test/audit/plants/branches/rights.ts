@@ -29,6 +29,17 @@ export const rightBranches: Branch[] = [
   ["table_grants", `${ORDERS} alter schema shop owner to pg_monitor`, "warning shop.orders tms_owner USAGE"],
   ["table_grants", "grant select on app.boards to tms_registrar", "error app.boards tms_registrar SELECT"],
   [
+    "rights_missing",
+    `revoke usage on schema api from tms_service; revoke insert on app.boards, app.tenants from tms_app, tms_registrar; revoke delete, truncate on control.rate_limits from tms_registrar;
+     grant usage on schema control to tms_app; set role tms_app; revoke execute on function control.shown_rows(uuid, int) from tms_registrar; reset role; revoke usage on schema control from tms_app;
+     create table shared (id int); revoke all on shared from tms_app; revoke select on audit.accepted from tms_auditor`,
+    "warning - tms_registrar control.shown_rows(uuid,integer) EXECUTE",
+    "warning - tms_service schema api USAGE",
+    "warning app.boards tms_app INSERT",
+    "warning app.tenants tms_registrar INSERT",
+    "warning control.rate_limits tms_registrar DELETE",
+  ],
+  [
     "other_grants",
     `create view app.v with (security_invoker, check_option = local) as select title from app.boards; create view app.w as select 1 as one; create sequence app.n;
      grant select, insert, update, delete on app.v to tms_app; grant select on app.v to tms_auditor; grant usage, select on sequence app.n to tms_app, tms_auditor`,
