@@ -122,6 +122,16 @@ test("token says in one sentence why it cannot", async () => {
       { SERVICE_JWT_SECRET: SECRET },
       /^--claim n is given more than once$/,
     ],
+    [
+      ["--sub", "a", "--tenant", "acme", "--claim", "org=other"],
+      { SERVICE_JWT_TENANT_CLAIM: "org" },
+      /^--claim org is given beside --tenant$/,
+    ],
+    [
+      ["--sub", "a", "--email", "a@acme.example", "--claim", "email=b@acme.example"],
+      {},
+      /^--claim email is given beside --email$/,
+    ],
     [["--sub", "a", "--sub", "b"], { SERVICE_JWT_SECRET: SECRET }, /^--sub is given more than once$/],
     [["--sub", "x".repeat(256)], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
     [["--sub="], { SERVICE_JWT_SECRET: SECRET }, /^--sub takes one subject/],
