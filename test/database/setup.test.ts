@@ -256,8 +256,11 @@ test("sample data is one board, three kinds of generation with media, a grant an
 
 test("every check of a table refuses what it says, a border or a kind beside it", () =>
   rolledBack(database.sql, async tx => {
-    await create(tx, "checked", { sample: true });
+    await create(tx, "checked", { sample: true, key: "key-12345" });
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
+    await tx`insert into control.deployment default values on conflict do nothing`;
+    await tx`insert into audit.runs default values`;
+    await tx`insert into audit.found select id, 'x', 1, 'info', null, null, '{}', '', '' from audit.runs`;
     const before = "now() - interval '1 hour'";
     const text = (max: number) => ["''", `repeat('x', ${max + 1})`];
     const refused: Record<string, string[]> = {
@@ -266,15 +269,22 @@ test("every check of a table refuses what it says, a border or a kind beside it"
       "boards_times_in_order updated_at": [before],
       "boards_title_length title": text(255),
       "credit_transactions_type_length type": text(50),
+      "deployment_singleton_check singleton": ["false"],
+      "found_severity_known severity": ["'fatal'"],
       "generations_artifact_type_length artifact_type": text(50),
       "generations_input_is_object input": ["'[]'"],
       "generations_status_known status": ["'done'"],
       "generations_times_in_order completed_at": [before],
+      "idempotency_keys_length key": ["repeat('x', 7)", "repeat('x', 256)"],
       "media_size_not_negative size_bytes": ["-1"],
       "media_storage_url_length storage_url": text(2048),
       "provider_configs_config_is_object config": ["'[]'"],
       "provider_configs_name_length provider_name": text(255),
       "provider_configs_times_in_order updated_at": [before],
+      "runs_family_known family": ["'all'"],
+      "runs_sample_positive sample": ["0"],
+      "tenant_counts_shard_check shard": ["-1", "64"],
+      "tenant_events_known event": ["'closed'"],
       "tenants_name_length name": ["repeat('x', 256)"],
       "tenants_name_not_blank name": ["E' \\t'"],
       "tenants_registration_is_object registration": ["'[]'"],
@@ -289,7 +299,7 @@ test("every check of a table refuses what it says, a border or a kind beside it"
     };
     const checks = await tx<{ name: string; table: string }[]>`
       select conname as name, conrelid::regclass::text as table from pg_constraint
-      where connamespace = 'app'::regnamespace and contype = 'c' order by 1`;
+      where connamespace::regnamespace in ('app', 'control', 'audit') and contype = 'c' order by 1`;
     assert.deepEqual(
       Object.keys(refused).map(key => key.split(" ")[0]),
       checks.map(({ name }) => name),
