@@ -29,10 +29,14 @@ test("owners add every role, admins all but owners, members nobody", () =>
     for (const role of ["owner", "admin", "member"])
       assert.equal((await add(tx, "owner", `o-${role}`, role)).body.role, role);
     for (const role of ["admin", "member"]) await add(tx, "admin", `a-${role}`, role);
+    const written = async () =>
+      (await tx`select n_tup_ins from pg_stat_xact_user_tables where relid = 'app.users'::regclass`)[0];
+    const before = await written();
     await refused(add(tx, "admin", "x", "owner"), 403, "Access denied", "The tenant role owner is required");
     for (const role of ["admin", "member"])
       await refused(add(tx, "member", "x", role), 403, "Access denied", "The tenant role admin is required");
     await refused(add(tx, "stranger", "x", "member"), ...DENIED);
+    assert.deepEqual(await written(), before, "who is refused writes nothing, and waits for nobody");
   }));
 
 test("nobody without a role adds or removes members", () =>
