@@ -44,6 +44,8 @@ test("with the switch on, the policy template holds no subquery, nothing restric
     for (const { name, ...found } of await policies(tx))
       assert.deepEqual(found, { force: false, app: ["tenant_only"], subqueries: 0 }, name);
     assert.deepEqual([...(await tx`select * from app.unprotected_tables()`)], []);
+    const advice = await tx`select a from app.isolation_advice() a where a like 'The table %'`;
+    assert.deepEqual([...advice], []);
   }));
 
 test("with the switch on, app.isolate() distributes the table", () =>

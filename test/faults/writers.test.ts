@@ -276,32 +276,32 @@ test("a tenant whose writers were awaited is locked where that was asked, else f
 });
 
 test("of two members who remove each other one succeeds, of the last two owners too, and neither is tried again", async () => {
-  const id = await seedTenant(sql, { slug: "duel" });
-  // Admins first: while there is an owner, every removal waits at that row.
-  for (const role of ["admin", "owner"]) {
-    const people = await Promise.all(
-      [1, 2].map(async n => ({
-        subject: `${role}-${n}`,
-        id: await seedUser(sql, id, { subject: `${role}-${n}`, role }),
-      })),
-    );
-    const [low, high] = people.sort((a, b) => (a.id < b.id ? -1 : 1)) as [
-      (typeof people)[0],
-      (typeof people)[0],
-    ];
-    const remove = (subject: string, user: string) =>
-      sqlstate(sql.begin(tx => call(tx, "remove_member", { slug: "duel", subject }, user)));
-    // Both are let in, and the one whose own row is held comes first: each has to wait for the other in one order.
-    const gate = await sql.reserve();
-    await gate`begin`;
-    await gate`select from app.users where tenant_id = ${id} and id = ${high.id} for update`;
-    const first = remove(high.subject, low.id);
-    await lockWaiters(sql, 1);
-    const second = remove(low.subject, high.id);
-    await lockWaiters(sql, 2);
-    await end(gate, "commit");
-    assert.deepEqual([await first, await second], ["none", "TM403"], role);
-  }
+  for (const role of ["admin", "owner"])
+    for (const whoIsHeld of ["caller", "target"]) {
+      const slug = `duel-${role}-${whoIsHeld}`;
+      const id = await seedTenant(sql, { slug });
+      const [low, high] = (
+        await Promise.all(
+          ["ann", "bob"].map(async subject => ({ subject, id: await seedUser(sql, id, { subject, role }) })),
+        )
+      ).sort((a, b) => (a.id < b.id ? -1 : 1)) as [
+        { subject: string; id: string },
+        { subject: string; id: string },
+      ];
+      const remove = (subject: string, user: string) =>
+        sqlstate(sql.begin(tx => call(tx, "remove_member", { slug, subject }, user)));
+      // Both are let in, and whoever comes first waits for a row: each has to wait for the other in one order.
+      const gate = await sql.reserve();
+      await gate`begin`;
+      await gate`select from app.users where tenant_id = ${id} and id = ${high.id} for update`;
+      const [one, other] = whoIsHeld === "caller" ? [high, low] : [low, high];
+      const first = remove(one.subject, other.id);
+      await lockWaiters(sql, 1);
+      const second = remove(other.subject, one.id);
+      await lockWaiters(sql, 2);
+      await end(gate, "commit");
+      assert.deepEqual([await first, await second], ["none", "TM403"], slug);
+    }
 });
 
 test("of the last two owners who leave at once one stays", async () => {

@@ -224,6 +224,20 @@ test("ready is 503 where what this release asks is not there at all", async () =
   }
 });
 
+test("ready is 503 while the database takes longer to tell than anybody waits", async () => {
+  await world.database.sql.begin(async sql => {
+    await sql`lock table app.boards`;
+    const { status, body } = await ready();
+    assert.equal(status, 503);
+    assert.deepEqual(body.checks, {
+      database: "no answer within 2 s",
+      migrations: "unknown",
+      isolation: "unknown",
+    });
+  });
+  assert.equal((await ready()).status, 200);
+});
+
 test("ready is 503 without secrets while the database is away; health and metrics still answer", async () => {
   const { sql } = world.database;
   const told = /^tms_(tenants|ready\{check="(isolation|migrations)"\})/m;

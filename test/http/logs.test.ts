@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { loadConfig } from "../../src/config.ts";
 import { loggerOptions, traceId } from "../../src/log.ts";
-import { createService, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
+import { createService, seedTenant, seedUser, TEST_SECRET, token, withService } from "../harness.ts";
 import { until } from "../until.ts";
 import { createWorld } from "./world.ts";
 
@@ -52,9 +52,20 @@ test("an id of the caller's own is taken where it is one, and else made", async 
   for (const id of ["", "a b", "é", "x".repeat(65)]) assert.match(String(await idOf(id)), /^[\da-f-]{36}$/);
 });
 
-test("a value that only the database refuses is told as a warning, with its cause", async () => {
+test("a value that only the database refuses is told as a warning, with its cause, and with the tenant at every level", async () => {
   await world.database.sql`alter table app.tenants add constraint odd check (name <> 'odd')`;
   const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
+  await withService(world.database, { SERVICE_LOG_LEVEL: "warn" }, async ({ request, logs }) => {
+    const body = { name: "odd", slug: "odd" };
+    assert.equal(
+      (await request({ method: "POST", url: "/api/setup/tenant", token: operator, body })).status,
+      422,
+    );
+    assert.deepEqual(
+      logs.map(({ tenant_slug }) => tenant_slug),
+      ["acme"],
+    );
+  });
   const create = (body: object) =>
     world.service.request({ method: "POST", url: "/api/setup/tenant", token: operator, body });
   assert.equal((await create({ name: "odd", slug: "odd" })).status, 422);
