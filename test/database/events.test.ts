@@ -100,6 +100,9 @@ test("an insert's event may be named, what is empty is none, and a word that is 
     await tx`insert into app.tenants (slug, name) values ('unnamed', 'Unnamed')`;
   });
   assert.deepEqual(await events("named"), ["imported postgres", "suspended postgres"]);
+  const [times] =
+    await sql`select count(distinct at)::int as n from control.tenant_events where slug = 'named'`;
+  assert.equal(times!.n, 2, "each of its moment, not of the transaction's start");
   assert.deepEqual(await events("unnamed"), ["created postgres"]);
   const [row] =
     await sql`select changed from control.tenant_events where slug = 'named' and event = 'suspended'`;

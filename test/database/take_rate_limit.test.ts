@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack } from "../harness.ts";
-import { as, type Transaction } from "./support.ts";
+import { as, rowsRead, type Transaction } from "./support.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
@@ -84,6 +84,13 @@ test("old rows of others are swept, two a call", () =>
     await tx`insert into control.rate_limits select 'a', 'old' || i, 1, now() - interval '2 hours' from generate_series(1, 5) i`;
     await take(tx, "a", "ann");
     assert.equal((await tx`select from control.rate_limits where identity like 'old%'`).count, 3);
+  }));
+
+test("beside many others a hit reads only a few rows", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into control.rate_limits select 'a', 'other' || i, 1, now() + interval '1 minute' from generate_series(1, 5000) i`;
+    const rows = await rowsRead(tx, "control.rate_limits", () => take(tx, "a", "ann"));
+    assert.ok(rows < 100, `${rows} rows`);
   }));
 
 test("an old row that somebody holds is passed by, and the highest count stays the highest", async t => {
