@@ -203,6 +203,15 @@ test("every broken token is 401 with invalid_token and a reason, and says nothin
   for (const sentence of Object.values(REASONS)) assert.match(sentence, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
 });
 
+test("a token of 8192 characters is read, and one of more is not", async t => {
+  const ask = await guarded(t, HMAC);
+  let longest = "";
+  for (let pad = 5_900; longest.length < 8_192; pad++) longest = hmac(good({ pad: "x".repeat(pad) }));
+  assert.equal(longest.length, 8_192);
+  assert.equal((await ask(`Bearer ${longest}`)).status, 200);
+  assert.equal((await ask(`Bearer ${longest}x`)).reason, "too_long");
+});
+
 test("the clock may be off by five seconds, and times that are odd but true are taken", async t => {
   t.mock.timers.enable({ apis: ["Date"], now: 1_900_000_000_000 });
   const ask = await guarded(t, HMAC);
