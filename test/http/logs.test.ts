@@ -2,7 +2,15 @@ import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { loadConfig } from "../../src/config.ts";
 import { loggerOptions, traceId } from "../../src/log.ts";
-import { createService, seedTenant, seedUser, TEST_SECRET, token, withService } from "../harness.ts";
+import {
+  addressWith,
+  createService,
+  seedTenant,
+  seedUser,
+  TEST_SECRET,
+  token,
+  withService,
+} from "../harness.ts";
 import { until } from "../until.ts";
 import { createWorld } from "./world.ts";
 
@@ -77,6 +85,22 @@ test("a value that only the database refuses is told as a warning, with its caus
     warnings.map(({ msg, err }) => [msg, (err as { code: string }).code]),
     [["the database refused what no check of ours did", "23514"]],
   );
+});
+
+test("a tenant is resolved once a request, and not where the database could not say so", async () => {
+  const resolved = (lines: Record<string, unknown>[]) =>
+    lines.filter(({ msg }) => msg === "tenant resolved").length;
+  const body = { query: "{ boards { title } }" };
+  await world.service.request({ method: "POST", url: "/graphql", token: alice, tenant: "acme", body });
+  assert.equal(resolved(world.service.logs), 1);
+  const address = addressWith(world.database.urls.service, { lock_timeout: "50ms" });
+  await withService(world.database, { SERVICE_DATABASE_URL: address }, async ({ request, logs }) => {
+    await world.database.sql.begin(async sql => {
+      await sql`lock table app.users`;
+      assert.equal((await request({ url: "/api/boards", token: alice, tenant: "acme" })).status, 503);
+    });
+    assert.equal(resolved(logs), 0);
+  });
 });
 
 test("a request of nobody's tenant leaves no slug in the log", async () => {

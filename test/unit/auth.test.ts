@@ -315,7 +315,7 @@ test("the operator's claim may be a dotted path or a name with dots, the name fi
 test("one token gives one identity, frozen to its depth", async t => {
   const ask = await guarded(t, HMAC);
   const deep = JSON.parse(`${"[".repeat(2_000)}${"]".repeat(2_000)}`);
-  const token = hmac(good({ org: { slug: "acme", tags: [{ a: 1 }] }, deep }));
+  const token = hmac(good({ org: { slug: "acme", tags: [{ a: 1 }] }, deep, none: null }));
   const first = (await ask(`Bearer ${token}`)).identity!;
   assert.equal((await ask(`bearer ${token}`)).identity, first);
   const { org } = first.claims as { org: { slug: string; tags: { a: number }[] } };
