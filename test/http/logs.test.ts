@@ -63,14 +63,14 @@ test("an id of the caller's own is taken where it is one, and else made", async 
 test("a value that only the database refuses is told as a warning, with its cause, and with the tenant at every level", async () => {
   await world.database.sql`alter table app.tenants add constraint odd check (name <> 'odd')`;
   const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
-  await withService(world.database, { SERVICE_LOG_LEVEL: "warn" }, async ({ request, logs }) => {
+  await withService(world.database, { SERVICE_LOG_LEVEL: "warn" }, async service => {
     const body = { name: "odd", slug: "odd" };
     assert.equal(
-      (await request({ method: "POST", url: "/api/setup/tenant", token: operator, body })).status,
+      (await service.request({ method: "POST", url: "/api/setup/tenant", token: operator, body })).status,
       422,
     );
     assert.deepEqual(
-      logs.map(({ tenant_slug }) => tenant_slug),
+      service.logs.map(({ tenant_slug }) => tenant_slug),
       ["acme"],
     );
   });
@@ -94,12 +94,12 @@ test("a tenant is resolved once a request, and not where the database could not 
   await world.service.request({ method: "POST", url: "/graphql", token: alice, tenant: "acme", body });
   assert.equal(resolved(world.service.logs), 1);
   const address = addressWith(world.database.urls.service, { lock_timeout: "50ms" });
-  await withService(world.database, { SERVICE_DATABASE_URL: address }, async ({ request, logs }) => {
+  await withService(world.database, { SERVICE_DATABASE_URL: address }, async service => {
     await world.database.sql.begin(async sql => {
       await sql`lock table app.users`;
-      assert.equal((await request({ url: "/api/boards", token: alice, tenant: "acme" })).status, 503);
+      assert.equal((await service.request({ url: "/api/boards", token: alice, tenant: "acme" })).status, 503);
     });
-    assert.equal(resolved(logs), 0);
+    assert.equal(resolved(service.logs), 0);
   });
 });
 
