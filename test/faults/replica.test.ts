@@ -206,6 +206,19 @@ test("a membership is never asked of a replica that is behind", async () => {
   await replica.sql`select pg_wal_replay_resume()`;
 });
 
+test("in single-tenant mode who is no operator, and would join, never asks the replica", async () => {
+  const database = { urls: { service: primary.urls.service } } as Database;
+  const env = { SERVICE_DATABASE_READ_URL: replica.url, SERVICE_MULTI_TENANT_MODE: "false" };
+  await withService(database, env, async ({ app, ...service }) => {
+    const answer = await service.request({
+      url: "/api/setup/status",
+      token: await token({ sub: "newcomer" }),
+    });
+    assert.equal(answer.status, 403);
+    assert.equal(app.database.replicaRestsUntil, 0);
+  });
+});
+
 test("a stale read cannot overwrite: its ETag is the replica's, and the primary answers 412", async () => {
   const [{ id }] = await sql<[{ id: string }]>`select id from app.tenants where slug = 'acme'`;
   const url = `/api/setup/tenant/${id}`;
