@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { compile } from "graphile-migrate";
 import type postgres from "postgres";
 import { explainDatabase, onConnection, requireAddress, requireDatabase } from "../connection.ts";
 import { openEmbedded } from "../embedded.ts";
@@ -81,11 +82,21 @@ async function checkDatabases(databases: Record<string, string>) {
   else if (asked(/^run$/)) await ask("DATABASE_URL", reach);
 }
 
+/** A commit that was killed leaves its file, and the next one would make a second migration of the same text. */
+async function refuseTwice(text: string, last: string, connectionString: string) {
+  const compiled = await compile({ migrationsFolder: path.dirname(COMMITTED), connectionString }, text);
+  const body = compiled.replace(/^(--! \w+:.*\n)+/, "").trim();
+  if (readFileSync(path.join(COMMITTED, last), "utf8").endsWith(`\n\n${body}\n`))
+    throw new StartupError(
+      `db/committed/${last} is of the same text as db/current.sql, as a commit that is killed leaves it: remove that file, and commit again`,
+    );
+}
+
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
   await checkDatabases(databases);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
-  const committed = readdirSync(COMMITTED);
+  const committed = readdirSync(COMMITTED).sort();
   if (
     text &&
     String(text)
@@ -93,6 +104,7 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
       .every(line => /^\s*(--(?!!).*)?$/.test(line))
   )
     throw new StartupError("db/current.sql holds no statement: write the migration there first");
+  if (text) await refuseTwice(String(text), committed.at(-1)!, databases.DATABASE_URL!);
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },

@@ -152,19 +152,33 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     assert.match(stderr, /app\.careless: row-level security is not enabled/);
     assert.deepEqual(migrations(), before);
     assert.equal(readFileSync(current, "utf8"), careless);
-    // Ctrl-C once the file is written.
-    const text = "select 1;\n";
+    const text = "--! include context/tenant_id.sql\nselect 1;\n";
     writeFileSync(current, text);
-    const interrupted = spawn(process.execPath, ["dist/cli/gm.js", "commit", "-m", "interrupted"], {
-      cwd: folder,
-      env: { PATH: process.env.PATH, ...env },
-      stdio: "ignore",
-    });
-    const stopped = once(interrupted, "close");
-    await until("the file is written", () => migrations().length > before.length);
-    interrupted.kill("SIGINT");
-    assert.deepEqual(await stopped, [130, null]);
+    const commitUntilWritten = async (end: (pid: number) => void) => {
+      const commit = spawn(process.execPath, ["dist/cli/gm.js", "commit", "-m", "interrupted"], {
+        cwd: folder,
+        env: { PATH: process.env.PATH, ...env },
+        detached: true,
+        stdio: "ignore",
+      });
+      const stopped = once(commit, "close");
+      await until("the file is written", () => migrations().length > before.length);
+      end(commit.pid!);
+      return stopped;
+    };
+    assert.deepEqual(await commitUntilWritten(pid => process.kill(pid, "SIGINT")), [130, null]);
     assert.deepEqual([migrations(), readFileSync(current, "utf8")], [before, text]);
+    // All its processes at once: nobody is left to remove the file.
+    await commitUntilWritten(pid => process.kill(-pid, "SIGKILL"));
+    const [left] = migrations().filter(name => !before.includes(name));
+    assert.deepEqual(
+      [gm("commit -m again", env, folder).stderr, readFileSync(current, "utf8")],
+      [
+        `db/committed/${left} is of the same text as db/current.sql, as a commit that is killed leaves it: remove that file, and commit again\n`,
+        text,
+      ],
+    );
+    rmSync(path.join(folder, "db", "committed", left!));
     const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
     for (const line of ["commit -m away", "uncommit"])
       assert.match(
