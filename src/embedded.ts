@@ -5,6 +5,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
+import { isUnreachable } from "./connection.ts";
 import { serverAccount } from "./embedded/account.ts";
 import { binaries } from "./embedded/binaries.ts";
 import { checkVersion, initdb } from "./embedded/cluster.ts";
@@ -12,7 +13,7 @@ import { type DatabaseUrls, prepare, urlsOf } from "./embedded/databases.ts";
 import { makeFolder, placeFor, requireOwner } from "./embedded/files.ts";
 import { inUse, lock, readLock } from "./embedded/lock.ts";
 import { readSecrets } from "./embedded/secrets.ts";
-import { endOrphan, readyPort, type ServerOptions, startServer } from "./embedded/server.ts";
+import { endOrphan, isFull, NO_ROOM, readyPort, type ServerOptions, startServer } from "./embedded/server.ts";
 import { StartupError } from "./startup-error.ts";
 
 export interface Embedded {
@@ -22,6 +23,8 @@ export interface Embedded {
   stop: () => Promise<void>;
   /** Stops it and deletes all its files, wherever they are. */
   remove: () => Promise<void>;
+  /** Where its disk is full, or another process, whose it is, has stopped it: the words for that. */
+  lost: () => StartupError | undefined;
 }
 
 interface EmbeddedOptions extends ServerOptions {
@@ -60,23 +63,19 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       for (const folder of [path.dirname(cluster), dataDir])
         await rm(folder, { recursive: true, force: true });
     };
-    return { urls, jwtSecret: secrets.jwt, stop, remove };
+    const lost = () => (isFull(dataDir) ? noRoom(dataDir) : undefined);
+    return { urls, jwtSecret: secrets.jwt, stop, remove, lost };
   } catch (error) {
     await stop();
     throw explain(error, dataDir);
   }
 }
 
-interface Opened extends Omit<Embedded, "remove"> {
-  /** Where it is another process's, and that has stopped it: the words for that. */
-  lost: () => StartupError | undefined;
-}
-
 /** Uses the Postgres that already runs on this data folder, else starts one; then `stop` ends only what it started. */
-export async function openEmbedded(options: EmbeddedOptions): Promise<Opened> {
+export async function openEmbedded(options: EmbeddedOptions): Promise<Omit<Embedded, "remove">> {
   const dataDir = path.resolve(options.dataDir);
   const holder = readLock(dataDir);
-  if (!holder) return { ...(await startEmbedded(options)), lost: () => undefined };
+  if (!holder) return startEmbedded(options);
   const cluster = placeFor(dataDir, serverAccount());
   const port = readyPort(cluster);
   if (port === undefined) throw inUse(dataDir, holder.pid);
@@ -102,11 +101,14 @@ export async function embeddedJwtSecret(dataDir: string): Promise<string> {
   }
 }
 
+const noRoom = (dataDir: string) => new StartupError(`There is no room left on the disk of ${dataDir}`);
+
 /** File system faults become one sentence; what is ours already stays as it is. */
 function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartupError) return error;
   const { code, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
-  if (code === "ENOSPC") return new StartupError(`There is no room left on the disk of ${dataDir}`);
+  const filled = stderr ? NO_ROOM.test(stderr) : isUnreachable(error) && isFull(dataDir);
+  if (filled || code === "ENOSPC" || code === "53100") return noRoom(dataDir);
   const noFolder = code === "ENOENT" && syscall === "mkdir";
   if (noFolder || /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST)$/.test(code ?? "")) {
     return new StartupError(

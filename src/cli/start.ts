@@ -1,5 +1,6 @@
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
+import { Unreachable } from "../connection.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";
@@ -51,7 +52,7 @@ export async function runService(given: Config, log: (line: string) => void): Pr
     return { address: service.address, config, urls, stop };
   } catch (error) {
     await embedded.stop();
-    throw error;
+    throw (error instanceof Unreachable && embedded.lost()) || error;
   }
 }
 

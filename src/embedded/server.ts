@@ -37,6 +37,13 @@ status=$?
 kill $watch 2>/dev/null
 exit $status`;
 
+const logOf = (dataDir: string) => path.join(dataDir, "postgres.log");
+
+export const NO_ROOM = /No space left on device|wrote only \d+ of \d+ bytes/;
+
+/** Whether the server has met a full disk since it was started. */
+export const isFull = (dataDir: string) => NO_ROOM.test(readFileIfThere(logOf(dataDir)) ?? "");
+
 export async function startServer(
   native: string,
   cluster: string,
@@ -44,7 +51,7 @@ export async function startServer(
   account: Account | undefined,
   options: ServerOptions,
 ) {
-  const logFile = path.join(dataDir, "postgres.log");
+  const logFile = logOf(dataDir);
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
     const settings = {
@@ -105,8 +112,7 @@ export async function startServer(
       continue;
     }
     // Its last words are what followed from that.
-    if (/No space left on device|wrote only \d+ of \d+ bytes/.test(words))
-      throw Object.assign(new Error(words), { code: "ENOSPC" });
+    if (NO_ROOM.test(words)) throw Object.assign(new Error(words), { code: "ENOSPC" });
     const reason = /.*(?:FATAL|PANIC): {2}([^\n]*)/s.exec(words)?.[1];
     throw new StartupError(`The embedded Postgres did not start: ${reason ?? `see ${logFile}`}`);
   }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -269,6 +269,28 @@ test("a data folder of another Postgres, without its passwords, or not to be wri
     await fault(),
     /^.* holds a database, but .*secrets\.json with its passwords is gone: put it back, or remove /,
   );
+});
+
+test("a disk that is full is one sentence, wherever the first start meets that", async t => {
+  const disk = path.join(folder, "disk");
+  mkdirSync(disk);
+  for (const [megabytes, command] of [
+    [5, "start"], // initdb
+    [41, "start"], // the databases
+    [52, "start"], // the server restarts amid the migrations
+    [52, "migrate"],
+  ] as const) {
+    const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=755`, "tmpfs", disk]);
+    if (mounted.status !== 0) return t.skip("nothing can be mounted here");
+    try {
+      const { code, stderr } = await outcome(
+        tenancy([command], { ...env, SERVICE_DATA_DIR: `${disk}/data` }),
+      );
+      assert.deepEqual([code, stderr], [1, `There is no room left on the disk of ${disk}/data`]);
+    } finally {
+      spawnSync("umount", [disk]);
+    }
+  }
 });
 
 test("every fault of the environment is said at once, by name", async () => {
