@@ -106,9 +106,9 @@ const noRoom = (dataDir: string) => new StartupError(`There is no room left on t
 /** File system faults become one sentence; what is ours already stays as it is. */
 function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartupError) return error;
-  const { code, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
-  const filled = stderr ? NO_ROOM.test(stderr) : isUnreachable(error) && isFull(dataDir);
-  if (filled || code === "ENOSPC" || code === "53100") return noRoom(dataDir);
+  const { code, message, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
+  const filled = NO_ROOM.test(stderr ?? message) || (isUnreachable(error) && isFull(dataDir));
+  if (filled || code === "ENOSPC") return noRoom(dataDir);
   const noFolder = code === "ENOENT" && syscall === "mkdir";
   if (noFolder || /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST)$/.test(code ?? "")) {
     return new StartupError(

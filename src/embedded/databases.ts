@@ -12,8 +12,9 @@ export interface DatabaseUrls {
 }
 
 export function urlsOf(secrets: Secrets, port: number): DatabaseUrls {
+  // Said because node-postgres and psql would else do as PGSSLMODE says, which a shell has for another server.
   const url = (user: string, password: string, database: string) =>
-    `postgres://${user}:${password}@127.0.0.1:${port}/${database}`;
+    `postgres://${user}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`;
   return {
     service: url("tms_service", secrets.service, "tms"),
     owner: url("tms_owner", secrets.owner, "tms"),

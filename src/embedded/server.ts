@@ -39,7 +39,8 @@ exit $status`;
 
 const logOf = (dataDir: string) => path.join(dataDir, "postgres.log");
 
-export const NO_ROOM = /No space left on device|wrote only \d+ of \d+ bytes/;
+/** Of a file: shared memory has a disk of its own. */
+export const NO_ROOM = /^(?!.*shared memory).*No space left on device|wrote only \d+ of \d+ bytes/m;
 
 /** Whether the server has met a full disk since it was started. */
 export const isFull = (dataDir: string) => NO_ROOM.test(readFileIfThere(logOf(dataDir)) ?? "");

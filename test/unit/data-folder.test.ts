@@ -128,11 +128,13 @@ test("a Postgres that does not start is told by its last words, or by a full dis
   const dataDir = folder(t);
   mkdirSync(path.join(dataDir, "bin"));
   const full = 'FATAL:  could not write blocks 8..8 in file "base/1/2673": No space left on device';
+  const shared = 'could not resize shared memory segment "/x" to 8 bytes: No space left on device';
   const checkpoint = "FATAL:  checkpoint request failed";
   const lost = "The embedded Postgres did not start:";
   const log = path.join(dataDir, "postgres.log");
   for (const [said, options, told] of [
     [[full, checkpoint], {}, { code: "ENOSPC" }],
+    [[`FATAL:  ${shared}`], {}, { message: `${lost} ${shared}` }],
     [["wrote only 4096 of 8192 bytes", checkpoint], {}, { code: "ENOSPC" }],
     [["LOG:  starting", "FATAL:  first", "PANIC:  last", "HINT:  none"], {}, { message: `${lost} last` }],
     [["LOG:  starting"], {}, { message: `${lost} see ${log}` }],
