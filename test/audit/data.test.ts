@@ -135,6 +135,11 @@ void describe("the data checks", () => {
       () => entries([2, 100, 100], [1, -30, 70], [3, 1, 101, LATER]),
     ],
     [
+      "that comes back to where it was, and goes on from where it was not",
+      false,
+      () => entries([3, 100, 100], [1, -100, 0], [4, 5, 105, LATER]),
+    ],
+    [
       "two moments of which the later is wrong",
       false,
       () => entries([2, 100, 100], [1, -30, 70], [4, 5, 75, LATER], [3, 5, 85, LATER]),
@@ -379,6 +384,58 @@ void describe("the data checks", () => {
     assert.deepEqual(await found("parent_of_other_tenant"), ["app.events_0 1", "app.far_places 1"]);
     assert.deepEqual(await found("constraint_broken"), ["app.events_0 1", "app.far_places 1"]);
     assert.deepEqual(await found("tenant_missing"), ["app.places 2"], "once, with the table");
+  });
+
+  it("a column with two keys is followed once to each table, and the service's own tests mean the key that they came with", async () => {
+    const tables = `
+      create table app.profiles (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+      create table app.places (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+      alter table app.profiles owner to tms_owner; alter table app.places owner to tms_owner;
+      select app.isolate('app.profiles'), app.isolate('app.places');
+      insert into app.profiles select tenant_id, id from app.users; insert into app.places select tenant_id, id from app.boards;
+      alter table app.boards add constraint twin foreign key (tenant_id, owner_id) references app.users (tenant_id, id),
+        add foreign key (tenant_id, owner_id) references app.profiles;
+      alter table app.board_members add foreign key (tenant_id, user_id) references app.profiles, add foreign key (tenant_id, board_id) references app.places;
+      alter table app.credit_transactions add foreign key (tenant_id, user_id) references app.profiles;
+      alter table app.media add foreign key (tenant_id, generation_id) references app.generations (tenant_id, id) on delete cascade;`;
+    for (const resize of Object.values(SIZES)) {
+      const found = (plant: string) =>
+        rolledBack(database.sql, async sql => {
+          await sql.unsafe(`${tables} ${plant}; ${resize}`);
+          return (await sql`select "check", relation from audit.run_family('data') order by 1, 2`).map(
+            one => `${one.check} ${one.relation}`,
+          );
+        });
+      assert.deepEqual(await found(""), []);
+      for (const [plant, ...expected] of [
+        [
+          `${REPLICA} delete from app.profiles where id = '${a.owner}'`,
+          "parent_missing app.boards",
+          "parent_missing app.credit_transactions",
+          "parent_missing app.credit_transactions",
+        ],
+        [
+          `${REPLICA} update app.boards set owner_id = '${b.owner}' where id = '${a.board}'`,
+          "board_owner_outside_tenant app.boards",
+          "parent_of_other_tenant app.boards",
+        ],
+        [
+          `update app.users set removed_at = now() where id = '${a.member}'`,
+          "removed_member_on_board app.board_members",
+        ],
+        [
+          `update app.credit_transactions set created_at = now() + interval '2 days' where id = '${a.credit}'`,
+          "time_in_future app.credit_transactions",
+        ],
+        [`delete from app.media where id = '${a.medium}'`, "completed_without_media app.generations"],
+      ])
+        assert.deepEqual(await found(plant!), expected, plant);
+    }
+    assert.deepEqual(
+      await planted(database.sql, tables, "foreign_key_missing"),
+      [],
+      "each has its own action",
+    );
   });
 
   it("has a plant for every data check of the catalog", async () => {

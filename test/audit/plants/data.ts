@@ -82,6 +82,10 @@ export const data: DataPlant[] = [
     "a store that writes ids without hyphens",
     b => `'s3://media/${b.tenant!.replaceAll("-", "")}/x.png'`,
   ),
+  misplaced(
+    "a store that writes a path as one name",
+    b => `'https://store.example/o/media%2F${b.tenant!.replaceAll("-", "")}%2Fx.png'`,
+  ),
   {
     check: "tenant_missing",
     how: "a tenant deleted with triggers off",
@@ -106,6 +110,28 @@ export const data: DataPlant[] = [
          foreign key (tenant_id, generation_id) references app.generations (tenant_id, id) not valid`,
     relation: "app.credit_transactions",
     row: key("credit"),
+  },
+  {
+    check: "parent_missing",
+    how: "a tenant that another named, deleted with triggers off",
+    sql: a =>
+      `alter table app.tenants add reseller uuid references app.tenants on delete set null, add agent uuid references app.tenants on delete set null;
+       update app.tenants set agent = '${a.tenant}'; ${REPLICA} update app.tenants set reseller = gen_random_uuid() where id = '${a.tenant}'`,
+    relation: "app.tenants",
+    row: tenant,
+  },
+  {
+    check: "parent_missing",
+    how: "a row of which each tenant has one, deleted with triggers off",
+    sql: a =>
+      `create table app.plans (tenant_id uuid primary key, seats int);
+       create table app.seats (tenant_id uuid not null, seat int, member text, primary key (tenant_id, seat) include (member),
+         foreign key (tenant_id) references app.plans (tenant_id));
+       alter table app.plans owner to tms_owner; alter table app.seats owner to tms_owner; select app.isolate('app.plans'), app.isolate('app.seats');
+       insert into app.plans select id from app.tenants; insert into app.seats select id, 1, 'Ann' from app.tenants;
+       ${REPLICA} delete from app.plans where tenant_id = '${a.tenant}'`,
+    relation: "app.seats",
+    row: a => ({ tenant_id: a.tenant, seat: 1 }),
   },
   {
     check: "board_owner_outside_tenant",
