@@ -95,8 +95,9 @@ export async function runAudit(
   };
   const work = async (sql: postgres.Sql) => {
     await requireAudit(sql);
-    // An audit whose reader is gone must not go on. A server on Windows, which cannot see that, refuses the setting.
+    // An audit whose reader is gone must not go on: a server on Windows, which cannot see that, refuses the setting.
     await sql`set client_connection_check_interval = '5s'`.catch(() => {});
+    await sql`set transaction_timeout = 0`.catch(() => {}); // there is none before Postgres 17
     if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
     const [run] = await sql<{ p_run: string }[]>`
       call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;

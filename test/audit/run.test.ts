@@ -142,6 +142,17 @@ void describe("audit.run()", () => {
     );
   });
 
+  it("adds up in a transaction that no run at the same time can end, whatever the session's are", async () => {
+    await sql.unsafe(`create function public.tell() returns trigger language plpgsql as
+      'begin raise notice ''finished, %'', current_setting(''transaction_isolation''); return null; end';
+      create trigger tell after update on audit.runs for each row when (new.finished_at is not null) execute function public.tell()`);
+    await dba.unsafe("set default_transaction_isolation = serializable");
+    await dba`call audit.run('t7', 'data')`;
+    await dba.unsafe("reset default_transaction_isolation");
+    await sql`drop function public.tell() cascade`;
+    assert.ok(notices.includes("finished, read committed"), notices.at(-1));
+  });
+
   it("takes one tenant, and refuses one that is not there, a family that is not one, and a transaction", async () => {
     await dba`call audit.run('t7', 'data')`;
     const run = await lastRun();
