@@ -52,6 +52,12 @@ for (const [how, object, fault] of [
   // The catalog shows what it should, and the rows are seen all the same.
   [EVERYBODYS, "app.users", VISIBLE],
   [
+    `create schema shut; create table shut.deals (tenant_id uuid); grant select on shut.deals to tms_app;
+     create schema open; grant usage on schema open to tms_app; create view open.deals with (security_invoker) as table shut.deals`,
+    "shut.deals",
+    NOT_FORCED,
+  ],
+  [
     `create schema crm authorization tms_owner; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
      alter table crm.deals owner to tms_owner; select app.isolate('crm.deals'); insert into crm.deals values ('${acme}', 1); ${EVERYBODYS}`,
     "crm.deals",
@@ -98,6 +104,9 @@ for (const how of [
    create policy all_rows on crm.deals using (true); create policy first on crm.deals as restrictive using (crm.called());
    create policy tenant_only on crm.deals as restrictive using (${own}) with check (${own})`,
   "revoke select on app.users from tms_app; alter policy tenant_only on app.users to public",
+  // Nobody reads it by its name.
+  `create schema shut; create table shut.deals (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shut.deals owner to tms_owner; select app.isolate('shut.deals');
+   create view app.deals with (security_invoker) as table shut.deals`,
 ])
   test(`no breach: ${how}`, () =>
     rolledBack(database.sql, async sql => {
@@ -133,7 +142,7 @@ test("the tenants' tables are those of app with a tenant_id, and elsewhere those
           schema => `
       create table ${schema}.gone (tenant_id uuid); grant delete on ${schema}.gone to tms_app;
       create table ${schema}.column_read (tenant_id uuid, id int); grant select (id) on ${schema}.column_read to tms_app;
-      create table ${schema}.unreached (tenant_id uuid);
+      create table ${schema}.unreached (tenant_id uuid); create view ${schema}.by_view with (security_invoker) as table ${schema}.unreached;
       create table ${schema}.plain (id int); grant select on ${schema}.plain to tms_app`,
         )
         .join(";")}`);
