@@ -227,6 +227,14 @@ export const rights: Plant[] = [
   },
   {
     check: "system_grants",
+    severity: "warning",
+    how: "the server's files for a login that works for requests, as pg_rewind's asks for",
+    sql: "create role rewinder login in role tms_app; grant execute on function pg_read_binary_file(text) to rewinder",
+    relation: null,
+    row: { role: "rewinder", object: "pg_read_binary_file(text)", privilege: "EXECUTE" },
+  },
+  {
+    check: "system_grants",
     how: "keys switched off by a setting",
     sql: "grant set on parameter session_replication_role to tms_app",
     relation: null,

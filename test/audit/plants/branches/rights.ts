@@ -189,6 +189,11 @@ export const rightBranches: Branch[] = [
   ],
   [
     "system_grants",
+    "create role barman; grant execute on function pg_backup_start(text, boolean), pg_ls_waldir(), pg_stat_file(text), pg_read_file(text) to barman",
+    "warning - barman pg_read_file(text) EXECUTE",
+  ],
+  [
+    "system_grants",
     `grant execute on function pg_catalog.lower(text), pg_catalog.upper(text) to tms_app; revoke execute on function pg_catalog.lower(text) from public; grant insert on pg_am to public; grant update (subname) on pg_subscription to public; grant select (subname) on pg_subscription to tms_app`,
     "error - tms_app lower(text) EXECUTE",
     "error pg_am public pg_am INSERT",
