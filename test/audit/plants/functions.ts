@@ -66,6 +66,18 @@ export const functions: Plant[] = [
   },
   {
     check: "function_bypass",
+    how: "a superuser's definer that nobody may execute, behind a trigger where a deletion by a request gets to",
+    sql: "create schema crm; create table crm.a (id int primary key) partition by list (id); create table crm.b (id int primary key references crm.a on delete cascade) partition by list (id); create table crm.b_1 partition of crm.b default; grant delete on crm.a to tms_app; create function crm.swept() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin delete from app.media; return old; end $$; revoke all on function crm.swept() from public; create trigger swept before delete on crm.b_1 for each row execute function crm.swept()",
+    relation: "crm.swept()",
+  },
+  {
+    check: "function_bypass",
+    how: "a superuser's definer in a closed schema, behind a type's default",
+    sql: "create schema extra; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; create domain extra.helped as int default extra.help(); alter table app.boards add help extra.helped",
+    relation: "extra.help()",
+  },
+  {
+    check: "function_bypass",
     how: "a definer of tms_registrar's that only others may execute",
     sql: "create schema extra; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; alter function extra.help() owner to tms_registrar; revoke all on function extra.help() from public; grant execute on function extra.help() to pg_monitor",
     relation: "extra.help()",
@@ -278,6 +290,14 @@ export const functions: Plant[] = [
     how: "a store in the rights of another role",
     sql: "create schema crm; create function crm.save() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; alter function crm.save() owner to pg_monitor; revoke all on function crm.save() from public; grant execute on function crm.save() to tms_app",
     relation: "crm.save()",
+    row: { role: "tms_app" },
+  },
+  {
+    check: "function_public",
+    severity: "warning",
+    how: "a look-up in the rights of another role, behind a trigger on what requests write",
+    sql: "create schema crm; create table crm.asked (email text, phone text); grant insert on crm.asked to tms_app; create function crm.fill() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin new.phone := 'x'; return new; end $$; alter function crm.fill() owner to pg_monitor; revoke all on function crm.fill() from public; create trigger fill before insert on crm.asked for each row execute function crm.fill()",
+    relation: "crm.fill()",
     row: { role: "tms_app" },
   },
   {

@@ -67,6 +67,40 @@ export const bodyBranches: Branch[] = [
     "warning app.boards t2",
     "warning app.boards t3",
   ],
+  [
+    "trigger_notifies",
+    `${CRM} alter table app.boards add state text check (state in ('open', 'shut'));
+     create function crm.a() returns trigger language plpgsql as $$ declare r record; begin for r in select id from fresh loop perform pg_notify('x', r.id::text); end loop; perform pg_notify('x', json_agg(f.id)::text) from fresh f; perform pg_notify('x', 'title'); return null; end $$;
+     create trigger a after insert on app.boards referencing new table as fresh for each statement execute function crm.a();
+     create function crm.b() returns trigger language plpgsql as $$ begin perform pg_notify('x', json_build_object('id', new.id, 'state', new.state, 'at', new.created_at)::text); return new; end $$;
+     create trigger b after insert on app.boards for each row execute function crm.b()`,
+  ],
+  [
+    "trigger_notifies",
+    `${CRM} create function crm.a() returns trigger language plpgsql as $$ begin perform pg_notify('x', json_agg(gone)::text) from gone; return null; end $$;
+     create trigger a after delete on app.boards referencing old table as gone for each statement execute function crm.a();
+     create function crm.b() returns trigger language plpgsql as $$ declare v text; begin v := new."settings"; perform pg_notify('x', v); return new; end $$; create trigger b after insert on app.boards for each row execute function crm.b()`,
+    "warning app.boards a",
+    "warning app.boards b",
+  ],
+  [
+    "function_body",
+    `${CRM} grant usage on schema crm to tms_app; create table crm.countries (code text); create table crm.boards (code text);
+     create function crm.a() returns bigint language sql immutable as $$ select count(*) from crm.countries join crm.boards using (code) $$; create function crm.b(text) returns text language sql immutable return 'from boards ' || $1;
+     create function crm.c() returns text language sql stable as $$ select name from app.tenants $$; create function crm.d(uuid) returns boolean language plpgsql immutable as $$ begin return $1 = '00000000-0000-0000-0000-000000000001'; /* from app.boards */ end $$;
+     create function crm.e() returns void language plpgsql as $$ declare temp int; begin create temp table t on commit drop as table app.boards; select count(*) into temp from t; end $$;
+     create function crm.f() returns void language plpgsql as $$ begin drop table if exists t; create temporary table t as table app.boards; end $$; create function crm.g() returns void language plpgsql as $$ declare c cursor for table app.boards; begin null; end $$`,
+  ],
+  [
+    "function_body",
+    `${CRM} create function crm.a() returns text language plpgsql immutable as $$ begin return title from only "app"."boards" limit 1; end $$; create function crm.b() returns uuid language sql immutable return app.tenant_id();
+     create function crm.c() returns bigint language sql immutable begin atomic select count(*) from generate_series(1, 3) join app.users on true; end; grant usage on schema crm to tms_app; revoke all on function crm.c() from public;
+     create function crm.d() returns void language sql as $$ create local temporary table t as table app.boards $$`,
+    "error crm.a() ",
+    "error crm.b() ",
+    "warning crm.c() ",
+    "warning crm.d() ",
+  ],
   ...[
     "set local role tms_owner",
     "set session authorization tms_owner",

@@ -29,6 +29,12 @@ export const functionBranches: Branch[] = [
   ]),
   [
     "function_changed",
+    `create function app.shop() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin return new; end $$; create trigger shop before insert on app.boards for each row execute function app.shop();
+     select audit.accept('shop on app.boards'); create or replace function app.shop() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform 1; return new; end $$`,
+    "error - shop on app.boards",
+  ],
+  [
+    "function_changed",
     "insert into audit.accepted (kind, name, owner, granted, body) values ('function', 'app.tenant_id()', 'x', 'x', 'x')",
   ],
   ...["tms_app", "tms_registrar", "tms_auditor"].map((role): [string, string, string] => [
@@ -179,6 +185,24 @@ export const functionBranches: Branch[] = [
     "error audit.checks() ",
   ],
   ["function_public", `${CRM} create extension dblink schema crm`],
+  [
+    "function_public",
+    `${CRM} create table crm.asked (n int); grant insert on crm.asked to tms_app; create table crm.shut (n int); ${[
+      "a",
+      "b",
+      "c",
+    ]
+      .map(
+        name =>
+          `create function crm.${name}() returns trigger language plpgsql ${name === "b" ? "" : "security definer set search_path = pg_catalog, pg_temp"} as $$ begin return new; end $$; alter function crm.${name}() owner to pg_monitor; revoke all on function crm.${name}() from public;
+           create trigger t${name} before insert on crm.${name === "a" ? "shut" : "asked"} for each row execute function crm.${name}();`,
+      )
+      .join(
+        "",
+      )} create function crm.d() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin return new; end $$; revoke all on function crm.d() from public; create trigger td before insert on crm.asked for each row execute function crm.d()`,
+    "warning crm.c() tms_app",
+    "warning crm.d() tms_app",
+  ],
   [
     "function_public",
     `${CRM} grant usage on schema crm to tms_app; create trusted language plnosuchu handler plpgsql_call_handler;
