@@ -87,7 +87,7 @@ export const bodyBranches: Branch[] = [
     "function_body",
     `${CRM} grant usage on schema crm to tms_app; create table crm.countries (code text); create table crm.boards (code text);
      create function crm.a() returns bigint language sql immutable as $$ select count(*) from crm.countries join crm.boards using (code) $$; create function crm.b(text) returns text language sql immutable return 'from boards ' || $1;
-     create function crm.c() returns text language sql stable as $$ select name from app.tenants $$; create function crm.d(uuid) returns boolean language plpgsql immutable as $$ begin return $1 = '00000000-0000-0000-0000-000000000001'; /* from app.boards */ end $$;
+     create function crm.h(text[]) returns text language sql immutable as $$ with boards (x) as (select unnest($1)), media as materialized (table boards) select string_agg(x, ' ') from boards join media using (x) $$; create function crm.c() returns text language sql stable as $$ select name from app.tenants $$; create function crm.d(uuid) returns boolean language plpgsql immutable as $$ begin return $1 = '00000000-0000-0000-0000-000000000001'; /* from app.boards */ end $$;
      create function crm.e() returns void language plpgsql as $$ declare temp int; begin create temp table t on commit drop as table app.boards; select count(*) into temp from t; end $$;
      create function crm.f() returns void language plpgsql as $$ begin drop table if exists t; create temporary table t as table app.boards; end $$; create function crm.g() returns void language plpgsql as $$ declare c cursor for table app.boards; begin null; end $$`,
   ],
