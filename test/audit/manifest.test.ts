@@ -31,6 +31,27 @@ test("audit.manifest() lists every function and trigger that the migrations make
   assert.equal(page, generated, "write it again: UPDATE_DOCS=1 npm test -- test/audit/manifest.test.ts");
 });
 
+test("audit.template_rights() lists what the migrations grant, but for what app.isolate() does", async () => {
+  const differences = await database.sql`
+    with template as (
+      select role, kind, object, upper(p) as privilege
+      from audit.template_rights() cross join lateral string_to_table(rights, ', ') p
+    ), granted as (
+      select audit.role_name(a.grantee) as role, 'schema' as kind, n.nspname::text as object, a.privilege_type
+      from pg_namespace n cross join lateral aclexplode(n.nspacl) a
+      where n.nspname in ('app', 'api', 'control', 'audit') and a.grantee <> n.nspowner
+      union all
+      select audit.role_name(a.grantee), case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass::text, a.privilege_type
+      from pg_class c cross join lateral aclexplode(c.relacl) a
+      where c.relnamespace::regnamespace::text in ('app', 'control', 'audit') and a.grantee <> c.relowner
+        and not (c.relnamespace = 'app'::regnamespace and c.relname <> 'tenants' and a.grantee in ('tms_app'::regrole, 'tms_auditor'::regrole))
+    )
+    select 'missing' as fault, * from (select * from template except select * from granted) m
+    union all
+    select 'unlisted', * from (select * from granted except select * from template) u`;
+  assert.deepEqual([...differences], []);
+});
+
 test("every function, table and view of the service's schemas says what it is", async () => {
   const silent = await database.sql`
     select oid::regprocedure::text as name from pg_proc
