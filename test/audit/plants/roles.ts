@@ -191,6 +191,14 @@ export const roles: Plant[] = [
   {
     check: "bypass_role",
     severity: "warning",
+    how: "a job that may also replicate, as change data capture asks for",
+    sql: "create role shop_job login noinherit replication in role tms_app",
+    relation: null,
+    row: { role: "shop_job" },
+  },
+  {
+    check: "bypass_role",
+    severity: "warning",
     how: "a login for reports",
     sql: "create role metabase login in role pg_read_all_data",
     relation: null,

@@ -66,6 +66,15 @@ export const roleBranches: Branch[] = [
   ["bypass_role", "alter role tms_app bypassrls"],
   [
     "bypass_role",
+    `create role standby login replication; create role cdc login replication; create role copier bypassrls replication; create role sweeper bypassrls; create role chief superuser replication in role tms_app;
+     grant select on app.boards to cdc, copier; grant delete on app.media to sweeper; create role boss bypassrls noinherit in role tms_app; create role maker replication;
+     do $$ begin if current_setting('server_version_num')::int >= 160000 then execute 'grant tms_app to maker with admin option, inherit false, set false'; end if; end $$`,
+    "warning - cdc",
+    "warning - copier",
+    "warning - sweeper",
+  ],
+  [
+    "bypass_role",
     "create role loader login noinherit in role pg_read_all_data",
     "warning - pg_read_all_data loader",
   ],
