@@ -50,6 +50,9 @@ export const DENIED = { error: "Access denied", detail: "User does not belong to
 /** Fails unless the answer is exactly this error, in JSON. */
 export function assertError(answer: TestResponse, status: number, body: object) {
   assert.deepEqual({ status: answer.status, body: answer.body }, { status, body });
-  assert.equal(answer.headers["content-type"], "application/json; charset=utf-8");
+  assert.deepEqual(
+    ["content-type", "cache-control", "x-content-type-options"].map(name => answer.headers[name]),
+    ["application/json; charset=utf-8", "no-store", "nosniff"],
+  );
   assert.match(String(answer.headers["x-request-id"]), /^[\w-]{1,64}$/);
 }
