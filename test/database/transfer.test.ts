@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { exportTenant } from "../../src/transfer/export.ts";
@@ -207,6 +208,11 @@ test("whatever is wrong with a file, nothing of it stays", async () => {
       select (select count(*)::int from app.tenants where slug = 'globex' or id = ${id}) as tenants, (select count(*)::int from app.users where tenant_id <> ${acme}) as users`;
     assert.deepEqual({ ...left }, { tenants: 0, users: 0 }, what);
   }
+  for (const [bytes, says] of [
+    [[0xff, 0x0a], /it is not UTF-8/],
+    [[0x7b, 0xc3], /cut off/],
+  ] as const)
+    await assert.rejects(importTenant(to, linesOf(Readable.from([Buffer.from(bytes)])), undefined), says);
 });
 
 function sealed(lines: string[], counts: Record<string, number>): string {

@@ -125,6 +125,14 @@ test("claims that do not come as far as the database are answered with their ref
     assert.deepEqual([found.refusal.status, found.refusal.reason], [status, reason]);
     assert.equal(found.because, found.refusal.detail);
   }
+  const body = { claims: { sub: "alice" } };
+  const { headers } = await world.service.request({
+    method: "POST",
+    url: "/api/setup/explain",
+    token: operator,
+    body,
+  });
+  assert.equal(headers["cache-control"], "no-store");
 });
 
 test("an operator's claims say that the setup endpoints ask for no membership", async () => {

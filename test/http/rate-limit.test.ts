@@ -171,6 +171,15 @@ test("an identity is the issuer with the subject, whatever tenant or token; buck
   );
 });
 
+test("where the service's clock is ahead of the database's, Retry-After is a second", async t => {
+  const token = await operator({ sub: "early" });
+  await world.database.sql`
+    insert into control.rate_limits values ('setup_read', E'jwt\\nearly', 100, now() + interval '30 seconds')`;
+  t.mock.timers.enable({ apis: ["Date"], now: Date.now() + 40_000 });
+  const { status, headers } = await world.service.request({ url: "/api/setup/status", token });
+  assert.deepEqual([status, headers["retry-after"]], [429, "1"]);
+});
+
 test("what has no limit carries no headers", async () => {
   const token = await operator();
   for (const [method, url] of [

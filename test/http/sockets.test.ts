@@ -230,6 +230,19 @@ test("X-Tenant given twice is malformed, and shown as it was joined", async () =
   assert.deepEqual([twice.status, JSON.parse(twice.body).provided_tenant], [400, "acme, acme"]);
 });
 
+test("two Idempotency-Keys are refused, and the word as another header's value is none", async () => {
+  const operator = `authorization: Bearer ${await person("op", "acme", { roles: ["tenant-operator"] })}`;
+  const create = async (slug: string, ...lines: string[]) => {
+    const body = JSON.stringify({ name: "n", slug });
+    const json = ["content-type: application/json", `content-length: ${body.length}`];
+    const head = ["POST /api/setup/tenant HTTP/1.1", "host: x", operator, ...json, ...lines, "", body];
+    return (await send(head.join("\r\n"))).status;
+  };
+  assert.equal(await create("twice", "idempotency-key: key-12345", "idempotency-key: key-67890"), 422);
+  for (const slug of ["one", "two"])
+    assert.equal(await create(slug, "x-note: idempotency-key", "x-another: 1"), 201);
+});
+
 test("no header is dropped, however many there are", async () => {
   const many = Array.from({ length: 2_000 }, () => "a:b");
   assert.equal((await send(get("x-tenant: acme", ...many, "x-tenant: acme"))).status, 400);
