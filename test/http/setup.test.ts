@@ -216,6 +216,7 @@ test("numbers, nesting and equal keys that could only be stored changed are refu
     `{"n":[${"1e-308,".repeat(324)}1]}`,
     '{"a b":"1e400 \\" 12345678901234567890"}',
     '{"__proto__":{"x":1},"constructor":{"prototype":2}}',
+    `${'{"a":'.repeat(32)}1${"}".repeat(32)}`,
   ];
   for (const [i, settings] of kept.entries()) {
     const token = await operator();
