@@ -58,6 +58,8 @@ export function createKeySet(url: string, algorithms: readonly string[]): (token
   async function find(token: Signed): Promise<CryptoKey> {
     if (performance.now() >= retryAt) {
       try {
+        // By a clock that was set back jose would take the set for fresh, and too soon to ask for again.
+        if ("uat" in seen && seen.uat > Date.now()) await remote.reload();
         return await remote(token.header);
       } catch (error) {
         if (REFUSALS.some(refusal => error instanceof refusal)) throw error;

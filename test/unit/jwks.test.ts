@@ -214,6 +214,19 @@ test("a clock that is set back keeps nobody waiting for the key server", async t
   assert.equal((await ask(token)).status, 200);
 });
 
+test("a clock that is set back keeps no key from being taken up, and none longer", async t => {
+  const at = clock(t);
+  const server = await keyServer(t, [jwk(rsa.publicKey, "old")]);
+  const ask = await guarded(t, server.env);
+  const old = `Bearer ${await sign("RS256", rsa.privateKey, {}, "old")}`;
+  const fresh = `Bearer ${await sign("RS256", other.privateKey, {}, "new")}`;
+  assert.equal((await ask(old)).status, 200);
+  server.answer = serving([jwk(other.publicKey, "new")]);
+  at(11, -3600);
+  assert.deepEqual([(await ask(fresh)).status, (await ask(old)).reason], [200, "unknown_key"]);
+  assert.equal(server.fetches, 2);
+});
+
 test("a port where nobody listens is 503 and not 401", async t => {
   const server = await keyServer(t, []);
   await server.close();
