@@ -28,7 +28,7 @@ interface Event {
 }
 
 /** Of those that were there before, so many may belong to a transaction that was open by then. */
-const LATECOMERS = 1_000;
+const LATECOMERS = 10_000;
 const MOST_AT_ONCE = 2_000;
 
 /**
