@@ -92,6 +92,16 @@ void describe("the data checks", () => {
         assert.deepEqual(await found(other.tenant!), []);
       }));
 
+  it("slug_twice finds nothing in the audit of a tenant whose slug nobody else has", () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(data.find(plant => plant.check === "slug_twice")!.sql(a, b));
+      assert.equal((await runCheck(sql, "slug_twice")).length, 1);
+      const found = await sql`
+        select c.* from (select slug from app.tenants group by slug having count(*) = 1 limit 3) t
+        cross join lateral audit.run_check('slug_twice', t.slug) c`;
+      assert.deepEqual([...found], []);
+    }));
+
   it("storage_of_other_tenant has nothing against an address with the tenant's own id, in capitals or without hyphens too", async () => {
     const bare = a.tenant!.replaceAll("-", "");
     for (const address of [
