@@ -104,12 +104,21 @@ const constraintOf = ({ code, constraint, message }: pg.DatabaseError): string |
       )
     : undefined;
 
+/** As `app.refuse()` writes them; a product's function that raises by hand may say anything there. */
+function fieldsOf({ detail }: pg.DatabaseError): Record<string, unknown> {
+  try {
+    const fields: unknown = JSON.parse(detail || "{}");
+    return typeof fields === "object" && !Array.isArray(fields) ? { ...fields } : {};
+  } catch {
+    return {};
+  }
+}
+
 function fromDatabase(error: pg.DatabaseError): Problem | undefined {
-  const own = /^TM(\d{3})$/.exec(codeOf(error));
+  const own = /^TM([45]\d\d)$/.exec(codeOf(error));
   if (own) {
-    const extra = error.detail ? (JSON.parse(error.detail) as Record<string, unknown>) : {};
     return new Problem(Number(own[1]), error.hint ?? "Error", error.message, {
-      extra,
+      extra: fieldsOf(error),
       reason: error.constraint,
     });
   }

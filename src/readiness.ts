@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
-import { callFunction } from "./database.ts";
+import { callFunction, type Row } from "./database.ts";
 import { codeOf, takesNoWrites, toProblem } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 
@@ -27,17 +27,24 @@ interface Known {
 /** All who ask within this time share one answer, so that nobody can wear the database out by asking. */
 const SHARED_MS = 1_000;
 const PATIENCE_MS = 2_000;
+/** So many questions may wait for the database at once, however often somebody asks: the other connections are for requests. */
+const UNDER_WAY = 2;
 
 /** Adds `app.readiness()`. It never rejects. */
 export default fp(
   async (app: FastifyInstance) => {
     let asked = 0;
+    let underWay = 0;
     let answer: Promise<Readiness> | undefined;
+    const question = () => {
+      underWay++;
+      return callFunction(app, "get_readiness", SCHEMA_VERSION).finally(() => underWay--);
+    };
     app.decorate("readiness", () => {
       const now = performance.now(); // a clock that is set back would keep the answer
-      if (!answer || now - asked > SHARED_MS) {
+      if (!answer || (now - asked > SHARED_MS && underWay < UNDER_WAY)) {
         asked = now;
-        answer = ask(app);
+        answer = answerOf(app, question());
       }
       return answer;
     });
@@ -45,11 +52,11 @@ export default fp(
   { name: "readiness", dependencies: ["database"] },
 );
 
-async function ask(app: FastifyInstance): Promise<Readiness> {
+async function answerOf(app: FastifyInstance, question: Promise<Row>): Promise<Readiness> {
   const done = new AbortController();
   const late = sleep(PATIENCE_MS, null, { signal: done.signal }).catch(() => null);
   try {
-    const row = await Promise.race([callFunction(app, "get_readiness", SCHEMA_VERSION), late]);
+    const row = await Promise.race([question, late]);
     if (!row) return faulty({ database: [`no answer within ${PATIENCE_MS / 1000} s`] });
     const { migrations, isolation, ...known } = JSON.parse(row.body) as Readiness["checks"] & Known;
     return { checks: { database: [], migrations, isolation }, known };

@@ -114,6 +114,16 @@ test("a fault that Postgres raises goes by its SQLSTATE, never by its words, and
   );
 });
 
+test("a refusal that is raised by hand keeps its status, and needs no JSON; a status that is no error's is a fault", () => {
+  const own = (code: string, detail?: string) =>
+    toProblem(raised(code, { message: "No seat is left", detail }));
+  for (const detail of [undefined, "", "Key (email)=(a@b.c) is there", "null", '"text"', "[1]", "7"]) {
+    const found = own("TM409", detail);
+    assert.deepEqual([found?.status, found?.message, found?.extra], [409, "No seat is left", {}], detail);
+  }
+  for (const code of ["TM200", "TM304", "TM600", "TM999"]) assert.equal(own(code), undefined, code);
+});
+
 test("a constraint that is broken in a race answers like the check before it", () => {
   assert.equal(
     toProblem(raised("23505", { constraint: "tenants_slug_key" }))?.message,

@@ -238,6 +238,22 @@ test("ready is 503 while the database takes longer to tell than anybody waits", 
   assert.equal((await ready()).status, 200);
 });
 
+test("who asks again and again holds two connections, while the database does not answer", async () => {
+  const { pool } = world.service.app.pg;
+  await world.database.sql.begin(async sql => {
+    await sql`lock table app.boards`;
+    const answers = Array.from({ length: 5 }, () => {
+      passASecond();
+      return world.service.app.readiness();
+    });
+    for (const { checks } of await Promise.all(answers))
+      assert.deepEqual(checks.database, ["no answer within 2 s"]);
+    assert.equal(pool.totalCount - pool.idleCount + pool.waitingCount, 2);
+  });
+  await until("both have their answer", () => pool.totalCount === pool.idleCount);
+  assert.equal((await ready()).status, 200);
+});
+
 test("ready is 503 without secrets while the database is away; health and metrics still answer", async () => {
   const { sql } = world.database;
   const told = /^tms_(tenants|ready\{check="(isolation|migrations)"\})/m;
