@@ -1,5 +1,5 @@
 import postgres from "@fastify/postgres";
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "./config.ts";
@@ -256,25 +256,6 @@ function logResolved(request: FastifyRequest): void {
   if (!request.log.isLevelEnabled("info")) return;
   request.log = tenantLog(request);
   request.log.info({ tenant_source: request.tenant.source }, "tenant resolved");
-}
-
-/** Shared caches keep nothing; a client may keep an answer, and asks before it reuses it. */
-export const CACHING = "private, no-cache";
-
-/** Sends what the database made, unparsed. */
-export function sendRow(
-  reply: FastifyReply,
-  row: Row,
-  status = 200,
-  type = "application/json; charset=utf-8",
-): FastifyReply {
-  if (row.etag) reply.header("etag", row.etag);
-  return reply
-    .code(status)
-    .header("content-type", type)
-    .header("cache-control", CACHING)
-    .header("x-content-type-options", "nosniff")
-    .send(row.body);
 }
 
 declare module "fastify" {

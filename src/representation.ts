@@ -1,6 +1,25 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type Row, sendRow } from "./database.ts";
+import type { Row } from "./database.ts";
+
+/** Shared caches keep nothing; a client may keep an answer, and asks before it reuses it. */
+export const CACHING = "private, no-cache";
+
+/** Sends what the database made, unparsed. */
+export function sendRow(
+  reply: FastifyReply,
+  row: Row,
+  status = 200,
+  type = "application/json; charset=utf-8",
+): FastifyReply {
+  if (row.etag) reply.header("etag", row.etag);
+  return reply
+    .code(status)
+    .header("content-type", type)
+    .header("cache-control", CACHING)
+    .header("x-content-type-options", "nosniff")
+    .send(row.body);
+}
 
 /** A page of a list; where more follows, the `Link` header says where (RFC 8288). */
 export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row): FastifyReply {

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GraphQLError, Kind, parse, type SelectionSetNode, type ValidationRule } from "graphql";
 import mercurius, { type MercuriusContext } from "mercurius";
-import { callAsCaller, sendRow } from "../database.ts";
+import { callAsCaller } from "../database.ts";
 import { sendError, toProblem } from "../errors.ts";
 import { queryGraphql, queryGraphqlByGet } from "../operations.ts";
+import { sendRow } from "../representation.ts";
 import { type GraphqlQuery, type GraphqlQueryString, RESPONSE_TYPE } from "../schemas/graphql.ts";
 
 const schema = `

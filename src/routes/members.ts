@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { refuseBody } from "../body.ts";
-import { callAsCaller, sendRow } from "../database.ts";
+import { callAsCaller } from "../database.ts";
 import * as operations from "../operations.ts";
-import { normalizeNames, sendable, sendPage } from "../representation.ts";
+import { normalizeNames, sendable, sendPage, sendRow } from "../representation.ts";
 import type { AddMember, ListPage } from "../schemas/tenants.ts";
 
 /** Who belongs to the tenant of the request. */

@@ -3,13 +3,13 @@ import { configurationAdvice } from "../advice.ts";
 import type { Claims } from "../auth.ts";
 import { invalid, refuseBody } from "../body.ts";
 import type { Config } from "../config.ts";
-import { CACHING, callAsCaller, callAsCallerPatiently, sendRow } from "../database.ts";
+import { callAsCaller, callAsCallerPatiently } from "../database.ts";
 import { codeOf } from "../errors.ts";
 import { type Asked, askedByClaims, type Refused } from "../explain.ts";
 import { SCHEMA_VERSION } from "../migrate/history.ts";
 import * as operations from "../operations.ts";
 import { refusal } from "../problems.ts";
-import { etagOf, normalizeNames, sendable, sendPage } from "../representation.ts";
+import { CACHING, etagOf, normalizeNames, sendable, sendPage, sendRow } from "../representation.ts";
 import type {
   CreateTenant,
   ExplainByClaims,
