@@ -134,10 +134,10 @@ export function resolveTenant(
   header: string | string[] | undefined,
   tenantClaim: string | null,
 ): Resolved {
-  const named = Array.isArray(header) ? header.join(", ") : header;
-  if (named !== undefined && (Array.isArray(header) || !isSlug(named)))
-    throw refusal("tenant_header_malformed", { provided_tenant: asSent(named) });
-  const found = fromClaims(claims, tenantClaim) ?? (named && { slug: named, source: "header" as const });
+  const given = Array.isArray(header) ? header.join(", ") : header;
+  if (given !== undefined && (Array.isArray(header) || !isSlug(given)))
+    throw refusal("tenant_header_malformed", { provided_tenant: asSent(given) });
+  const found = fromClaims(claims, tenantClaim) ?? (given && { slug: given, source: "header" as const });
   if (found) return found;
   throw refusal("tenant_missing", { multi_tenant_mode: true });
 }
