@@ -19,7 +19,8 @@ const OPEN = /^\/api\/(?:setup|tenants\/(?:mine|register|registration))(?:\/|$)/
 /** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
-    const registers = [new Registry()];
+    const registry = new Registry();
+    const registers = [registry];
     const requests = new Histogram({
       name: "tms_http_request_duration_seconds",
       help: "Requests by route, method and status: how many, and how long from the first byte to the last of the answer",
@@ -45,7 +46,7 @@ export default fp(
       labelNames: ["bucket"],
       registers,
     });
-    collectDefaultMetrics({ register: registers[0]! });
+    collectDefaultMetrics({ register: registry });
     gauges(app, registers);
 
     app.decorateRequest("refusal", null);
@@ -74,8 +75,8 @@ export default fp(
     app.get("/metrics", { config: { probe: true }, schema: getMetrics }, async (_request, reply) =>
       reply
         .header("cache-control", "no-store")
-        .type(registers[0]!.contentType)
-        .send(await registers[0]!.metrics()),
+        .type(registry.contentType)
+        .send(await registry.metrics()),
     );
   },
   { name: "metrics", dependencies: ["readiness", "in-flight"] },

@@ -49,7 +49,6 @@ interface Told {
   sends?: ResponseHeader[];
   /** Beyond those that the method, the body and the place of the route imply. */
   problems?: ProblemName[];
-  produces?: string[];
   security?: [];
 }
 

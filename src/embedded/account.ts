@@ -16,17 +16,11 @@ export function serverAccount(): Account | undefined {
   if (process.getuid!() !== 0) return undefined;
   const idOf = (flag: string, name: string) =>
     Number(execFileSync("id", [flag, name], { stdio: "pipe", encoding: "utf8" }));
+  if (spawnSync("id", ["-u", "postgres"]).status !== 0) {
+    const flags = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin"];
+    spawnSync("useradd", [...flags, "postgres"]);
+  }
   for (const name of ["postgres", "nobody"]) {
-    if (name === "postgres" && spawnSync("id", ["-u", name]).status !== 0) {
-      spawnSync("useradd", [
-        "--system",
-        "--user-group",
-        "--no-create-home",
-        "--shell",
-        "/usr/sbin/nologin",
-        name,
-      ]);
-    }
     try {
       return { uid: idOf("-u", name), gid: idOf("-g", name) };
     } catch {

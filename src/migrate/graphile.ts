@@ -18,7 +18,7 @@ const APPLICATION = "tms migrate";
 
 export const INTERRUPTED = "Interrupted: what was not committed is rolled back";
 
-export interface Run {
+interface Run {
   command: "migrate" | "current";
   ownerUrl: string;
   log: (line: string) => void;
