@@ -164,14 +164,20 @@ test("a thousand tokens with unknown kids make two fetches at most", async t => 
   assert.ok(server.fetches <= 2, `${server.fetches} fetches`);
 });
 
-test("a new key is taken up after the pause between fetches, and a removed one is out", async t => {
-  const at = clock(t);
+/** A token of the key that the service has read, and one of the key that the server has in its place since. */
+async function rotated(t: TestContext) {
   const server = await keyServer(t, [jwk(rsa.publicKey, "old")]);
   const ask = await guarded(t, server.env);
   const old = `Bearer ${await sign("RS256", rsa.privateKey, {}, "old")}`;
   const fresh = `Bearer ${await sign("RS256", other.privateKey, {}, "new")}`;
   assert.equal((await ask(old)).status, 200);
   server.answer = serving([jwk(other.publicKey, "new")]);
+  return { server, ask, old, fresh };
+}
+
+test("a new key is taken up after the pause between fetches, and a removed one is out", async t => {
+  const at = clock(t);
+  const { server, ask, old, fresh } = await rotated(t);
   at(9);
   assert.equal((await ask(fresh)).reason, "unknown_key");
   at(11);
@@ -216,12 +222,7 @@ test("a clock that is set back keeps nobody waiting for the key server", async t
 
 test("a clock that is set back keeps no key from being taken up, and none longer", async t => {
   const at = clock(t);
-  const server = await keyServer(t, [jwk(rsa.publicKey, "old")]);
-  const ask = await guarded(t, server.env);
-  const old = `Bearer ${await sign("RS256", rsa.privateKey, {}, "old")}`;
-  const fresh = `Bearer ${await sign("RS256", other.privateKey, {}, "new")}`;
-  assert.equal((await ask(old)).status, 200);
-  server.answer = serving([jwk(other.publicKey, "new")]);
+  const { server, ask, old, fresh } = await rotated(t);
   at(11, -3600);
   assert.deepEqual([(await ask(fresh)).status, (await ask(old)).reason], [200, "unknown_key"]);
   assert.equal(server.fetches, 2);
