@@ -88,7 +88,7 @@ export const KINDS = {
   },
   host: {
     expects: "a host name or an IP address, without a port",
-    parse: (text: string) => (isIP(text) || /^[a-z0-9._-]{1,253}$/i.test(text) ? text : undefined),
+    parse: (text: string) => (isIP(text) || /^[a-z0-9._-]+$/i.test(text) ? text : undefined),
   },
   port: { expects: "a port number, 0 to 65535", parse: (text: string) => number(text, /^\d+$/, 0, 65_535) },
   count: {

@@ -163,8 +163,8 @@ test("a value that is almost right is a fault", () => {
     SERVICE_PORT: ["-1", "3000.5", "0x10", "1e3", "tcp://10.0.0.1:80", "٣"],
     SERVICE_MULTI_TENANT_MODE: ["on", "yes", "2", "tru", "constructor"],
     SERVICE_DEBUG: ["debug"],
-    SERVICE_LOG_LEVEL: ["verbose", "toString"],
-    SERVICE_SHUTDOWN_TIMEOUT: ["0", "-1", "3601", "10s", "Infinity"],
+    SERVICE_LOG_LEVEL: ["verbose", "toString", "debugger", "xdebug"],
+    SERVICE_SHUTDOWN_TIMEOUT: ["0", "-1", "3601", "10s", "1e3", "Infinity"],
     SERVICE_MAX_TENANTS_PER_USER: ["-1", "1.5", "unlimited", "2147483648", "null"],
     SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: [
       "acme",
@@ -175,6 +175,7 @@ test("a value that is almost right is a fault", () => {
       "acme.com/x",
       "a..com",
       `${"a".repeat(64)}.com`,
+      "acme.com,b",
       ",",
     ],
     SERVICE_FRONTEND_BASE_URL: [
@@ -190,6 +191,7 @@ test("a value that is almost right is a fault", () => {
     SERVICE_JWT_JWKS_URL: [
       "http://keys.acme.com/jwks",
       "http://localhost.acme.com/",
+      "http://notlocalhost/",
       "http://127.0.0.1.nip.io/",
       "https://user:pw@acme.com/jwks",
       "file:///etc/passwd",
@@ -212,6 +214,7 @@ test("a value that is almost right is a fault", () => {
     SERVICE_DEFAULT_TENANT_NAME: "🙂".repeat(255),
   };
   assert.deepEqual(named(longest), []);
+  assert.deepEqual(named({ SERVICE_MAX_TENANTS_PER_USER: "1", SERVICE_HOST: "LocalHost" }), []);
 });
 
 test("the tokens have exactly one key, which the embedded database may supply", () => {
@@ -274,7 +277,12 @@ test("a configured algorithm must fit the key", () => {
   assert.ok(fits(key(rsaPem), "RS512, PS256") && !fits(key(rsaPem), "RS256,HS256"));
   assert.ok(!fits(key(rsaPem), "ES256") && !fits(key(ec("prime256v1")), "ES384"));
   assert.ok(fits(key(ed25519), "EdDSA") && !fits(key(ed25519), "HS256"));
+  assert.ok(!fits({}, "HS384")); // the embedded database's secret is of 43 bytes
   assert.ok(fits(jwks, "ES256,RS256") && !fits(jwks, "HS256") && !fits({}, "RS256"));
+  // A key with a fault of its own says nothing of what fits it.
+  const faulty = { SERVICE_JWT_PUBLIC_KEY: "x", SERVICE_JWT_ALGORITHMS: "RS256" };
+  assert.deepEqual(named(faulty), ["SERVICE_JWT_PUBLIC_KEY"]);
+  assert.equal(faultsOf({ ...secret(32), ...jwks, SERVICE_JWT_ALGORITHMS: "HS256" }).length, 1);
 });
 
 test("a public key that is private, weak, of an unknown kind or no key at all is a fault", () => {
