@@ -45,19 +45,18 @@ export const importCommand: CommandModule<object, Arguments> = {
     await asOwner(async sql => {
       const input = standard ? process.stdin : contentOf(file);
       const done = await importTenant(sql, linesOf(input), slug);
-      if (json) {
-        await printLine(JSON.stringify(done));
-        return;
-      }
       const rows = Object.values(done.counts).reduce((sum, count) => sum + count, 0);
-      await printLine(
-        `Imported ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables`,
-      );
       const media = done.media_of_former_tenant;
-      if (media > 0)
-        await printLine(
-          `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/operations.md`,
-        );
+      const lines = json
+        ? [JSON.stringify(done)]
+        : [
+            `Imported ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables`,
+            media > 0 &&
+              `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/operations.md`,
+          ];
+      await printLine(lines.filter(line => line !== false).join("\n")).catch((fault: StartupError) => {
+        throw new StartupError(`${done.slug} is imported, but: ${fault.message}`);
+      });
     });
   },
 };

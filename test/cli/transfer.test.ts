@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { startWire } from "../faults/wire.ts";
 import { createDatabase, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
-import { built, outcome, tenancy } from "./command.ts";
+import { built, inShell, outcome, tenancy } from "./command.ts";
 
 const folder = mkdtempSync(path.join(tmpdir(), "tms-transfer-"));
 const database = await createDatabase();
@@ -35,6 +35,17 @@ test("export writes a file that only its owner reads; import makes the tenant an
   assert.equal(imported.code, 0, imported.stderr);
   const { slug, counts } = JSON.parse(imported.stdout) as { slug: string; counts: Record<string, number> };
   assert.deepEqual([slug, counts["app.users"]], ["acme-2", 1]);
+});
+
+test("an import that cannot say what it wrote says that it is written", {
+  skip: !existsSync("/dev/full") && "this system has no /dev/full",
+}, async () => {
+  const file = path.join(folder, "told.jsonl");
+  assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
+  const { status, stderr } = inShell(`import ${file} --slug told > /dev/full`, env);
+  const words = "told is imported, but: Standard output cannot be written (ENOSPC)\n";
+  assert.deepEqual([status, stderr], [1, words]);
+  assert.equal((await sql`select from app.tenants where slug = 'told'`).length, 1);
 });
 
 test("export to standard output is the file and nothing else", async () => {
