@@ -10,10 +10,18 @@ import { serverAccount } from "./embedded/account.ts";
 import { binaries } from "./embedded/binaries.ts";
 import { checkVersion, initdb } from "./embedded/cluster.ts";
 import { type DatabaseUrls, prepare, urlsOf } from "./embedded/databases.ts";
-import { makeFolder, placeFor, requireOwner } from "./embedded/files.ts";
+import { makeFolder, placeFor, removeDrafts, requireOwner } from "./embedded/files.ts";
 import { inUse, lock, readLock } from "./embedded/lock.ts";
 import { readSecrets } from "./embedded/secrets.ts";
-import { endOrphan, isFull, NO_ROOM, readyPort, type ServerOptions, startServer } from "./embedded/server.ts";
+import {
+  endOrphan,
+  isFull,
+  NO_ROOM,
+  noRoom,
+  readyPort,
+  type ServerOptions,
+  startServer,
+} from "./embedded/server.ts";
 import { StartupError } from "./startup-error.ts";
 
 export interface Embedded {
@@ -46,6 +54,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
     const account = serverAccount();
     await makeFolder(dataDir, account);
     undo.push(await lock(dataDir));
+    removeDrafts(dataDir);
     const native = await binaries(account, options.log);
     const cluster = placeFor(dataDir, account, options.log);
     requireOwner(cluster, account);
@@ -63,7 +72,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
       for (const folder of [path.dirname(cluster), dataDir])
         await rm(folder, { recursive: true, force: true });
     };
-    const lost = () => (isFull(dataDir) ? noRoom(dataDir) : undefined);
+    const lost = () => (isFull(dataDir) ? new StartupError(noRoom(dataDir)) : undefined);
     return { urls, jwtSecret: secrets.jwt, stop, remove, lost };
   } catch (error) {
     await stop();
@@ -101,14 +110,12 @@ export async function embeddedJwtSecret(dataDir: string): Promise<string> {
   }
 }
 
-const noRoom = (dataDir: string) => new StartupError(`There is no room left on the disk of ${dataDir}`);
-
 /** File system faults become one sentence; what is ours already stays as it is. */
 function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartupError) return error;
   const { code, message, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
   const filled = NO_ROOM.test(stderr ?? message) || (isUnreachable(error) && isFull(dataDir));
-  if (filled || code === "ENOSPC") return noRoom(dataDir);
+  if (filled || code === "ENOSPC") return new StartupError(noRoom(dataDir));
   const noFolder = code === "ENOENT" && syscall === "mkdir";
   if (noFolder || /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST)$/.test(code ?? "")) {
     return new StartupError(

@@ -1,6 +1,6 @@
 /** Where things lie, and who can get there. */
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import { StartupError } from "../startup-error.ts";
@@ -53,6 +53,16 @@ function reachable(folder: string, { uid, gid }: Account): boolean {
     const may = owner === uid ? mode & 0o100 : group === gid ? mode & 0o010 : mode & 0o001;
     if (!may) return false;
     if (at === path.dirname(at)) return true;
+  }
+}
+
+/** What a kill left of files that are made aside. A young one is somebody's who is about to link it. */
+export function removeDrafts(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const file = path.join(folder, name);
+    const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Infinity;
+    if (/^(lock|secrets\.json).*\.[\da-f-]{36}$/.test(name) && made < Date.now() - 3_600_000)
+      rmSync(file, { force: true });
   }
 }
 

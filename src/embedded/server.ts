@@ -45,6 +45,8 @@ export const NO_ROOM = /^(?!.*shared memory).*No space left on device|wrote only
 /** Whether the server has met a full disk since it was started. */
 export const isFull = (dataDir: string) => NO_ROOM.test(readFileIfThere(logOf(dataDir)) ?? "");
 
+export const noRoom = (dataDir: string) => `There is no room left on the disk of ${dataDir}`;
+
 export async function startServer(
   native: string,
   cluster: string,
@@ -92,7 +94,12 @@ export async function startServer(
     if (!over) {
       let stopping = false;
       void ended.then(() => {
-        if (!stopping) options.onExit?.(`The embedded Postgres stopped by itself; ${logFile} says why`);
+        if (!stopping)
+          options.onExit?.(
+            isFull(dataDir)
+              ? noRoom(dataDir)
+              : `The embedded Postgres stopped by itself; ${logFile} says why`,
+          );
       });
       const stop = async () => {
         stopping = true;

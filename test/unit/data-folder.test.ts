@@ -12,12 +12,13 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { test } from "node:test";
-import { placeFor, requireOwner } from "../../src/embedded/files.ts";
+import { placeFor, removeDrafts, requireOwner } from "../../src/embedded/files.ts";
 import { lock, readLock } from "../../src/embedded/lock.ts";
 import { commandOf, startOf } from "../../src/embedded/processes.ts";
 import { readSecrets } from "../../src/embedded/secrets.ts";
@@ -153,6 +154,44 @@ test("a Postgres that does not start is told by its last words, or by a full dis
     const tried = readFileSync(tries, "utf8").length;
     assert.equal(tried, said[0] === "LOG:  could not bind" && !("port" in options) ? 5 : 1);
   }
+});
+
+test("a Postgres that ends on a full disk while it is used is told by that", async t => {
+  const dataDir = folder(t);
+  const ready = path.join(dataDir, "postgres", "postmaster.pid");
+  const lines = [`printf '\\n\\n\\n7\\n\\n\\n\\nready\\n' > ${ready}`, "echo $0", "sleep 1", "exit 1", ""];
+  for (const name of ["bin", "postgres"]) mkdirSync(path.join(dataDir, name));
+  for (const [said, told] of [
+    [
+      "PANIC:  could not write to file: No space left on device",
+      `There is no room left on the disk of ${dataDir}`,
+    ],
+    ["LOG:  ", `The embedded Postgres stopped by itself; ${path.join(dataDir, "postgres.log")} says why`],
+  ] as const) {
+    const script = ["#!/bin/sh", `echo '${said}'`, ...lines].join("\n");
+    writeFileSync(path.join(dataDir, "bin", "postgres"), script, { mode: 0o755 });
+    rmSync(ready, { force: true });
+    const words = await new Promise<string>((onExit, reject) =>
+      startServer(dataDir, path.join(dataDir, "postgres"), dataDir, undefined, { port: 7, onExit }).catch(
+        reject,
+      ),
+    );
+    assert.equal(words, told);
+  }
+});
+
+test("what a kill left of files that are made aside is removed, but for what may be in use", t => {
+  const dataDir = folder(t);
+  const uuid = "00000000-0000-4000-8000-000000000000";
+  const old = [`lock.${uuid}`, `lock.stale.${uuid}`, `secrets.json.${uuid}`];
+  const kept = ["lock", `lock.${uuid.replace("4", "5")}`, "secrets.json", `x.${uuid}`];
+  const longAgo = new Date(Date.now() - 3_700_000);
+  for (const name of [...old, ...kept]) {
+    writeFileSync(path.join(dataDir, name), "");
+    if (name !== kept[1]) utimesSync(path.join(dataDir, name), longAgo, longAgo);
+  }
+  removeDrafts(dataDir);
+  assert.deepEqual(readdirSync(dataDir).sort(), kept.sort());
 });
 
 test("secrets that are damaged are not made anew over a database", async t => {
