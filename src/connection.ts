@@ -7,6 +7,9 @@ import postgres from "postgres";
 import { KINDS } from "./kinds.ts";
 import { StartupError } from "./startup-error.ts";
 
+// A shell has them for other tools: with them the drivers refuse every address, or ask for a stream of changes.
+for (const name of ["PGTARGETSESSIONATTRS", "PGSSLNEGOTIATION", "PGREPLICATION"]) delete process.env[name];
+
 /** By this driver as by node-postgres, which reads addresses otherwise in four things. */
 export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {
   const { hostname = "", port = "", searchParams } = parseUrl(url) ?? {};
@@ -60,9 +63,17 @@ async function openSocket(
           connectTls({ ...tls, socket: await offered(plain), host: at, servername: net.isIP(at) ? "" : at }),
         )
       : plain;
-    // A close that tells of a fault, too, it takes for told, and what was asked in between would wait for ever.
-    const emit = (event: string, ...rest: unknown[]) =>
-      net.Socket.prototype.emit.apply(socket, [event, ...(event === "close" ? [false] : rest)] as never);
+    let heard = false;
+    const emit = (event: string, ...rest: unknown[]) => {
+      const foreign = event === "data" && !heard && foreignWords(rest[0] as Buffer);
+      if (foreign) return socket.destroy(fault("CONNECTION_FOREIGN", foreign));
+      heard ||= event === "data";
+      // A close that tells of a fault, too, it takes for told, and what was asked in between would wait for ever.
+      return net.Socket.prototype.emit.apply(socket, [
+        event,
+        ...(event === "close" ? [false] : rest),
+      ] as never);
+    };
     return Object.assign(socket, { emit, host: at, port: port[0]! }); // by these it tells of faults
   } catch (error) {
     plain.destroy();
@@ -74,6 +85,16 @@ async function openSocket(
 
 const CLOSED = "it closed the connection";
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
+
+const FOREIGN = "it does not answer as Postgres does";
+
+/** What is wrong with a server's first words, of which the driver would wait for more, or end the process. */
+function foreignWords(chunk: Buffer): string | undefined {
+  const [type, length] = [String.fromCharCode(chunk[0]!), chunk.length < 5 ? 4 : chunk.readUInt32BE(1)];
+  if (!"REN".includes(type) || length < 4 || length > 30_000) return FOREIGN;
+  const asked = type === "R" && chunk.length >= 9 ? chunk.readUInt32BE(5) : 0;
+  return [0, 3, 5, 10].includes(asked) ? undefined : "it asks for another login than one by password";
+}
 
 async function firstOf(socket: net.Socket, event: "connect" | "data"): Promise<unknown> {
   const signal = AbortSignal.timeout(10_000);
@@ -153,8 +174,9 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
       `The database at ${host} (${variable}) is behind a pooler (${message}): name the server's own address, which migrations and commands need`,
     );
   }
-  if (isUnreachable(error)) {
-    const fault = code === "CONNECTION_CLOSED" ? CLOSED : message || code;
+  const isForeign = message.startsWith("received invalid response"); // to node-postgres
+  if (isForeign || isUnreachable(error)) {
+    const fault = isForeign ? FOREIGN : code === "CONNECTION_CLOSED" ? CLOSED : message || code;
     return new Unreachable(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
   }
   if (code === "28P01" || code === "28000") {

@@ -62,6 +62,11 @@ function cannot(error: unknown) {
   process.exitCode = 2;
 }
 
+function end(error: unknown): never {
+  cannot(error);
+  process.exit();
+}
+
 export const audit: CommandModule<object, Arguments> = {
   command: "audit",
   describe: "Prove that tenants are isolated, or show where they are not",
@@ -83,11 +88,9 @@ export const audit: CommandModule<object, Arguments> = {
           "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found, " +
           "1 errors found, 2 the audit could not run to its end.",
       )
-      .fail((message, error) => {
-        cannot(error ?? new Error(message));
-        process.exit();
-      }),
+      .fail((message, error) => end(error ?? new Error(message))),
   handler: async args => {
+    process.on("uncaughtException", end); // a driver's, where nobody waits for its answer
     try {
       const scope = scopeFrom(args);
       const login = "tms_owner's login or that of a member of tms_auditor";

@@ -113,7 +113,12 @@ test("channel_binding, which neither driver has, is left out of an address whose
 });
 
 /** A server that ends the first connection as `end` does, and resets the others, which ends what would ask for ever. */
-async function assertAskedOnce(end: (socket: Socket) => void, query: string, ask: (url: string) => unknown) {
+async function assertAskedOnce(
+  end: (socket: Socket) => void,
+  query: string,
+  ask: (url: string) => unknown,
+  fault = "it closed the connection",
+) {
   let asked = 0;
   const server = createServer(socket => {
     socket.on("error", () => {});
@@ -129,7 +134,7 @@ async function assertAskedOnce(end: (socket: Socket) => void, query: string, ask
     );
     assert.deepEqual(
       [error.message, asked],
-      [`The database at 127.0.0.1:${port} (DATABASE_URL) cannot be reached: it closed the connection`, 1],
+      [`The database at 127.0.0.1:${port} (DATABASE_URL) cannot be reached: ${fault}`, 1],
     );
   } finally {
     server.close();
@@ -146,9 +151,34 @@ test("a server that takes connections and closes them is asked once, and is one 
   const atOnce = (socket: Socket) => socket.end();
   await assertAskedOnce(atOnce, "", ask);
   await assertAskedOnce(atOnce, "?sslmode=verify-full", ask);
-  await assertAskedOnce(socket => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"), "", ask);
   await assertAskedOnce(atOnce, "", url => runAudit(url, { sample: 1 }));
   for (const end of [afterStart, inSession]) await assertAskedOnce(end, "", ask);
+});
+
+test("a server that is no Postgres, or asks for no password, is one sentence at once", async () => {
+  const foreign = "it does not answer as Postgres does";
+  for (const [words, fault] of [
+    ["J\0\0\0\n8.0.34\0", foreign], // MySQL
+    ["HTTP/1.1 400 Bad Request\r\n\r\n", foreign],
+    ["SSH-2.0-OpenSSH_9.2p1\r\n", foreign],
+    ["R\0\0\0\0", foreign],
+    ["R\0\0\0\x03\0\0\0\0", foreign],
+    ["Eunsupported frontend protocol 3.0\n\0", foreign],
+    ["R\0\0\0\x08\0\0\0\x07", "it asks for another login than one by password"], // GSSAPI
+  ] as const)
+    await assertAskedOnce(socket => void socket.write(words), "", ask, fault);
+  const wrongProof = Buffer.from("R\0\0\0\x0e\0\0\0\x0bgarb\0\0", "latin1");
+  const server = createServer(socket => {
+    socket.once("data", () => {
+      socket.write("R\0\0\0\x17\0\0\0\x0aSCRAM-SHA-256\0\0");
+      socket.once("data", () => socket.write(wrongProof));
+    });
+    socket.on("error", () => {});
+  });
+  const port = await listening(server, "127.0.0.1");
+  const audit = tenancy(["audit"], { DATABASE_URL: `postgres://tms_owner:x@127.0.0.1:${port}/tms` });
+  assert.equal(await audit.ended, 2);
+  server.close();
 });
 
 test("an address to which the system knows no way at once is a fault like one that takes longer", async () => {

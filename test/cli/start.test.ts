@@ -65,7 +65,8 @@ test("initdb ends with a first start that is killed, and writes no more below th
 
 test("the first start makes server, roles, schema and secrets, and serves, also where one before it was cut short", async () => {
   assert.ok(existsSync(path.join(dataDir, "postgres.new")));
-  running = tenancy(["start"], { ...env, PGSSLMODE: "require" });
+  const shell = { PGTARGETSESSIONATTRS: "any", PGSSLNEGOTIATION: "direct", PGREPLICATION: "database" };
+  running = tenancy(["start"], { ...env, ...shell, PGSSLMODE: "require" });
   const address = await listening(running);
   assert.equal((await fetch(`${address}/health`)).status, 200);
   assert.match(running.stdout, /"msg":"Applied 000001-/);

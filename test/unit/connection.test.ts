@@ -53,6 +53,12 @@ test("each fault of a database is one sentence with what helps, and without a pa
       "The database at db:5432 (SERVICE_DATABASE_URL) refused: keine Berechtigung für Datenbank »tms«: grant connect on database tms to tms_service;",
     ],
     [
+      { message: "received invalid response: 4a" },
+      SERVICE,
+      "SERVICE_DATABASE_URL",
+      "The database at db:5432 (SERVICE_DATABASE_URL) cannot be reached: it does not answer as Postgres does",
+    ],
+    [
       { code: "42501", message: "permission denied for table x" },
       SERVICE,
       "SERVICE_DATABASE_URL",
