@@ -111,6 +111,8 @@ function withApplied(fault: unknown, applied: { filename: string }[], build: { f
   const files = applied.map(
     ({ filename }) => build.find(({ file }) => file.startsWith(filename.slice(0, 6)))?.file,
   );
+  const { unlessApplied } = fault;
+  if (unlessApplied && files.at(-1) === unlessApplied.file) return new StartupError(unlessApplied.message);
   return new StartupError(`${fault.message} (applied before it, and stays: ${files.join(", ")})`);
 }
 

@@ -27,7 +27,15 @@ interface Run {
 }
 
 /** Of the migrations that ran, the last one did not stay. */
-export class RolledBack extends StartupError {}
+export class RolledBack extends StartupError {
+  /** If `file` did stay, it was the gate, which looks when all is committed, or the answer to its commit that was lost. */
+  constructor(
+    message: string,
+    readonly unlessApplied?: { file: string; message: string },
+  ) {
+    super(message);
+  }
+}
 
 /** As a process of its own: the library would end ours when its pool loses a connection. */
 export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void> {
@@ -98,10 +106,13 @@ function faultOf(code: number | null, output: string, url: string): StartupError
   const [, told, , inspected] = /^ *(?:Hint: *\t(.+)|hint: (['"`])(.+)\2,)$/m.exec(output) ?? [];
   const hint = (told ?? inspected?.replaceAll(/\\(.)/g, "$1"))?.replace(/\.$/, "");
   const cause = `${message}${ownerHint(fault, url) || (hint ? `: ${hint}` : "")}`;
-  // The gate looks when all is committed.
+  const applied = `${place} ${were} applied, and then: ${cause}`;
   return message.startsWith("Tenants are not isolated")
-    ? new StartupError(`${place} ${were} applied, and then: ${cause}`)
-    : new RolledBack(`${place} failed and ${were} rolled back: ${cause}`);
+    ? new StartupError(applied)
+    : new RolledBack(
+        `${place} failed and ${were} rolled back: ${cause}`,
+        running === undefined ? undefined : { file: running, message: applied },
+      );
 }
 
 /** Who holds the lock that a migration waits for. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, rmSync } from "node:fs";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
 import postgres from "postgres";
@@ -98,6 +98,20 @@ test("a migration that fails changes nothing, and one sentence names it", async 
     await owner`select to_regclass('app.half_done') as half, max(filename) as last from graphile_migrate.migrations`;
   await owner.end();
   assert.deepEqual({ ...row }, { half: null, last: version });
+});
+
+test("a connection that is lost when all is committed does not say of the last migration that it was rolled back", async () => {
+  const folder = copyProject("select 1;", "select 2;");
+  writeFileSync(path.join(folder, "db", "gate.sql"), "select pg_terminate_backend(pg_backend_pid());");
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+  rmSync(folder, { recursive: true, force: true });
+  const owner = postgres(urls.owner, { max: 1 });
+  const rows =
+    await owner`delete from graphile_migrate.migrations where filename ~ '^99999' returning filename`;
+  await owner.end();
+  assert.equal(rows.length, 2);
+  assert.equal(code, 1);
+  assert.match(stderr, /^999991-test\.sql was applied, and then: .*terminat/);
 });
 
 test("on a database that is newer than the build migrate refuses to work, and start says so and works", async () => {
