@@ -116,8 +116,12 @@ function explain(error: unknown, dataDir: string): unknown {
   const { code, message, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
   const filled = NO_ROOM.test(stderr ?? message) || (isUnreachable(error) && isFull(dataDir));
   if (filled || code === "ENOSPC") return new StartupError(noRoom(dataDir));
+  if (code === "EADDRNOTAVAIL" || code === "ENETUNREACH")
+    return new StartupError(
+      `The embedded Postgres needs the address 127.0.0.1, which cannot be used here (${code}): set the interface lo up, or use a server of your own`,
+    );
   const noFolder = code === "ENOENT" && syscall === "mkdir";
-  if (noFolder || /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST)$/.test(code ?? "")) {
+  if (noFolder || /^(EACCES|EPERM|EROFS|ENOTDIR|EEXIST|ENAMETOOLONG|ELOOP)$/.test(code ?? "")) {
     return new StartupError(
       `The data folder ${dataDir} cannot be written (${code}${at ? ` at ${at}` : ""}); set SERVICE_DATA_DIR to another`,
     );

@@ -19,7 +19,14 @@ const unwritten = (output: string | undefined, error: unknown) => {
   );
 };
 
-const exists = (file: string) => lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+/** false also where nobody may look: who would write there is told why. */
+function exists(file: string): boolean {
+  try {
+    return lstatSync(file) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 /** The rows go into a file beside the one that was asked for, which `publish` makes of it: what has that name is whole. */
 function create(output: string) {

@@ -68,9 +68,8 @@ async function listen(config: Config) {
       throw new PortTaken(`${place} is taken by another program; set SERVICE_PORT to another port`);
     if (code === "EACCES")
       throw new StartupError(`${place} may not be used by this user; set SERVICE_PORT to one above 1023`);
-    if (code === "EADDRNOTAVAIL" || code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    if (/^(EADDRNOTAVAIL|EINVAL|ENOTFOUND|EAI_AGAIN)$/.test(code ?? ""))
       throw new StartupError(`${config.host} is not an address of this machine; set SERVICE_HOST`);
-    }
     throw error;
   }
 }

@@ -93,6 +93,8 @@ test("an address may say of TLS what both drivers understand alike, and nothing 
   );
   for (const query of [
     "?sslmode=prefer",
+    "?sslmode=verify-full1", // node-postgres would use no TLS
+    "?sslmode=xverify-full",
     "?sslmode=verify-full&sslmode=disable",
     "?ssl=true",
     "?sslrootcert=ca.pem",

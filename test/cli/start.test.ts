@@ -259,6 +259,11 @@ test("a data folder of another Postgres, without its passwords, or not to be wri
     await fault({ SERVICE_DATA_DIR: file }),
     /^The data folder .* cannot be written \((EEXIST|ENOTDIR).*; set SERVICE_DATA_DIR to another$/,
   );
+  const long = path.join(folder, "x".repeat(300));
+  assert.match(
+    await fault({ SERVICE_DATA_DIR: long }),
+    /^The data folder .* cannot be written \(ENAMETOOLONG/,
+  );
   // A file system that takes no folders; Node's own recursive mkdir would never come back from it.
   if (process.platform === "linux")
     assert.match(
@@ -292,6 +297,21 @@ test("a disk that is full is one sentence, wherever the first start meets that",
       spawnSync("umount", [disk]);
     }
   }
+});
+
+test("a machine whose 127.0.0.1 cannot be used is one sentence", {
+  skip: spawnSync("unshare", ["-n", "true"]).status !== 0 && "no network can be taken away here",
+}, () => {
+  const { status, stderr } = spawnSync("unshare", ["-n", process.execPath, "dist/cli.js", "migrate"], {
+    cwd: built,
+    env: { PATH: process.env.PATH, SERVICE_DATA_DIR: path.join(folder, "alone") },
+    encoding: "utf8",
+  });
+  assert.equal(status, 1);
+  assert.match(
+    stderr,
+    /^The embedded Postgres needs the address 127\.0\.0\.1, .* or use a server of your own$/m,
+  );
 });
 
 test("every fault of the environment is said at once, by name", async () => {

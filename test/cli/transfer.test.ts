@@ -31,6 +31,9 @@ test("export writes a file that only its owner reads; import makes the tenant an
   assert.equal(statSync(file).mode & 0o777, 0o600);
   const again = await run("export", "--tenant", "acme", "--output", file);
   assert.deepEqual([again.code, /EEXIST/.test(again.stderr)], [1, true]);
+  const long = path.join(folder, "x".repeat(300));
+  const unnamed = await run("export", "--tenant", "acme", "--output", long);
+  assert.equal(unnamed.stderr, `${long} cannot be written (ENAMETOOLONG)`);
   const imported = await run("import", file, "--slug", "acme-2", "--json");
   assert.equal(imported.code, 0, imported.stderr);
   const { slug, counts } = JSON.parse(imported.stdout) as { slug: string; counts: Record<string, number> };

@@ -213,7 +213,7 @@ test("a client that leaves before its answer is no longer in flight, and its req
 });
 
 test("where it cannot listen, one sentence names the variable", async () => {
-  for (const host of ["192.0.2.1", "no-such-host.invalid"])
+  for (const host of ["192.0.2.1", "no-such-host.invalid", "fe80::1"])
     await assert.rejects(
       runService(configure({ SERVICE_HOST: host }), () => {}),
       { message: `${host} is not an address of this machine; set SERVICE_HOST` },
