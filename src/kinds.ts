@@ -46,6 +46,10 @@ const hasKnownTls = ({ searchParams }: URL) =>
       (name === "channel_binding" && isVerified(searchParams)),
   ) && searchParams.getAll("sslmode").length < 2;
 
+/** Of several hosts one driver makes a name that nobody has, the other one that it asks for without end; neither chooses a primary. */
+const isOneHost = ({ hostname, searchParams }: URL) =>
+  !hostname.includes(",") && !searchParams.has("target_session_attrs");
+
 /** Neither driver binds channels. What that protects from, a server in between, verify-full keeps out. */
 const isVerified = (query: URLSearchParams) => /^(verify-full|require)$/.test(query.get("sslmode") ?? "");
 const withoutBinding = (text: string) =>
@@ -103,10 +107,10 @@ export const KINDS = {
   database: {
     expects:
       "an address like postgres://user:password@host:5432/database, " +
-      "with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require, also with channel_binding), no-verify or disable",
+      "with one host and no target_session_attrs, with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require, also with channel_binding), no-verify or disable",
     parse: (text: string) => {
       const parsed = url(text, ["postgres:", "postgresql:"]);
-      return parsed && isDecodable(parsed) && hasKnownTls(parsed)
+      return parsed && isDecodable(parsed) && hasKnownTls(parsed) && isOneHost(parsed)
         ? withoutBinding(text).replace(/([?&]sslmode=)require(?=&|$)/, "$1verify-full")
         : undefined;
     },

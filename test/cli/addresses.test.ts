@@ -105,6 +105,11 @@ test("an address may say of TLS what both drivers understand alike, and nothing 
     assert.ok(!parse(query), query);
 });
 
+test("an address has one host: of several neither driver finds the primary, and commands would wait for ever", () => {
+  for (const address of ["c,d/e", "c,d:5432/e", "c:5432,d:5432/e", "c/e?target_session_attrs=read-write"])
+    assert.equal(KINDS.database.parse(`postgres://a:b@${address}`), undefined, address);
+});
+
 test("channel_binding, which neither driver has, is left out of an address whose server is verified", () => {
   for (const [query, left] of [
     ["?sslmode=require&channel_binding=require", "?sslmode=verify-full"],
