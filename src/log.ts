@@ -1,5 +1,6 @@
 import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
 import type { Config } from "./config.ts";
+import { standardOutput } from "./standard-output.ts";
 
 /** Takes the lines that would go to standard output. */
 export type LogStream = { write(line: string): void };
@@ -25,12 +26,12 @@ class OneLine extends LogController {
 }
 
 /** Structured lines, each with the request's id and, where a trace came along, its `trace_id`. */
-export function loggerOptions(config: Config, stream: LogStream | undefined): FastifyServerOptions {
+export function loggerOptions(config: Config, stream: LogStream = standardOutput): FastifyServerOptions {
   return {
     logger: {
       level: config.logLevel,
       hooks: { streamWrite: redactor(config) },
-      ...(stream && { stream }),
+      stream,
     },
     logController: new OneLine(),
     childLoggerFactory: (logger, bindings, options, { headers }) => {

@@ -1,7 +1,12 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { after, beforeEach, test } from "node:test";
 import { loadConfig } from "../../src/config.ts";
+import { freePort } from "../../src/embedded/server.ts";
 import { loggerOptions, traceId } from "../../src/log.ts";
+import { built } from "../cli/command.ts";
 import {
   addressWith,
   createService,
@@ -225,4 +230,37 @@ test("what a stop ends is not called lost, though the embedded Postgres may end 
     stopped.logs.filter(({ level }) => (level as number) >= 40),
     [],
   );
+});
+
+test("a log that cannot be written costs its lines, and neither the service nor its end", {
+  skip: !existsSync("/dev/full") && "this system has no /dev/full",
+}, async () => {
+  const port = await freePort();
+  const full = openSync("/dev/full", "w");
+  const child = spawn(process.execPath, ["dist/cli.js", "start"], {
+    cwd: built,
+    env: {
+      PATH: process.env.PATH,
+      SERVICE_DATABASE_URL: world.database.urls.service,
+      SERVICE_JWT_SECRET: TEST_SECRET,
+      SERVICE_PORT: String(port),
+      SERVICE_SURPLUS: "1", // a warning
+    },
+    stdio: ["ignore", full, "inherit"],
+  });
+  closeSync(full);
+  const ended = once(child, "exit");
+  const health = () => fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(5_000) });
+  await until("it answers", () => {
+    assert.equal(child.exitCode, null);
+    return health().then(
+      () => true,
+      () => false,
+    );
+  });
+  for (let i = 0; i < 20; i++) assert.equal((await health()).status, 200);
+  child.kill("SIGTERM");
+  const late = setTimeout(() => child.kill("SIGKILL"), 30_000);
+  assert.deepEqual(await ended, [0, null]);
+  clearTimeout(late);
 });
