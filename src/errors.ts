@@ -68,7 +68,7 @@ export const BY_SQLSTATE: Record<string, Titled> = {
 
 /** Errors of the driver and the network that come without an SQLSTATE. */
 const UNREACHABLE =
-  /^(ECONN|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPIPE|EAI_AGAIN)|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Query read timeout|Cannot use a pool after calling end/;
+  /^(ECONN|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|ENFILE|ETIMEDOUT|EPIPE|EAI_AGAIN)|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Query read timeout|Cannot use a pool after calling end/;
 
 /** Framework faults that a client causes, by status. The framework's own words stay out of the answer. Printed in docs/errors.md. */
 export const BY_STATUS: Record<number, Titled> = {

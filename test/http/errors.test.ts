@@ -163,6 +163,8 @@ test("a connection that is lost without an SQLSTATE is 503", () => {
     "ENOTFOUND",
     "ETIMEDOUT",
     "EHOSTUNREACH",
+    "EADDRNOTAVAIL", // no port is left to connect from
+    "EMFILE",
     "EAI_AGAIN",
   ])
     assert.equal(toProblem(Object.assign(new Error("x"), { code }))?.status, 503, code);
