@@ -3,6 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
+import { NO_CONNECT } from "./connection.ts";
 import { tenantLog } from "./log.ts";
 
 interface Beside {
@@ -88,9 +89,15 @@ export const BY_STATUS: Record<number, Titled> = {
 /** The SQLSTATE of an error, or the system's word for it; "" where it has neither. */
 export const codeOf = (error: unknown): string => (error as { code?: string } | undefined)?.code ?? "";
 
-/** On a standby Postgres refuses to plan anything on an unlogged table, such as the counters of limits, before it refuses to write. */
-const sqlstateOf = (error: pg.DatabaseError) =>
-  codeOf(error) === "0A000" && error.routine === "get_relation_info" ? "25006" : codeOf(error);
+/**
+ * On a standby Postgres refuses to plan anything on an unlogged table, such as the counters of limits, before it refuses to write.
+ * And who may not connect to the database gets the code of a missing right inside it.
+ */
+const sqlstateOf = (error: pg.DatabaseError) => {
+  const [code, { routine }] = [codeOf(error), error];
+  if (code === "0A000" && routine === "get_relation_info") return "25006";
+  return code === "42501" && routine === NO_CONNECT ? "28000" : code;
+};
 
 /** Asked again, its address may lead to one that does. */
 export const takesNoWrites = (error: unknown) =>

@@ -94,6 +94,19 @@ test("backends that are terminated while requests run cost those requests an hon
   await assertRecovers();
 });
 
+test("while the login may not connect to the database requests are 503, and work again when it may", async () => {
+  const { name, sql } = database;
+  await sql`revoke connect on database ${sql(name)} from tms_service`;
+  try {
+    wire.cut();
+    await until("the connections are gone", async () => (await boards()).status !== 200);
+    assertUnavailable(await boards());
+  } finally {
+    await sql`grant connect on database ${sql(name)} to tms_service`;
+  }
+  await assertRecovers();
+});
+
 test("so do connections that break, whether they are idle or at work", async () => {
   await underHarm(async () => wire.cut(), 15);
   wire.cut();
