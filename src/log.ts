@@ -1,9 +1,15 @@
 import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
+import boom from "sonic-boom";
 import type { Config } from "./config.ts";
-import { standardOutput } from "./standard-output.ts";
 
 /** Takes the lines that would go to standard output. */
 export type LogStream = { write(line: string): void };
+
+/** As the logger's own, which ends the service where the disk is full. Lines of so many bytes wait until there is room; more are lost. */
+const standardOutput = new boom.SonicBoom({ fd: 1, sync: true, maxLength: 1024 * 1024 }).on(
+  "error",
+  () => {},
+);
 
 /** One line for a finished request, on the logger that knows its tenant; the start of one is for debugging. */
 class OneLine extends LogController {

@@ -4,7 +4,6 @@ import { Unreachable } from "../connection.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";
-import { standardOutput } from "../standard-output.ts";
 import { StartupError, tell } from "../startup-error.ts";
 import { onInterruption } from "./interruption.ts";
 
@@ -93,8 +92,7 @@ export function stopOnSignal(running: Promise<Running>): () => boolean {
 /** One line in the shape of the service's own log. */
 const logLine = (config: Config, level: 30 | 40) => (msg: string) => {
   const lowest = { trace: 10, debug: 20, info: 30, warn: 40 }[config.logLevel] ?? 99;
-  if (level >= lowest)
-    standardOutput.write(`${JSON.stringify({ level, time: Date.now(), pid: process.pid, msg })}\n`);
+  if (level >= lowest) console.log(JSON.stringify({ level, time: Date.now(), pid: process.pid, msg }));
 };
 
 export const start: CommandModule = {
