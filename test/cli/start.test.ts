@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { generateKeyPairSync } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { generateKeyPairSync, randomUUID } from "node:crypto";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -65,6 +74,9 @@ test("initdb ends with a first start that is killed, and writes no more below th
 
 test("the first start makes server, roles, schema and secrets, and serves, also where one before it was cut short", async () => {
   assert.ok(existsSync(path.join(dataDir, "postgres.new")));
+  const draft = path.join(dataDir, `secrets.json.${randomUUID()}`); // as a kill leaves it
+  writeFileSync(draft, "");
+  utimesSync(draft, 0, 0);
   const shell = { PGTARGETSESSIONATTRS: "any", PGSSLNEGOTIATION: "direct", PGREPLICATION: "database" };
   running = tenancy(["start"], { ...env, ...shell, PGSSLMODE: "require" });
   const address = await listening(running);
