@@ -2,15 +2,8 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
-import { CONTACT, data, REPLICA } from "./plants/data.ts";
-import { assertFinding, idsOf, planted, runCheck, seedTenants } from "./world.ts";
-
-/** Tables that pass for large are read in slices of the tenants, by merges of indexes; small ones whole. */
-const SIZES = {
-  small: "",
-  large:
-    "update pg_class set reltuples = 1e7 where relnamespace = 'app'::regnamespace and relkind = 'r' and relname <> 'tenants'",
-};
+import { data, REPLICA } from "./plants/data.ts";
+import { assertFinding, idsOf, planted, runCheck, SIZES, seedTenants } from "./world.ts";
 
 /** What is not named here is of `data_consistency`. */
 const CATEGORIES: Record<string, string[]> = {
@@ -166,31 +159,6 @@ void describe("the data checks", () => {
     });
   }
 
-  it("a foreign key with a period asks whether the parent's rows cover it together, from Postgres 18 on", async test => {
-    const [server] =
-      await database.sql`select current_setting('server_version_num')::int >= 180000 as temporal`;
-    if (!server!.temporal) return test.skip("no temporal keys before Postgres 18");
-    const tables = `
-      create extension if not exists btree_gist;
-      create table app.rates (tenant_id uuid not null, id int, valid daterange, primary key (tenant_id, id, valid without overlaps));
-      create table app.uses (tenant_id uuid not null, id int, rate int, valid daterange, primary key (tenant_id, id),
-        foreign key (tenant_id, rate, period valid) references app.rates (tenant_id, id, period valid));
-      alter table app.rates owner to tms_owner; alter table app.uses owner to tms_owner;
-      select app.isolate('app.rates'), app.isolate('app.uses');
-      insert into app.rates values ('${a.tenant}', 1, '[2026-01-01,2026-02-01)'), ('${a.tenant}', 1, '[2026-02-01,2026-03-01)');
-      insert into app.uses values ('${a.tenant}', 1, 1, '[2026-01-10,2026-02-10)'), ('${a.tenant}', 2, null, '[2020-01-01,2030-01-01)');`;
-    assert.deepEqual(await planted(database.sql, tables, "parent_missing"), []);
-    const found = await planted(
-      database.sql,
-      `${tables} ${REPLICA} insert into app.uses values ('${a.tenant}', 3, 1, '[2026-02-10,2026-03-10)'), ('${b.tenant}', 1, 1, '[2026-01-10,2026-02-10)')`,
-      "parent_missing",
-    );
-    assert.deepEqual(
-      found.map(one => `${one.tenant_id} ${String(one.row.id)}`).sort(),
-      [`${a.tenant} 3`, `${b.tenant} 1`].sort(),
-    );
-  });
-
   it("rows of no tenant are found in every table, with their parents or without", async () => {
     const tables = [
       "board_members",
@@ -306,14 +274,6 @@ void describe("the data checks", () => {
     );
   });
 
-  it("a tenant may refer to one of its users, whatever its size", async () => {
-    for (const resize of Object.values(SIZES)) {
-      const plant = `${CONTACT} update app.tenants set contact_id = '${a.owner}' where id = '${a.tenant}'; ${resize}`;
-      for (const check of ["user_of_other_tenant", "parent_missing", "value_unknown"])
-        assert.deepEqual(await planted(database.sql, plant, check), [], check);
-    }
-  });
-
   it("find the rows of every tenant, of the first and the last too, and those of none, in large tables as in small ones", async () => {
     const tenants = await database.sql<{ id: string }[]>`select id from app.tenants order by id`;
     const lost = (where: string) =>
@@ -343,109 +303,6 @@ void describe("the data checks", () => {
       }
     const none = `${REPLICA} delete from app.tenants; ${lost("true")} ${SIZES.large}`;
     assert.ok((await planted(database.sql, none, "parent_missing")).length > 0, "of no tenants at all");
-  });
-
-  it("a reference is compared as its key does, with the operators of an extension's types", async () => {
-    const tables = `
-      create schema shop authorization tms_owner; grant usage on schema shop to tms_app, tms_auditor;
-      create extension citext schema shop; create extension ltree schema shop;
-      create table shop.tags (tenant_id uuid not null, n int, name shop.citext, path shop.ltree, primary key (tenant_id, n, name, path));
-      create table shop.tagged (tenant_id uuid not null, id int, n bigint, tag shop.citext, path shop.ltree, primary key (tenant_id, id),
-        foreign key (tenant_id, tag, path, n) references shop.tags (tenant_id, name, path, n));
-      alter table shop.tags owner to tms_owner; alter table shop.tagged owner to tms_owner;
-      select app.isolate('shop.tags'), app.isolate('shop.tagged');
-      insert into shop.tags values ('${a.tenant}', 1, 'Red', 'a.b'), ('${b.tenant}', 1, 'Blue', 'a.b');
-      insert into shop.tagged values ('${a.tenant}', 1, 1, 'RED', 'a.b'), ('${a.tenant}', 2, 1, null, 'a.b');`;
-    for (const resize of ["", "update pg_class set reltuples = 1e7 where relname = 'tagged'"]) {
-      assert.deepEqual(await planted(database.sql, `${tables} ${resize}`, "parent_missing"), []);
-      const lost = `${tables} ${REPLICA} insert into shop.tagged values ('${a.tenant}', 3, 1, 'green', 'a.b'), ('${a.tenant}', 4, 1, 'blue', 'a.b'); ${resize}`;
-      for (const [check, id] of [
-        ["parent_missing", 3],
-        ["parent_of_other_tenant", 4],
-      ] as const) {
-        const found = await planted(database.sql, lost, check);
-        assert.deepEqual(
-          found.map(one => one.row),
-          [{ tenant_id: a.tenant, id }],
-          check,
-        );
-      }
-    }
-  });
-
-  it("references and tests that only a partition has, or a child, are followed there", async () => {
-    const tables = `
-      create table app.events (tenant_id uuid not null, id int, board_id uuid, primary key (tenant_id, id)) partition by hash (tenant_id);
-      create table app.events_0 partition of app.events for values with (modulus 1, remainder 0);
-      create table app.places (tenant_id uuid not null, id int, primary key (tenant_id, id));
-      create table app.far_places (board_id uuid, primary key (tenant_id, id)) inherits (app.places);
-      alter table app.events owner to tms_owner; alter table app.events_0 owner to tms_owner;
-      alter table app.places owner to tms_owner; alter table app.far_places owner to tms_owner;
-      alter table app.events_0 add foreign key (tenant_id, board_id) references app.boards (tenant_id, id);
-      alter table app.far_places add foreign key (tenant_id, board_id) references app.boards (tenant_id, id);
-      select app.isolate('app.events'), app.isolate('app.places');
-      insert into app.events values ('${a.tenant}', 1, '${a.board}'); insert into app.far_places values ('${a.tenant}', 1, '${a.board}');`;
-    assert.deepEqual(await planted(database.sql, tables, "parent_of_other_tenant"), []);
-    const across = `${tables} ${REPLICA} update app.events set board_id = '${b.board}'; update app.far_places set board_id = '${b.board}';
-      insert into app.far_places values (gen_random_uuid(), 2, null);
-      alter table app.events_0 add constraint few check (id > 1) not valid; alter table app.far_places add constraint few check (id > 1) not valid`;
-    const found = async (check: string) =>
-      (await planted(database.sql, across, check)).map(one => `${one.relation} ${String(one.row.id)}`).sort();
-    assert.deepEqual(await found("parent_of_other_tenant"), ["app.events_0 1", "app.far_places 1"]);
-    assert.deepEqual(await found("constraint_broken"), ["app.events_0 1", "app.far_places 1"]);
-    assert.deepEqual(await found("tenant_missing"), ["app.places 2"], "once, with the table");
-  });
-
-  it("a column with two keys is followed once to each table, and the service's own tests mean the key that they came with", async () => {
-    const tables = `
-      create table app.profiles (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
-      create table app.places (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
-      alter table app.profiles owner to tms_owner; alter table app.places owner to tms_owner;
-      select app.isolate('app.profiles'), app.isolate('app.places');
-      insert into app.profiles select tenant_id, id from app.users; insert into app.places select tenant_id, id from app.boards;
-      alter table app.boards add constraint twin foreign key (tenant_id, owner_id) references app.users (tenant_id, id),
-        add foreign key (tenant_id, owner_id) references app.profiles;
-      alter table app.board_members add foreign key (tenant_id, user_id) references app.profiles, add foreign key (tenant_id, board_id) references app.places;
-      alter table app.credit_transactions add foreign key (tenant_id, user_id) references app.profiles;
-      alter table app.media add foreign key (tenant_id, generation_id) references app.generations (tenant_id, id) on delete cascade;`;
-    for (const resize of Object.values(SIZES)) {
-      const found = (plant: string) =>
-        rolledBack(database.sql, async sql => {
-          await sql.unsafe(`${tables} ${plant}; ${resize}`);
-          return (await sql`select "check", relation from audit.run_family('data') order by 1, 2`).map(
-            one => `${one.check} ${one.relation}`,
-          );
-        });
-      assert.deepEqual(await found(""), []);
-      for (const [plant, ...expected] of [
-        [
-          `${REPLICA} delete from app.profiles where id = '${a.owner}'`,
-          "parent_missing app.boards",
-          "parent_missing app.credit_transactions",
-          "parent_missing app.credit_transactions",
-        ],
-        [
-          `${REPLICA} update app.boards set owner_id = '${b.owner}' where id = '${a.board}'`,
-          "board_owner_outside_tenant app.boards",
-          "parent_of_other_tenant app.boards",
-        ],
-        [
-          `update app.users set removed_at = now() where id = '${a.member}'`,
-          "removed_member_on_board app.board_members",
-        ],
-        [
-          `update app.credit_transactions set created_at = now() + interval '2 days' where id = '${a.credit}'`,
-          "time_in_future app.credit_transactions",
-        ],
-        [`delete from app.media where id = '${a.medium}'`, "completed_without_media app.generations"],
-      ])
-        assert.deepEqual(await found(plant!), expected, plant);
-    }
-    assert.deepEqual(
-      await planted(database.sql, tables, "foreign_key_missing"),
-      [],
-      "each has its own action",
-    );
   });
 
   it("has a plant for every data check of the catalog", async () => {

@@ -62,11 +62,12 @@ void describe("the remedies", () => {
       await sql.unsafe(`create table app.orders (id int primary key, tenant_id uuid not null, "Code" int not null, unique ("Code", id));
         create table app.lines (tenant_id uuid not null, id int, order_id int constraint "of order" references app.orders on delete set null on update cascade deferrable initially deferred,
           code int default 0, primary key (tenant_id, id), constraint by_code foreign key (code, order_id) references app.orders ("Code", id) on delete set default (code));
+        alter table app.lines add constraint whole foreign key (order_id) references app.orders match full not valid;
         alter table app.orders owner to tms_owner; alter table app.lines owner to tms_owner`);
       const halves = (await runCheck(sql, "table_rules")).map(({ remedy }) => remedy.split("\n"));
       assert.deepEqual(
         halves.map(lines => lines.length).sort((a, b) => a - b),
-        [2, 2, 3, 3],
+        [2, 2, 3, 3, 3],
       );
       await sql.unsafe("set local role tms_owner");
       halves.sort((a, b) => b.length - a.length); // as the first line of the keys says
@@ -80,7 +81,28 @@ void describe("the remedies", () => {
         [
           'by_code: FOREIGN KEY (tenant_id, code, order_id) REFERENCES app.orders(tenant_id, "Code", id) ON DELETE SET DEFAULT (code)',
           "of order: FOREIGN KEY (tenant_id, order_id) REFERENCES app.orders(tenant_id, id) ON UPDATE CASCADE ON DELETE SET NULL (order_id) DEFERRABLE INITIALLY DEFERRED",
+          "whole: FOREIGN KEY (tenant_id, order_id) REFERENCES app.orders(tenant_id, id) MATCH FULL NOT VALID",
         ],
+      );
+    }));
+
+  it("pair tenant_id in a key with a period, from Postgres 18 on", test =>
+    undone(async sql => {
+      const [server] = await sql`select current_setting('server_version_num')::int >= 180000 as temporal`;
+      if (!server!.temporal) return test.skip("no temporal keys before Postgres 18");
+      await sql.unsafe(`create extension btree_gist;
+        create table app.rates (tenant_id uuid not null, id int, valid daterange, primary key (tenant_id, id, valid without overlaps),
+          unique (id, valid without overlaps));
+        create table app.uses (tenant_id uuid not null, id int, rate int, valid daterange, primary key (tenant_id, id),
+          constraint "in force" foreign key (rate, period valid) references app.rates (id, period valid));
+        alter table app.rates owner to tms_owner; alter table app.uses owner to tms_owner`);
+      const found = (await runCheck(sql, "table_rules")).find(({ relation }) => relation === "app.uses");
+      await sql.unsafe(`set local role tms_owner; ${found!.remedy}; reset role`);
+      const [key] =
+        await sql`select pg_get_constraintdef(oid) as key from pg_constraint where conname = 'in force'`;
+      assert.equal(
+        key!.key,
+        "FOREIGN KEY (tenant_id, rate, PERIOD valid) REFERENCES app.rates(tenant_id, id, PERIOD valid)",
       );
     }));
 

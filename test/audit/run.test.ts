@@ -191,6 +191,21 @@ void describe("audit.run()", () => {
     await sql`delete from audit.runs where id = ${run}`;
   });
 
+  it("cannot run of a table that is dropped while the pass waits for it, and says so by its name", async () => {
+    await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
+      alter table app.staging owner to tms_owner; select app.isolate('app.staging')`);
+    const [open] = await dba`select audit.start_run(null, 'data', 1) as id`;
+    const run = open!.id as string;
+    let pass: postgres.PendingQuery<postgres.Row[]> | undefined;
+    await sql.begin(async other => {
+      await other`drop table app.staging`;
+      pass = dba`select failure from audit.record_pass(${run}, 'scan app.staging')`.execute();
+      await lockWaiters(sql, 1);
+    });
+    assert.deepEqual([...(await pass!)], [{ failure: "scan app.staging: the table is gone" }]);
+    await sql`delete from audit.runs where id = ${run}`;
+  });
+
   it("says nothing of a table that is gone since the snapshot, which no longer has a name", async () => {
     await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
       alter table app.staging owner to tms_owner; select app.isolate('app.staging')`);
