@@ -7,7 +7,7 @@ import { codeOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 import { StartupError } from "./startup-error.ts";
 
-/** Refuses to start on a login that could look past row level security, or on a schema that is behind this release. */
+/** Refuses to start on a login that could look past row-level security, or on a schema that is behind this release. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     app.decorate("defaultTenantSlug", config.defaultTenant.slug);

@@ -1,6 +1,6 @@
 /**
  * Which tables and columns a tenant has is the catalog's to say, so a table isolated tomorrow is exported tomorrow. Rows are
- * read and written as tms_app inside the tenant: row level security itself keeps a file to its tenant, whoever wrote the file.
+ * read and written as tms_app inside the tenant: row-level security itself keeps a file to its tenant, whoever wrote the file.
  */
 import type postgres from "postgres";
 import { StartupError } from "../startup-error.ts";

@@ -18,7 +18,7 @@ const own = "tenant_id = (select app.tenant_id())";
 const policy = (text: string) =>
   `drop policy tenant_only on app.boards; create policy tenant_only on app.boards ${text}`;
 const EVERYBODYS = `create or replace function app.tenant_id() returns uuid language sql stable return '${acme}'::uuid`;
-const NOT_FORCED = "row level security is not enabled and forced";
+const NOT_FORCED = "row-level security is not enabled and forced";
 const MISSING = "the policy that keeps its rows to one tenant is missing";
 const VISIBLE = "rows are visible outside their tenant";
 
@@ -77,7 +77,7 @@ for (const [how, object, fault] of [
     ["superuser", "bypassrls"].map(right => [
       `alter role ${role} ${right}`,
       `the role ${role}`,
-      "it can bypass row level security",
+      "it can bypass row-level security",
     ]),
   ),
 ] as [string, string, string][])

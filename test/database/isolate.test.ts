@@ -119,7 +119,7 @@ test("app.isolate() run again on app.users leaves the registrar what it needs", 
     assert.equal(seen.length, 1);
   }));
 
-test("app.isolate() repairs what drifted: policies, force, rights that row level security does not govern", () =>
+test("app.isolate() repairs what drifted: policies, force, rights that row-level security does not govern", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`drop policy tenant_only on app.boards; alter table app.boards no force row level security;
       grant all on app.boards to tms_app; grant select on app.boards to tms_service, public`);

@@ -33,7 +33,7 @@ test("nothing that a tenant can say to Postgres shows or touches another tenant'
 
 const mutants: [name: string, seen: string, sql: string][] = [
   [
-    "row level security is off on one table",
+    "row-level security is off on one table",
     "app.media: delete all changed rows of B",
     "alter table app.media disable row level security",
   ],

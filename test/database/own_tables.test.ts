@@ -58,7 +58,7 @@ test("a table in a schema of its own is looked at by readiness and shown by expl
     await tx.unsafe("drop policy tenant_only on crm.deals");
     assert.ok((await ready()).includes("rows are visible outside their tenant"));
     await tx.unsafe("alter table crm.deals no force row level security");
-    assert.ok((await ready()).includes("row level security is not enabled and forced"));
+    assert.ok((await ready()).includes("row-level security is not enabled and forced"));
     // What no request reaches is the audit's to judge.
     await tx.unsafe("revoke usage on schema crm from tms_app");
     assert.deepEqual(await ready(), []);

@@ -110,7 +110,7 @@ test("what the service's login tries besides calling functions is refused by Pos
   }
 });
 
-test("tms_app holds no right that row level security does not govern", async () => {
+test("tms_app holds no right that row-level security does not govern", async () => {
   const rows = await database.sql`
     select c.oid::regclass::text as name, p.privilege from pg_class c,
       (values ('truncate'), ('references'), ('trigger')) p (privilege)
@@ -121,7 +121,7 @@ test("tms_app holds no right that row level security does not govern", async () 
   assert.deepEqual([...rows], []);
 });
 
-test("a login that could look past row level security is found out, whatever gives it away", async () => {
+test("a login that could look past row-level security is found out, whatever gives it away", async () => {
   const faults = async (plant: (tx: Transaction) => Promise<unknown>) => {
     let found: string[] = [];
     await rolledBack(database.sql, async tx => {

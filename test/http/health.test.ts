@@ -62,19 +62,19 @@ const OWN = "(tenant_id = (select app.tenant_id()))";
 const BREACHES: [name: string, breach: string, says: string[]][] = [
   ["no breach", "select", []],
   [
-    "row level security switched off",
+    "row-level security switched off",
     "alter table app.boards disable row level security",
-    ["app.boards: row level security is not enabled and forced"],
+    ["app.boards: row-level security is not enabled and forced"],
   ],
   [
-    "the owner let past row level security",
+    "the owner let past row-level security",
     "alter table app.users no force row level security",
-    ["app.users: row level security is not enabled and forced"],
+    ["app.users: row-level security is not enabled and forced"],
   ],
   [
     "the tenants themselves open, and a table in parts that nobody isolated",
     "alter table app.tenants disable row level security; create table app.parts (tenant_id uuid) partition by list (tenant_id)",
-    ["tenants", "parts"].map(table => `app.${table}: row level security is not enabled and forced`),
+    ["tenants", "parts"].map(table => `app.${table}: row-level security is not enabled and forced`),
   ],
   [
     "the tenant's policy dropped from a table without rows",
@@ -107,7 +107,7 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     "tenants' rows elsewhere that requests may delete, or write a column of",
     `${SHOP} create table shop.a (tenant_id uuid); grant delete on shop.a to tms_app;
      create table shop.b (tenant_id uuid, n int); grant insert (n) on shop.b to tms_app`,
-    ["shop.a", "shop.b"].map(table => `${table}: row level security is not enabled and forced`),
+    ["shop.a", "shop.b"].map(table => `${table}: row-level security is not enabled and forced`),
   ],
   [
     "nothing in what requests do not reach, all share, or a session has",
@@ -149,7 +149,7 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     "a new table of tenants' rows that nobody isolated",
     "create table app.invoices (tenant_id uuid, id int)",
     [
-      "app.invoices: row level security is not enabled and forced",
+      "app.invoices: row-level security is not enabled and forced",
       "app.invoices: the policy that keeps its rows to one tenant is missing",
     ],
   ],
@@ -157,7 +157,7 @@ const BREACHES: [name: string, breach: string, says: string[]][] = [
     "a role let past every policy",
     "alter role tms_registrar bypassrls; alter role tms_app superuser; alter role tms_owner bypassrls; alter role tms_auditor superuser; alter role tms_service bypassrls",
     ["tms_registrar", "tms_app", "tms_owner", "tms_auditor", "tms_service"].map(
-      role => `the role ${role}: it can bypass row level security`,
+      role => `the role ${role}: it can bypass row-level security`,
     ),
   ],
   [
@@ -183,7 +183,7 @@ test("ready is 503 while a table is unprotected, and 200 again after", async () 
   assert.equal(status, 503);
   assert.equal(headers["retry-after"], "1");
   assert.equal(body.status, "not ready");
-  assert.match(body.checks.isolation, /^app\.boards: row level security is not enabled/);
+  assert.match(body.checks.isolation, /^app\.boards: row-level security is not enabled/);
   assert.equal(body.checks.database, "ok");
   const told = world.service.logs.map(({ msg }) => msg);
   assert.ok(!told.includes("a dependency is unavailable"), "probes ask again and again");
