@@ -10,6 +10,7 @@ grant create on schema app, api to tms_app, tms_registrar;
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/row_tests.sql
+--! include audit/scan.sql
 --! include audit/passes.sql
 --! include audit/checks/tables.sql
 --! include audit/manifest.sql

@@ -173,6 +173,36 @@ void describe("the references of the data checks", () => {
     }
   });
 
+  it("a key to a column that may be null is followed beside a parent's row where it is", async () => {
+    const tables = `
+      create table app.kinds (tenant_id uuid not null, id int, code text, primary key (tenant_id, id), unique (tenant_id, code));
+      create table app.things (tenant_id uuid not null, id int, code text, primary key (tenant_id, id),
+        foreign key (tenant_id, code) references app.kinds (tenant_id, code));
+      ${isolated("app.kinds", "app.things")} insert into app.kinds values ('${a.tenant}', 1, null), ('${a.tenant}', 2, 'x');
+      ${REPLICA} insert into app.things values ('${a.tenant}', 1, 'x'), ('${a.tenant}', 2, 'lost');`;
+    const found = await planted(database.sql, tables, "parent_missing");
+    assert.deepEqual(
+      found.map(one => one.row.id),
+      [2],
+    );
+  });
+
+  it("what is counted and then not found is no pass: the check could not run", async () => {
+    const blind = `alter function audit.row_tests(regclass) rename to tests;
+      create function audit.row_tests(p_table regclass)
+        returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, question text, child_column name, parent regclass)
+        language sql begin atomic select check_name, check_elsewhere, joins, 'false', elsewhere, detail, question, child_column, parent from audit.tests(p_table); end;`;
+    const found = await planted(
+      database.sql,
+      `${blind} ${REPLICA} update app.boards set owner_id = gen_random_uuid() where id = '${a.board}'`,
+      "board_owner_outside_tenant",
+    );
+    assert.deepEqual(
+      found.map(one => one.detail),
+      ["the check could not run: rows of app.boards look wrong, and no test tells which (SQLSTATE 22000)"],
+    );
+  });
+
   it("a key between columns of two collations is followed in that of the parent", async () => {
     const tables = `
       create table app.labels (tenant_id uuid not null, name text collate "C", primary key (tenant_id, name));
