@@ -9,10 +9,14 @@ grant create on schema app, api to tms_app, tms_registrar;
 --! include context/shown_rows.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
+--! include audit/functions.sql
 --! include audit/row_tests.sql
 --! include audit/scan.sql
 --! include audit/passes.sql
+--! include audit/checks/bodies.sql
+--! include audit/checks/grants.sql
 --! include audit/checks/tables.sql
+--! include audit/catalog.sql
 --! include audit/manifest.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;

@@ -412,6 +412,49 @@ void describe("the schema checks", () => {
       }),
     ));
 
+  it("function_body has nothing against a trigger that enters its row's own tenant, goes back or leaves", async () => {
+    const own = (when: string, table: string, ...tenants: string[]) => `
+      create function app.enter() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
+      declare
+        v_before constant uuid := app.tenant_id();
+        v_text constant text default current_setting('app.tenant_id', true);
+      begin
+        ${tenants.map(tenant => `perform app.set_tenant(${tenant}); perform set_config('app.tenant_id', ${tenant}::text, true);`).join("")}
+        perform app.set_tenant(p_tenant_id => v_before), set_config('app.tenant_id', v_text, true), set_config('app.tenant_id', '', true), app.set_tenant(null);
+        set local app.tenant_id = '';
+        return null;
+      end $$;
+      create trigger enter ${when} on ${table} for each row execute function app.enter()`;
+    for (const plant of [
+      own("after insert or delete", "app.boards", "new.tenant_id", "coalesce(new.tenant_id, old.tenant_id)"),
+      own("before delete", "app.boards", "old.tenant_id"),
+      own("after insert", "app.tenants", "new.id"),
+    ])
+      assert.deepEqual(await planted(database.sql, plant, "function_body"), []);
+  });
+
+  it("view_leaks has nothing against statistics that leave out what their reader may not see", async () => {
+    const plant = `create role report; create schema crm;
+      create view crm.a as select tablename, null_frac from pg_stats; create view crm.b with (security_invoker) as select starelid from pg_statistic;
+      create view crm.c as select starelid from pg_statistic; grant select on crm.a, crm.b to report`;
+    assert.deepEqual(await planted(database.sql, plant, "view_leaks"), []);
+  });
+
+  it("system_grants tells of rights on what stores a tenants' table's long values", async () => {
+    const plant = (role: string) => `create role report;
+      do $$ begin execute (select format('grant select on %s to ${role}', reltoastrelid::regclass) from pg_class where oid = 'app.boards'::regclass); end $$`;
+    for (const [role, severity] of [
+      ["tms_app", "error"],
+      ["report", "warning"],
+    ]) {
+      const found = await planted(database.sql, plant(role!), "system_grants");
+      assert.deepEqual(
+        found.map(one => [one.severity, one.row.role, one.row.privilege]),
+        [[severity, role, "SELECT"]],
+      );
+    }
+  });
+
   it("function_body has nothing against columns and messages that only look like settings", async () => {
     const sql = `create function app.promote(p uuid) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
       begin
