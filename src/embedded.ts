@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { isUnreachable } from "./connection.ts";
+import { isUnreachable } from "./connection-faults.ts";
 import { serverAccount } from "./embedded/account.ts";
 import { binaries } from "./embedded/binaries.ts";
 import { checkVersion, initdb } from "./embedded/cluster.ts";

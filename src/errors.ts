@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
-import { NO_CONNECT } from "./connection.ts";
+import { NO_CONNECT } from "./connection-faults.ts";
 import { tenantLog } from "./log.ts";
 
 interface Beside {

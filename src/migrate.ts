@@ -1,14 +1,8 @@
 /** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
 import type postgres from "postgres";
-import {
-  connect,
-  explainDatabase,
-  onConnection,
-  refuseKeyword,
-  requireAddress,
-  requireDatabase,
-  userOf,
-} from "./connection.ts";
+import { refuseKeyword, requireAddress, requireDatabase, userOf } from "./address.ts";
+import { connect, onConnection } from "./connection.ts";
+import { explainDatabase } from "./connection-faults.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
 import { graphileMigrate, INTERRUPTED, RolledBack } from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";

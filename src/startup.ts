@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
-import { explainDatabase } from "./connection.ts";
+import { explainDatabase } from "./connection-faults.ts";
 import { callFunction } from "./database.ts";
 import { codeOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";

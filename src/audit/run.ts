@@ -1,6 +1,7 @@
 /** Runs the audit in the database and reads what it stored: nothing is judged here. */
 import type postgres from "postgres";
-import { explainDatabase, onConnection } from "../connection.ts";
+import { onConnection } from "../connection.ts";
+import { explainDatabase } from "../connection-faults.ts";
 import { StartupError } from "../startup-error.ts";
 
 type Severity = "error" | "warning" | "info";

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
-import { isUnreachable } from "../connection.ts";
+import { isUnreachable } from "../connection-faults.ts";
 import { plain } from "../plain.ts";
 import { StartupError } from "../startup-error.ts";
 import { flagOption, textOption } from "./options.ts";

@@ -1,5 +1,5 @@
 import type { CommandModule } from "yargs";
-import { requireAddress } from "../connection.ts";
+import { requireAddress } from "../address.ts";
 import { applyRoles } from "../migrate/administrator.ts";
 import { migrate as migrateDatabase } from "../migrate.ts";
 import { StartupError } from "../startup-error.ts";

@@ -1,8 +1,10 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
+import { requireAddress } from "../address.ts";
 import { loadConfig } from "../config.ts";
-import { connect, explainDatabase, requireAddress, Unreachable } from "../connection.ts";
+import { connect } from "../connection.ts";
+import { explainDatabase, Unreachable } from "../connection-faults.ts";
 import { openEmbedded } from "../embedded.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";

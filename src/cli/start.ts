@@ -1,6 +1,6 @@
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
-import { Unreachable } from "../connection.ts";
+import { Unreachable } from "../connection-faults.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";

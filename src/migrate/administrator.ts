@@ -1,14 +1,9 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import {
-  databaseOf,
-  explainDatabase,
-  NO_CONNECT,
-  onConnection,
-  refuseKeyword,
-  userOf,
-} from "../connection.ts";
+import { databaseOf, refuseKeyword, userOf } from "../address.ts";
+import { onConnection } from "../connection.ts";
+import { explainDatabase, NO_CONNECT } from "../connection-faults.ts";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
 import { scramVerifier } from "../scram.ts";
 import { StartupError } from "../startup-error.ts";

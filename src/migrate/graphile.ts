@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
-import { explainDatabase, ownerHint } from "../connection.ts";
+import { explainDatabase, ownerHint } from "../connection-faults.ts";
 import { PACKAGE_ROOT } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
 

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
-import { isUnreachable } from "../connection.ts";
+import { isUnreachable } from "../connection-faults.ts";
 import { StartupError } from "../startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
 import {

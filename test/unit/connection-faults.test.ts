@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type postgres from "postgres";
-import { explainDatabase, isUnreachable } from "../../src/connection.ts";
+import { explainDatabase, isUnreachable } from "../../src/connection-faults.ts";
 import { takeLock } from "../../src/migrate/lock.ts";
 import { StartupError } from "../../src/startup-error.ts";
 
