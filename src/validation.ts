@@ -32,6 +32,8 @@ export default fp(async (app: FastifyInstance) => {
       type === "integer" ? name : [],
     );
     return (query: Record<string, unknown>) => {
+      const twice = Object.keys(query).filter(name => Array.isArray(query[name]));
+      if (twice.length) return { error: twice.map(name => ({ ...REPEATED, instancePath: `/${name}` })) };
       for (const name of integers) {
         const text = query[name];
         if (typeof text === "string" && /^[+-]?\d+$/.test(text)) query[name] = Number(text);
@@ -44,6 +46,8 @@ export default fp(async (app: FastifyInstance) => {
   );
 });
 
+const REPEATED = { keyword: "repeated", params: {}, schemaPath: "", message: "must be given only once" };
+
 /** What the patterns of the schemas ask, in words. */
 const PATTERNS: Record<string, string> = {
   [NAME_PATTERN]: "must not be only white space",
@@ -52,9 +56,18 @@ const PATTERNS: Record<string, string> = {
   [CURSOR_PATTERN]: "was not made by this service",
 };
 
-/** Of a field that may be null as well, what it may be otherwise tells enough. */
-const tells = ({ keyword, params }: FastifySchemaValidationError) =>
-  keyword !== "anyOf" && params.type !== "null";
+/** Of a field that may be null as well, what it may be otherwise tells enough; of an empty one, that it is. */
+const tells = (
+  { keyword, params, instancePath }: FastifySchemaValidationError,
+  _: number,
+  all: FastifySchemaValidationError[],
+) =>
+  keyword !== "anyOf" &&
+  params.type !== "null" &&
+  !(
+    keyword === "pattern" &&
+    all.some(other => other.keyword === "minLength" && other.instancePath === instancePath)
+  );
 
 function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
   const path = instancePath.slice(1);
@@ -64,6 +77,13 @@ function explain({ instancePath, keyword, params, message }: FastifySchemaValida
     return { field: inner(params.additionalProperty), message: "is not a known field" };
   if (keyword === "enum")
     return { field: path, message: `must be one of ${(params.allowedValues as string[]).join(", ")}` };
+  if (keyword === "type") {
+    const type = params.type as string;
+    return { field: path || part, message: `must be ${/^[aio]/.test(type) ? "an" : "a"} ${type}` };
+  }
+  if (keyword === "minLength") return { field: path, message: "must not be empty" };
+  if (keyword === "maxLength")
+    return { field: path, message: `must have at most ${params.limit as number} characters` };
   const words = keyword === "pattern" && PATTERNS[params.pattern as string];
   if (words) return { field: path, message: words };
   if (params.format === "email-address") return { field: path, message: "must be an e-mail address" };

@@ -97,10 +97,11 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     { config: { limit: "setup_read" }, schema: operations.listTenants },
     async (request, reply) => {
       const { limit, cursor, status, search } = request.query;
+      const text = search?.normalize("NFC") || undefined;
       return sendPage(
         request,
         reply,
-        await callAsCaller(request, "list_tenants", limit, cursor, status, search?.normalize("NFC")),
+        await callAsCaller(request, "list_tenants", limit, cursor, status, text),
       );
     },
   );

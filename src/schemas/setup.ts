@@ -72,10 +72,9 @@ export const ListTenants = Type.Object(
     status: Type.Optional(TenantStatus),
     search: Type.Optional(
       Type.String({
-        minLength: 1,
         maxLength: 255,
         format: "faithful-text",
-        description: "Name or slug contains this, in any case",
+        description: "Name or slug contains this, in any case; empty, as a form sends it, all do",
       }),
     ),
   },

@@ -133,7 +133,7 @@ test("a GraphQL request that names no operation, or gives it other variables, is
     [{ query: needy, variables: { n: "x" } }, /"\$n" got invalid value/],
     ...[[], 5, 0, true, "x", ""].map(variables => [
       { query: needy, variables },
-      /^variables must be (?:a JSON )?object$/,
+      /^variables must be an? (?:JSON )?object$/,
     ]),
     [{}, /^query is required/],
   ] as [{ query?: string; variables?: unknown }, RegExp][]) {

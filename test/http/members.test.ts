@@ -80,7 +80,7 @@ test("members and boards are those of the tenant, in pages by Link", async () =>
     assert.equal((await ask("member", "GET", `${url}?limit=%2B1`)).body[field].length, 1);
     for (const limit of ["Infinity", "1e309", "0x1"]) {
       const { status, body } = await ask("member", "GET", `${url}?limit=${limit}`);
-      const errors = [{ field: "limit", message: "must be integer" }];
+      const errors = [{ field: "limit", message: "must be an integer" }];
       assert.deepEqual([status, body.errors], [422, errors], `${url} ${limit}`);
     }
   }
