@@ -418,6 +418,7 @@ void describe("the schema checks", () => {
       declare
         v_before constant uuid := app.tenant_id();
         v_text constant text default current_setting('app.tenant_id', true);
+        v_row record; -- of a transition table
       begin
         ${tenants.map(tenant => `perform app.set_tenant(${tenant}); perform set_config('app.tenant_id', ${tenant}::text, true);`).join("")}
         perform app.set_tenant(p_tenant_id => v_before), set_config('app.tenant_id', v_text, true), set_config('app.tenant_id', '', true), app.set_tenant(null);
@@ -426,7 +427,13 @@ void describe("the schema checks", () => {
       end $$;
       create trigger enter ${when} on ${table} for each row execute function app.enter()`;
     for (const plant of [
-      own("after insert or delete", "app.boards", "new.tenant_id", "coalesce(new.tenant_id, old.tenant_id)"),
+      own(
+        "after insert or delete",
+        "app.boards",
+        "new.tenant_id",
+        "v_row.tenant_id",
+        "coalesce(new.tenant_id, old.tenant_id)",
+      ),
       own("before delete", "app.boards", "old.tenant_id"),
       own("after insert", "app.tenants", "new.id"),
     ])
