@@ -18,7 +18,7 @@ interface Lane {
   /** By performance.now(), as a clock may be set back. */
   movedAt: number;
   closesAt: number;
-  broken?: Error;
+  broken: boolean;
 }
 
 const streamOf = (client: pg.PoolClient) =>
@@ -50,7 +50,7 @@ export class Pipeline {
       lane.movedAt = performance.now();
       return answer;
     } catch (error) {
-      fail(lane, error as Error);
+      fail(lane, error);
       throw error;
     } finally {
       if (--lane.inFlight === 0) this.#close(lane);
@@ -76,6 +76,7 @@ export class Pipeline {
       inFlight: 0,
       movedAt: performance.now(),
       closesAt: 0,
+      broken: false,
     };
     this.#lanes.push(lane);
     return lane;
@@ -91,11 +92,11 @@ export class Pipeline {
 }
 
 /** A statement's own error leaves the connection as it was; anything else ends it for all. */
-function fail(lane: Lane, error: Error): void {
+function fail(lane: Lane, error: unknown): void {
   lane.movedAt = performance.now();
   const stuck = lane.inFlight > 1 && STUCK.includes(codeOf(error));
   if (isOfStatement(error) && !stuck) return;
-  lane.broken ??= error;
+  lane.broken = true;
   if (stuck && lane.client) streamOf(lane.client).destroy();
 }
 

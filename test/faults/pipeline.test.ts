@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { codeOf } from "../../src/errors.ts";
+import { isOfStatement, Pipeline } from "../../src/pipeline.ts";
 import {
   addressWith,
   createDatabase,
@@ -189,3 +192,100 @@ test("a connection that breaks costs those on it an honest 503, each its own, an
     wire.freeze(false);
     assert.equal((await get(service, "/api/boards", "hooli")).status, 200);
   }));
+
+/** A pipeline without the service. What it is given stays in flight until `release`; `pid` tells which connection it is on. */
+async function onPipeline(
+  settings: Record<string, string>,
+  work: (line: {
+    pool: pg.Pool;
+    pipeline: Pipeline;
+    pid: () => Promise<number>;
+    hold: () => { pid: Promise<number>; release: () => Promise<unknown> };
+  }) => Promise<void>,
+) {
+  const pool = new pg.Pool({ connectionString: addressWith(database.urls.service, settings), max: 3 });
+  pool.on("connect", client => client.on("error", () => {}));
+  const pipeline = new Pipeline(pool, 8);
+  const pidOf = async (client: pg.PoolClient) =>
+    (await client.query<{ pid: number }>("select pg_backend_pid() as pid")).rows[0]!.pid;
+  const held: (() => Promise<void>)[] = [];
+  const hold = () => {
+    let open = () => {};
+    const gate = new Promise<void>(resolve => {
+      open = resolve;
+    });
+    let done: Promise<void> | undefined;
+    const pid = new Promise<number>(resolve => {
+      done = pipeline.run(async client => {
+        resolve(await pidOf(client));
+        await gate;
+      });
+    });
+    const release = () => {
+      open();
+      return done!;
+    };
+    held.push(release);
+    return { pid, release };
+  };
+  try {
+    await work({ pool, pipeline, pid: () => pipeline.run(pidOf), hold });
+  } finally {
+    await Promise.allSettled(held.map(release => release()));
+    await pool.end();
+  }
+}
+
+test("a connection that answers, be it with an error, takes more; one that is ten seconds old takes none", t =>
+  onPipeline({}, async ({ pipeline, pid, hold }) => {
+    let at = 1_000;
+    t.mock.method(performance, "now", () => at);
+    const held = hold();
+    const first = await held.pid;
+    for (let i = 0; i < 130; i += 1) {
+      at += 40; // a connection that answered nobody for 50 ms takes no more
+      await pipeline
+        .run(client => client.query("select 1 / 0"))
+        .catch(error => assert.equal(codeOf(error), "22012"));
+      at += 40;
+      if (at < 11_000) assert.equal(await pid(), first, `after ${at}`);
+      else assert.notEqual(await pid(), first, `after ${at}`);
+    }
+    await held.release();
+  }));
+
+test("what runs out of time costs those behind it their try, and, alone, nobody the connection", () =>
+  onPipeline({ statement_timeout: "300ms" }, async ({ pipeline, pid }) => {
+    const before = await pid();
+    const slow = () => pipeline.run(client => client.query("select pg_sleep(60)")).catch(codeOf);
+    assert.equal(await slow(), "57014");
+    assert.equal(await pid(), before);
+    const [first, ...behind] = await Promise.all([slow(), slow(), slow(), slow()]);
+    assert.equal(first, "57014");
+    assert.ok(!behind.includes("57014"));
+    assert.notEqual(await pid(), before);
+  }));
+
+test("a connection that broke takes no more, and is not used again", () =>
+  onPipeline({}, async ({ pool, pipeline, pid, hold }) => {
+    const held = hold();
+    const broken = await held.pid;
+    await assert.rejects(
+      pipeline.run(() => Promise.reject(new Error("lost"))),
+      /lost/,
+    );
+    assert.notEqual(await pid(), broken);
+    assert.equal(pool.totalCount, 2);
+    await held.release();
+    await until("it is closed", () => pool.totalCount === 1);
+    assert.notEqual(await pid(), broken);
+  }));
+
+test("what Postgres says of a statement leaves the connection; what it says of the connection does not", () => {
+  const said = (code: string) => Object.assign(new pg.DatabaseError("", 0, "error"), { code });
+  for (const code of ["22012", "23505", "25006", "40P01", "55P03", "57014", "TM403"])
+    assert.ok(isOfStatement(said(code)), code);
+  for (const code of ["08006", "08P01", "25P03", "25P04", "57P01", "57P02", "57P05"])
+    assert.ok(!isOfStatement(said(code)), code);
+  assert.ok(!isOfStatement(Object.assign(new Error("lost"), { code: "ECONNRESET" })));
+});
