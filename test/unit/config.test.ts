@@ -150,6 +150,8 @@ test("all faults are reported at once, by name, and no value is repeated", () =>
     SERVICE_DEFAULT_TENANT_SLUG: "Leak",
   };
   assert.deepEqual(new Set(named(env)), new Set(Object.keys(env)));
+  assert.throws(() => loadConfig(env), /^Error: The environment has faults:\n/);
+  assert.throws(() => loadConfig({ SERVICE_PORT: "x" }), /^Error: The environment has a fault:\n/);
   const faults = faultsOf(env);
   assert.ok(
     faults.every(fault => /: expected \S/.test(fault) && !/leak|yes|65536/i.test(fault)),
