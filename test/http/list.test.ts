@@ -28,6 +28,10 @@ test("the list has the fields of the specification, newest first, without a Link
     "updated_at",
   ]);
   assert.equal(body.tenants[0].slug, "default");
+  assert.deepEqual(
+    [headers["content-type"], headers["cache-control"], headers["x-content-type-options"]],
+    ["application/json; charset=utf-8", "private, no-cache", "nosniff"],
+  );
 });
 
 test("a client that follows Link sees every tenant once, among equal times too, and keeps its filter", async () => {
