@@ -63,7 +63,9 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   if (/^[0-9A-Z]{5}$/.test(code)) {
     const hint =
-      userOf(url) === "tms_owner" ? ownerHint({ code, message }, url) : connectHint(routine, url, variable);
+      code === "25006" || userOf(url) === "tms_owner"
+        ? ownerHint({ code, message }, url)
+        : connectHint(routine, url, variable);
     return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
   }
   return error;
@@ -78,7 +80,7 @@ const connectHint = (routine: string | undefined, url: string, variable: string)
       `grant connect on database ${databaseOf(url)} to ${userOf(url)};`
     : "";
 
-/** What helps tms_owner where it may not do its work; "" where the words do not tell. */
+/** What helps a login, most often tms_owner, where it may not do its work; "" where the words do not tell. */
 export function ownerHint({ code, message }: { code?: string; message: string }, url: string): string {
   if (/^permission denied (for database|to set role "pg_database_owner")/.test(message)) {
     return (
@@ -93,7 +95,7 @@ export function ownerHint({ code, message }: { code?: string; message: string },
   if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))
     return ": run db/roles.sql as an administrator, which gives tms_owner its roles";
   const reset = (setting: string) =>
-    `${setting} may be set on the database (alter database ${databaseOf(url)} reset ${setting};), on tms_owner or in postgresql.conf`;
+    `${setting} may be set on the database (alter database ${databaseOf(url)} reset ${setting};), on ${userOf(url)} or in postgresql.conf`;
   if (code === "25006")
     return `: the server is a standby, or its settings make transactions read only; ${reset("default_transaction_read_only")}`;
   if (code === "55P03")

@@ -62,7 +62,7 @@ async function answerOf(app: FastifyInstance, question: Promise<Row>): Promise<R
     return { checks: { database: [], migrations, isolation }, known };
   } catch (error) {
     app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
-    if (takesNoWrites(error)) return faulty({ database: ["it is a standby, which takes no writes"] });
+    if (takesNoWrites(error)) return faulty({ database: [(error as Error).message] });
     return ["3F000", "42883"].includes(codeOf(error))
       ? faulty({ migrations: ["the schema of this release is missing"] })
       : faulty({

@@ -271,6 +271,29 @@ test("a server that only reads, as during a failover, is 503 for what writes and
     });
     assert.equal(answer.status, 403, "who may not write is told so first");
     assertUnavailable(await reading.request({ url: "/api/setup/status", token: operator }));
+    const { status, body } = await reading.request({ url: "/ready" });
+    assert.deepEqual(
+      [status, body.checks?.database],
+      [503, "it takes no writes: default_transaction_read_only is on"],
+    );
+  });
+});
+
+test("a database that is set to read only, and back, is not ready meanwhile, and needs no restart", async () => {
+  const { sql, name } = database;
+  await withService(database, {}, async own => {
+    const told = async () => (await own.request({ url: "/ready" })).body.checks?.database;
+    const status = () => own.request({ url: "/api/setup/status", token: operator });
+    await sql`alter database ${sql(name)} set default_transaction_read_only = on`;
+    try {
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${name}`;
+      await until("it says why", async () => /default_transaction_read_only is on$/.test(await told()));
+      assertUnavailable(await status());
+    } finally {
+      await sql`alter database ${sql(name)} reset default_transaction_read_only`;
+    }
+    assert.equal((await status()).status, 200);
+    await until("it is ready", async () => (await told()) === "ok");
   });
 });
 

@@ -271,7 +271,7 @@ test("an address that leads to a standby is not ready; what writes is 503, and t
       [503, "The database takes no writes right now; send the request again"],
     );
     const { status: unready, body } = await ready();
-    assert.deepEqual([unready, body.checks?.database], [503, "it is a standby, which takes no writes"]);
+    assert.deepEqual([unready, body.checks?.database], [503, "it takes no writes: it is a standby"]);
     wire.lead(primary.urls.service);
     assert.equal((await status()).status, 200);
     await until("the service is ready", async () => (await ready()).status === 200);

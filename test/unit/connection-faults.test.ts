@@ -6,6 +6,7 @@ import { explainDatabase, isUnreachable } from "../../src/connection-faults.ts";
 import { takeLock } from "../../src/migrate/lock.ts";
 import { StartupError } from "../../src/startup-error.ts";
 
+const ROOT = "postgres://postgres:secret@db:5432/postgres";
 const OWNER = "postgres://tms_owner:secret@db:5432/tms";
 const SERVICE = "postgres://tms_service:secret@db:5432/tms";
 
@@ -58,6 +59,17 @@ test("each fault of a database is one sentence with what helps, and without a pa
       "SERVICE_DATABASE_URL",
       "The database at db:5432 (SERVICE_DATABASE_URL) cannot be reached: it does not answer as Postgres does",
     ],
+    ...(
+      [
+        [ROOT, "ROOT_DATABASE_URL", "postgres", "postgres"],
+        [SERVICE, "SERVICE_DATABASE_URL", "tms", "tms_service"],
+      ] as const
+    ).map(([url, variable, name, login]): (typeof cases)[number] => [
+      { code: "25006", message: "cannot execute GRANT ROLE" },
+      url,
+      variable,
+      `The database at db:5432 (${variable}) refused: cannot execute GRANT ROLE: the server is a standby, or its settings make transactions read only; default_transaction_read_only may be set on the database (alter database ${name} reset default_transaction_read_only;), on ${login} or in postgresql.conf`,
+    ]),
     [
       { code: "42501", message: "permission denied for table x" },
       SERVICE,
