@@ -15,6 +15,10 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
+/** Codes of a TLS connection that does not come about. */
+export const UNTRUSTED =
+  /^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/;
+
 /** What a person is told of a server that is away. */
 export class Unreachable extends StartupError {}
 
@@ -28,10 +32,13 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
       `The database at ${host} (${variable}) offers no TLS: switch ssl on in the server, or leave sslmode out of the address`,
     );
   }
-  if (/^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/.test(code)) {
+  if (UNTRUSTED.test(code)) {
     return new StartupError(
-      `The certificate of the database at ${host} (${variable}) cannot be trusted: ${message}: ` +
-        "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS",
+      `The certificate of the database at ${host} (${variable}) cannot be trusted: ${message}: ${
+        code === "CERT_HAS_EXPIRED"
+          ? "renew it in the server, and reload its configuration (select pg_reload_conf();)"
+          : "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS"
+      }`,
     );
   }
   if (message.startsWith("unsupported startup parameter")) {

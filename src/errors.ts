@@ -3,7 +3,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
-import { NO_CONNECT } from "./connection-faults.ts";
+import { NO_CONNECT, UNTRUSTED } from "./connection-faults.ts";
 import { tenantLog } from "./log.ts";
 
 interface Beside {
@@ -69,7 +69,7 @@ export const BY_SQLSTATE: Record<string, Titled> = {
 
 /** Errors of the driver and the network that come without an SQLSTATE. */
 const UNREACHABLE =
-  /^(ECONN|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|ENFILE|ETIMEDOUT|EPIPE|EAI_AGAIN)|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|Query read timeout|Cannot use a pool after calling end/;
+  /^(ECONN|ENOTFOUND|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|EMFILE|ENFILE|ETIMEDOUT|EPIPE|EAI_AGAIN)|timeout exceeded when trying to connect|Connection terminated|Client has encountered a connection error|SSL connection|received invalid response|Query read timeout|Cannot use a pool after calling end/;
 
 /** Framework faults that a client causes, by status. The framework's own words stay out of the answer. Printed in docs/errors.md. */
 export const BY_STATUS: Record<number, Titled> = {
@@ -154,7 +154,8 @@ export function toProblem(error: unknown): Problem | undefined {
     const [, ...words] = BY_STATUS[400]!;
     if (statusCode >= 400 && statusCode < 500) return new Problem(statusCode, ...words);
   }
-  if (UNREACHABLE.test(typeof code === "string" ? code : "") || UNREACHABLE.test(message)) {
+  const said = typeof code === "string" ? code : "";
+  if (UNREACHABLE.test(said) || UNTRUSTED.test(said) || UNREACHABLE.test(message)) {
     return new Problem(...BY_SQLSTATE["08"]!);
   }
   return undefined;

@@ -287,7 +287,7 @@ test("a database that is set to read only, and back, is not ready meanwhile, and
     await sql`alter database ${sql(name)} set default_transaction_read_only = on`;
     try {
       await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${name}`;
-      await until("it says why", async () => /default_transaction_read_only is on$/.test(await told()));
+      await until("it says why", async () => (await told()).endsWith("_read_only is on"));
       assertUnavailable(await status());
     } finally {
       await sql`alter database ${sql(name)} reset default_transaction_read_only`;

@@ -166,6 +166,11 @@ test("a connection that is lost without an SQLSTATE is 503", () => {
     "EADDRNOTAVAIL", // no port is left to connect from
     "EMFILE",
     "EAI_AGAIN",
+    "CERT_HAS_EXPIRED", // and what else a server's certificate can lack
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    "DEPTH_ZERO_SELF_SIGNED_CERT",
+    "ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION",
   ])
     assert.equal(toProblem(Object.assign(new Error("x"), { code }))?.status, 503, code);
   for (const message of [
@@ -174,6 +179,9 @@ test("a connection that is lost without an SQLSTATE is 503", () => {
     "Query read timeout",
     "Client has encountered a connection error and is not queryable",
     "Cannot use a pool after calling end on the pool",
+    "The server does not support SSL connections",
+    "There was an error establishing an SSL connection",
+    "received invalid response: 48",
   ])
     assert.equal(toProblem(new Error(message))?.status, 503, message);
   assert.equal(toProblem(new TypeError("x is not a function")), undefined);

@@ -24,6 +24,12 @@ test("each fault of a database is one sentence with what helps, and without a pa
       "The database at db:5432 (DATABASE_URL) cannot be reached: ENOTFOUND",
     ],
     [
+      { code: "CERT_HAS_EXPIRED", message: "certificate has expired" },
+      OWNER,
+      "DATABASE_URL",
+      "The certificate of the database at db:5432 (DATABASE_URL) cannot be trusted: certificate has expired: renew it in the server, and reload its configuration (select pg_reload_conf();)",
+    ],
+    [
       { code: "EPIPE", message: "write EPIPE" },
       OWNER,
       "DATABASE_URL",
