@@ -1,6 +1,6 @@
 --! Previous: sha1:d57b3ebc68c17205587d2cf525fe2608ac088f44
---! Hash: sha1:69fd026e2ed648520fcb9b0c92f61879e14710d5
---! Message: keys with MATCH FULL and beside nulls, triggers that enter a tenant which a row names, more ways around policies
+--! Hash: sha1:402c778b03b9acf3ecaf868e288125e9e783c9c2
+--! Message: keys with MATCH FULL and beside nulls, triggers that enter a tenant which a row names, sessions that begin read only
 
 set local citus.enable_ddl_propagation = off;
 grant create on schema app, api to tms_app, tms_registrar;
@@ -329,6 +329,38 @@ revoke all on function app.shown_rows(uuid, int) from public, tms_registrar;
 grant execute on function app.shown_rows(uuid, int) to tms_auditor;
 reset role;
 --! EndIncluded context/shown_rows.sql
+--! Included api/service/get_readiness.sql
+set local role tms_registrar;
+create or replace function api.get_readiness(p_schema_version text)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- A standby may lag, and let in who is no longer a member; and whoever still asks it after a failover is at the wrong address.
+  if current_setting('transaction_read_only')::boolean then
+    raise exception using errcode = 'read_only_sql_transaction', message =
+      'it takes no writes: ' || case when pg_is_in_recovery() then 'it is a standby' else 'default_transaction_read_only is on' end;
+  end if;
+  return json_build_object(
+    'migrations', array(
+      select format('the schema is at %s, this release needs %s', coalesce(app.schema_version(), 'nothing committed'), p_schema_version)
+      where app.is_behind(p_schema_version)),
+    'isolation', array(select format('%s: %s', b.object, b.fault) from app.isolation_breaches() b),
+    'audit', app.last_audit(),
+    'tenants', json_build_object('pending', app.count_tenants('pending'), 'active', app.count_tenants('active'),
+      'suspended', app.count_tenants('suspended')));
+end
+$$;
+comment on function api.get_readiness(text) is
+$$What GET /ready and GET /metrics say of the database: {migrations, isolation} are sentences, one a fault, none when all is
+well; tenants are the numbers by status, audit is the last one. p_schema_version is the migration this release was built with. Raises 25006 on a standby, and where sessions begin read only.$$;
+revoke all on function api.get_readiness(text) from public;
+grant execute on function api.get_readiness(text) to tms_service;
+reset role;
+--! EndIncluded api/service/get_readiness.sql
 revoke create on schema app, api from tms_app, tms_registrar;
 --! Included audit/schema.sql
 -- The isolation audit. Everything here is tms_owner's. What must run as somebody else is in control, where no member of a
@@ -600,12 +632,14 @@ as $$
       select confrelid from pg_constraint where conrelid = a.relid and contype = 'f' and (confdeltype in ('c', 'n', 'd') or confupdtype in ('c', 'n', 'd'))) x (relid)
     where not a.written
   ), fired as materialized (
-    -- Neither a trigger nor an aggregate asks who may execute the function that it calls, nor does a range type or an index.
+    -- Neither a trigger nor an aggregate asks who may execute the function that it calls, nor do a range type, an index and an exclusion.
     select tgfoid from above where written
     union all
     select f from pg_range cross join lateral unnest(array[rngcanonical, rngsubdiff]) f
     union all
     select amproc from pg_amproc
+    union all
+    select o.oprcode from pg_constraint k cross join lateral unnest(k.conexclop) x (op) join pg_operator o on o.oid = x.op where k.contype = 'x'
     union all
     select d.refobjid from pg_depend d join pg_proc a on a.oid = d.objid and a.prokind = 'a'
     where d.classid = 'pg_proc'::regclass and d.refclassid = 'pg_proc'::regclass and d.refobjid >= 16384
@@ -637,7 +671,7 @@ as $$
 $$;
 comment on function audit.functions() is
 $$The functions that the audit examines: all but those of Postgres and of extensions, of these only what belongs to one of the five roles. granted: who may execute it beside its owner. own: in one of
-the service's schemas. reached: own, or one of the five roles may execute it or has it executed by a trigger, an aggregate, a range type or an index. vouched: not
+the service's schemas. reached: own, or one of the five roles may execute it or has it executed by a trigger, an aggregate, a range type, an index or an exclusion. vouched: not
 reached, and as audit.accept() found it.$$;
 
 create or replace function audit.by_moving(p_relation oid)
@@ -1733,11 +1767,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   with shipped (classid, objid, kind, name, acl, owner, since) as (
     select 'pg_class'::regclass::oid, c.oid, 'table', c.oid::regclass::text, c.relacl, c.relowner, 'r'::"char"
-    from pg_class c where c.relnamespace = 'pg_catalog'::regnamespace and c.relacl is not null
-    union all
-    -- Where long values of tenants' rows are, which no policy guards.
-    select 'pg_class'::regclass, t.oid, 'table', t.oid::regclass::text, t.relacl, t.relowner, 'r'
-    from audit.relations() r join pg_class c on c.oid = r.relid join pg_class t on t.oid = c.reltoastrelid where t.relacl is not null
+    from pg_class c where c.relnamespace in ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace) and c.relacl is not null
     union all
     select 'pg_proc'::regclass, f.oid, 'function', f.oid::regprocedure::text, f.proacl, f.proowner, 'f'
     from pg_proc f
@@ -1751,10 +1781,11 @@ as $$
     from pg_foreign_data_wrapper w where w.fdwacl is not null
     union all
     select 'pg_namespace'::regclass, n.oid, 'schema', n.oid::regnamespace::text, n.nspacl, n.nspowner, 'n'
-    from pg_namespace n where n.nspname = 'pg_catalog' and n.nspacl is not null
+    from pg_namespace n where n.nspname in ('pg_catalog', 'pg_toast') and n.nspacl is not null
   ), given as (
-    select s.kind, s.name, a.grantee, a.privilege_type, ''::text as col
+    select s.kind, s.name, a.grantee, a.privilege_type, ''::text as col, t.oid as toasted
     from shipped s
+    left join pg_class t on s.kind = 'table' and t.reltoastrelid = s.objid
     left join pg_init_privs i on i.classoid = s.classid and i.objoid = s.objid and i.objsubid = 0
     cross join lateral aclexplode(s.acl) a
     where not exists (
@@ -1763,28 +1794,63 @@ as $$
       where x.privilege_type = a.privilege_type and (x.grantee = a.grantee or x.grantee = 0 and s.kind = 'function' and x.privilege_type in (
         select y.privilege_type from aclexplode(s.acl) y where y.grantee = 0)))
     union all
-    select 'table', t.attrelid::regclass::text, a.grantee, a.privilege_type, format(' (%I)', t.attname)
+    select 'table', t.attrelid::regclass::text, a.grantee, a.privilege_type, format(' (%I)', t.attname), o.oid
     from pg_attribute t
-    join pg_class c on c.oid = t.attrelid and c.relnamespace = 'pg_catalog'::regnamespace
+    join pg_class c on c.oid = t.attrelid and c.relnamespace in ('pg_catalog'::regnamespace, 'pg_toast'::regnamespace)
+    left join pg_class o on o.reltoastrelid = c.oid
     left join pg_init_privs i on i.classoid = 'pg_class'::regclass and i.objoid = t.attrelid and i.objsubid = t.attnum
     cross join lateral aclexplode(t.attacl) a
     where not exists (select from aclexplode(i.initprivs) x where x.grantee = a.grantee and x.privilege_type = a.privilege_type)
     union all
-    select 'parameter', p.parname, a.grantee, a.privilege_type, '' from pg_parameter_acl p cross join lateral aclexplode(p.paracl) a
+    select 'parameter', p.parname, a.grantee, a.privilege_type, '', null from pg_parameter_acl p cross join lateral aclexplode(p.paracl) a
   )
   select case when w.ours then 'error' else 'warning' end, null::uuid, case when kind = 'table' then name end, jsonb_build_object('object', name, 'role', w.who, 'privilege', privilege_type),
-    format('%s has %s%s on the %s %s, which Postgres and its extensions do not grant by default', w.who, privilege_type, col, kind, name),
+    format('%s has %s%s on the %s %s%s, which Postgres and its extensions do not grant by default', w.who, privilege_type, col, kind, name,
+      case when toasted is not null then format(' (the large values of %s, past every policy)', toasted::regclass) end),
     format('revoke %s%s on %s %s from %s; -- as a superuser', privilege_type, col, kind, name, w.who)
   from given
   cross join lateral (select audit.role_name(grantee), audit.role_name(grantee) = any (array_append(audit.our_roles(), 'public'))) as w (who, ours)
-  -- Statistics, the server's files and its log hold tenants' values, whoever reads them.
-  where w.ours or kind = 'table' and (name in ('pg_statistic', 'pg_statistic_ext_data') or name like 'pg\_toast.%')
-    -- Who may write tenants' rows may then write them past keys and triggers.
-    or kind = 'parameter' and name = 'session_replication_role' and exists (
-      select from audit.relations() r join pg_roles g on g.oid = grantee and not g.rolsuper
-      where pg_has_role(grantee, 'tms_app', 'member')
-        or has_any_column_privilege(grantee, r.relid, 'insert, update') or has_table_privilege(grantee, r.relid, 'delete'))
-    or kind = 'function' and name ~ '^(pg_read_(binary_)?file|lo_import)\(|\mpg_get_wal_'
+  -- Statistics, large values, the server's files and its log hold tenants' values, whoever reads them.
+  where w.ours or kind = 'table' and name in ('pg_statistic', 'pg_statistic_ext_data') or kind = 'function' and name ~ '^(pg_read_(binary_)?file|lo_import)\(|\mpg_get_wal_'
+    or toasted = 'pg_statistic'::regclass or toasted in (select relid from audit.relations())
+    -- Who writes as one of these, or makes itself it, may do so without keys and triggers.
+    or kind = 'parameter' and name in ('session_replication_role', 'lo_compat_privileges') and exists (
+      select from pg_roles r
+      cross join lateral (select case when current_setting('server_version_num')::int >= 160000 then 'usage, set' else 'member' end) k (kind)
+      where not r.rolsuper and pg_has_role(r.oid, given.grantee, k.kind)
+        and exists (select from pg_roles t where t.rolname in ('tms_owner', 'tms_service', 'tms_app', 'tms_registrar') and pg_has_role(r.oid, t.oid, k.kind)))
+  union all
+  -- pg_stats leaves out what policies hide from whoever reads it, which pg_statistic does not, nor a copy of it that somebody else made.
+  select 'warning', null, o.relid::text, jsonb_build_object('role', a.who, 'privilege', a.privilege_type),
+    format('%s reads in it the most common values of all tenants'' rows, from the statistics and with the rights of %s', a.who, o.owner),
+    format('revoke %s on table %s from %s;', a.privilege_type, o.relid, a.who)
+  from (
+    with recursive over (relid, relkind, owner, options, acl) as (
+      select c.oid, c.relkind, c.relowner, c.reloptions, c.relacl
+      from (select format(':relid (%s) ', string_agg(x::regclass::oid::text, '|')) from unnest(array['pg_statistic', 'pg_statistic_ext_data']) x) s (reads)
+      cross join (select format(':relid (%s) ', string_agg(x::regclass::oid::text, '|')) from unnest(array['pg_stats', 'pg_stats_ext', 'pg_stats_ext_exprs']) x) v (copies)
+      cross join pg_rewrite w
+      join pg_class c on c.oid = w.ev_class and c.relkind in ('v', 'm') and c.oid >= 16384
+      join pg_roles r on r.oid = c.relowner
+      where case when w.ev_action::text ~ s.reads and has_table_privilege(c.relowner, 'pg_statistic', 'select')
+                   or c.relkind = 'm' and (r.rolsuper or r.rolbypassrls) and w.ev_action::text ~ v.copies
+              then pg_get_viewdef(c.oid) ~ 'stavalues|stxdmcv|stxdexpr|most_common_|elem_count_histogram|histogram_bounds|bounds_histogram|\.\*' end
+      union
+      select c.oid, c.relkind, c.relowner, c.reloptions, c.relacl
+      from over o
+      join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = o.relid and d.classid = 'pg_rewrite'::regclass
+      join pg_rewrite w on w.oid = d.objid
+      join pg_class c on c.oid = w.ev_class and c.relkind in ('v', 'm')
+    )
+    select relid::regclass as relid, owner::regrole as owner, acl from over
+    where relid not in (select audit.of_extensions('pg_class')) and (relkind = 'm' or not exists (
+      select from pg_options_to_table(options) where case when option_name = 'security_invoker' then option_value::boolean end))) o
+  cross join lateral (
+    select x.grantee, x.privilege_type, audit.role_name(x.grantee) as who
+    from (select a.* from aclexplode(o.acl) a union all select a.* from pg_attribute t cross join lateral aclexplode(t.attacl) a where t.attrelid = o.relid) x) a
+  -- Of the five app_reach and service_reach tell, which is worse.
+  where a.privilege_type = 'SELECT' and a.who <> all (audit.our_roles()) and a.grantee <> o.owner
+    and not exists (select from pg_roles r where r.oid = a.grantee and r.rolsuper)
 $$;
 --! EndIncluded audit/checks/grants.sql
 --! Included audit/checks/tables.sql
@@ -1979,18 +2045,6 @@ as $$
          else format('alter view %s set (security_invoker = true);', c.oid::regclass) end
   from pg_class c join reading r on r.oid = c.oid
   where c.relkind in ('v', 'm') and c.relpersistence <> 't' -- that of a session nobody else reads
-  union all
-  -- pg_stats leaves out what its reader may not see; the tables below it do not. Of what Postgres ships no dependency is recorded.
-  select 'warning', null, c.oid::regclass::text, '{}',
-    format('the view shows statistics, values of all tenants'' rows among them, with the rights of its owner, %s', c.relowner::regrole),
-    case when c.relkind = 'm' then format('drop materialized view %s;', c.oid::regclass)
-         else format('alter view %s set (security_invoker = true); -- or let it read pg_stats', c.oid::regclass) end
-  from pg_rewrite w
-  join pg_class c on c.oid = w.ev_class and c.relkind in ('v', 'm')
-  where c.oid >= 16384 and c.oid not in (select audit.of_extensions('pg_class'))
-    and w.ev_action::text ~ format(':relid (%s|%s) ', 'pg_statistic'::regclass::oid, 'pg_statistic_ext_data'::regclass::oid)
-    and has_table_privilege(c.relowner, 'pg_statistic', 'select') and exists (select from aclexplode(c.relacl) a where a.grantee <> c.relowner)
-    and not exists (select from pg_options_to_table(c.reloptions) where case when option_name = 'security_invoker' then option_value::boolean end)
   union all
   select 'warning', null, c.oid::regclass::text, '{}', format('pg_repack''s copy of %s holds tenants'' rows: once pg_repack was killed, no deletion reaches them', r.relid),
     '-- unless pg_repack is at work:' || E'\ndrop extension pg_repack cascade; create extension pg_repack;'
@@ -2207,7 +2261,7 @@ as $$
   ('table_owner', 'isolation_config', 'error', 'schema', true,
     'A table, view, sequence or schema of the service is not tms_owner''s.', 'Its owner can switch the policies off.', 'Give it to tms_owner.'),
   ('view_leaks', 'isolation_config', 'error', 'schema', true,
-    'A view over tenants'' rows, the bookkeeping or the audit''s results that runs as its owner, or a materialized view of them. The copy that pg_repack makes is a warning, and so is a view of somebody''s own over pg_statistic.', 'Policies are asked for the owner and not for the reader; a materialized view has none.', 'security_invoker = true; drop the materialized view.'),
+    'A view over tenants'' rows, the bookkeeping or the audit''s results that runs as its owner, or a materialized view of them. The copy that pg_repack makes is a warning.', 'Policies are asked for the owner and not for the reader; a materialized view has none.', 'security_invoker = true; drop the materialized view.'),
   ('foreign_table', 'isolation_config', 'error', 'schema', true,
     'A foreign table among the tenants'' tables.', 'No policy applies to it.', 'Keep it in another schema, behind a function.'),
   ('rewrite_rule', 'isolation_config', 'error', 'schema', true,
@@ -2235,8 +2289,8 @@ as $$
     'What lies outside has no policy: whatever a request writes there, or somebody copies there, is every tenant''s.',
     'Revoke it; or give the table a tenant_id and call app.isolate().'),
   ('system_grants', 'isolation_config', 'error', 'schema', true,
-    'A right of PUBLIC or of one of the five roles on a table, function, schema or parameter that Postgres ships, on a function of an extension, or on a foreign server, beyond those they come with, or on what stores a tenants'' table''s long values (TOAST); of anybody else on these, on the statistics, or a function that reads the server''s files or its log, or to SET session_replication_role for who may write tenants'' rows, a warning.',
-    'Statistics hold rows of all tenants, files and the log hold everything, and SET on session_replication_role switches keys and triggers off.', 'Revoke it.'),
+    'A right of PUBLIC or of one of the five roles on a table, function, schema or parameter that Postgres ships, on a function of an extension, or on a foreign server, beyond those they come with; of anybody else on the statistics, a view of them, the TOAST table of a tenants'' table, or a function that reads the server''s files or its log, a warning, and so is SET on session_replication_role for who may act as one of the five.',
+    'Statistics hold values of all tenants'' rows, TOAST tables the large ones, files and the log everything, and SET on session_replication_role switches keys and triggers off.', 'Revoke it.'),
   ('role_owns', 'isolation_config', 'error', 'schema', true,
     'tms_service owns anything, or tms_app, tms_registrar or tms_auditor something else than functions.', 'An owner grants, changes and drops.', 'Give it to tms_owner.'),
   -- schema: functions
@@ -2316,7 +2370,7 @@ as $$
     ('function', 'api.explain_for_operator(text,text,text,text,text,text,text,text,text,text,boolean)', 'tms_registrar', 'tms_service', 'c07b53b6e0e36351d3d9ad7164dcb78e'),
     ('function', 'api.get_current_tenant(text,text,text,text,text,text)', 'tms_app', 'tms_service', '8a2dabea3f1b69467272845bd714af71'),
     ('function', 'api.get_login_faults()', 'tms_registrar', 'tms_service', '42564d4a18c5f86fd8b79c9c8b932210'),
-    ('function', 'api.get_readiness(text)', 'tms_registrar', 'tms_service', '2d014f472627080349fe363cec47ab14'),
+    ('function', 'api.get_readiness(text)', 'tms_registrar', 'tms_service', '861b38cfc3d0f9673f58277b6b3c12fd'),
     ('function', 'api.get_registration_status(text,text,text,text,text,text,boolean,integer,text[])', 'tms_registrar', 'tms_service', 'f65556ea86242d3b80f4b6bf6872cf10'),
     ('function', 'api.get_schema_version()', 'tms_registrar', 'tms_service', 'f2a7f8344bf343031795bd5adcf44dad'),
     ('function', 'api.get_setup_status(text,text,text,text,text,text,text,text[])', 'tms_registrar', 'tms_service', '644645cadd2d707d7257ffd9374cecad'),
@@ -2429,7 +2483,7 @@ as $$
     ('function', 'audit.check_service_reach()', 'tms_owner', 'tms_auditor', 'a787fc3c2e2d684ab2cf4edf7fde08d4'),
     ('function', 'audit.check_shard_differs()', 'tms_owner', 'tms_auditor', '57e556d774dc091acb413beac4d7c085'),
     ('function', 'audit.check_statistics_view()', 'tms_owner', 'tms_auditor', 'ea7948ade84356dca011bc420f852827'),
-    ('function', 'audit.check_system_grants()', 'tms_owner', 'tms_auditor', 'f9287fef0e774a00756ce512c933137d'),
+    ('function', 'audit.check_system_grants()', 'tms_owner', 'tms_auditor', 'd5e268ce37a69da9d1c054e2a0671072'),
     ('function', 'audit.check_table_grants()', 'tms_owner', 'tms_auditor', '17cc5d1c45ebea43fb3409ec48ddb3d5'),
     ('function', 'audit.check_table_inherits()', 'tms_owner', 'tms_auditor', '0ba207f4146feb218cc8b13711ee9f1a'),
     ('function', 'audit.check_table_missing()', 'tms_owner', 'tms_auditor', 'd13d37376b3026061141500c441c1bcc'),
@@ -2442,8 +2496,8 @@ as $$
     ('function', 'audit.check_trigger_notifies()', 'tms_owner', 'tms_auditor', 'f148f3f8c95acf7e6e6ed5df4e24a432'),
     ('function', 'audit.check_trigger_rights()', 'tms_owner', 'tms_auditor', '693ac2a093dc4ead5345d93d13722777'),
     ('function', 'audit.check_unique_key_missing()', 'tms_owner', 'tms_auditor', 'd43abea332e859e4b3d714e33c9341e0'),
-    ('function', 'audit.check_view_leaks()', 'tms_owner', 'tms_auditor', '1f94019cba8062d4f13a11483c5c32cc'),
-    ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', '6802e8da25188106c7bce4f3cdfa6cdd'),
+    ('function', 'audit.check_view_leaks()', 'tms_owner', 'tms_auditor', '7871c909258d9ace0e43124e55abd457'),
+    ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', '9db0dc4a0682b9c10c60a98fc5959e1b'),
     ('function', 'audit.code_of(text,boolean)', 'tms_owner', 'tms_auditor', 'c653f72cd36fc8f310c493455acf9b2d'),
     ('function', 'audit.comparisons(oid)', 'tms_owner', 'tms_auditor', '879a8daee1e3314dcb35b18e0650d0a2'),
     ('function', 'audit.count_lost_tenants(regclass)', 'tms_owner', 'tms_auditor', '48b396076d73de4b2c083a0baae79bb0'),
@@ -2458,7 +2512,7 @@ as $$
     ('function', 'audit.filter_of(regclass)', 'tms_owner', 'tms_auditor', '733692876d5e6582a29c2d0d563f1f6e'),
     ('function', 'audit.find_tenant(text)', 'tms_owner', 'tms_auditor', 'f7af4ca5e9972e7e92aaf3bdbc4f1cc2'),
     ('function', 'audit.finish_run(bigint)', 'tms_owner', 'tms_auditor', 'fda1a2edc4f2b4cfdd811652e24d622a'),
-    ('function', 'audit.functions()', 'tms_owner', 'tms_auditor', '1b716c4ad93e6140784b2189b24930e6'),
+    ('function', 'audit.functions()', 'tms_owner', 'tms_auditor', '227a511c1b4da6bff01e1963377bd8d4'),
     ('function', 'audit.has_rows(regclass,name,uuid)', 'tms_owner', 'tms_auditor', 'cb2a97af9c825ca6d0c8316bc29a0674'),
     ('function', 'audit.installed()', 'tms_owner', 'tms_auditor', '1fae3c4e0b8e031c9bc3445a5ed7b45e'),
     ('function', 'audit.is_inherited(regclass)', 'tms_owner', 'tms_auditor', 'a7ea746ec51ec75d5477d08197fbe8c5'),

@@ -96,13 +96,6 @@ export const tables: Plant[] = [
     relation: "app.totals",
   },
   {
-    check: "view_leaks",
-    severity: "warning",
-    how: "a view over the planner's samples of rows",
-    sql: "create schema crm; create view crm.samples as select starelid::regclass, stavalues1::text from pg_statistic; create role report; grant select on crm.samples to report",
-    relation: "crm.samples",
-  },
-  {
     check: "foreign_table",
     how: "another server's table",
     sql: "create foreign data wrapper far; create server far foreign data wrapper far; create foreign table app.far (tenant_id uuid) server far",

@@ -1,6 +1,16 @@
 /** What functions do, by their text. */
 import { PARTITIONED } from "../keys.ts";
-import { type Branch, CRM } from "./branch.ts";
+import { type Branch, CRM, ORDERS } from "./branch.ts";
+
+/** A trigger on a tenants' table, for each of these: when, on what, and what it does. */
+const entering = (...triggers: [when: string, table: string, body: string][]) =>
+  `${ORDERS} alter table shop.orders add partner uuid; ${triggers
+    .map(
+      ([when, table, body], i) =>
+        `create function shop.f${i}() returns trigger language plpgsql as $$ declare v uuid; begin ${body}; return new; end $$;
+         create trigger f${i} ${when} on ${table} for each row execute function shop.f${i}();`,
+    )
+    .join("")}`;
 
 export const bodyBranches: Branch[] = [
   [
@@ -129,5 +139,44 @@ export const bodyBranches: Branch[] = [
     "error crm.door rule r on table crm.door",
     "error crm.door trigger t on table crm.door",
     "error crm.f(text) function crm.f(text)",
+  ],
+  [
+    "function_body",
+    entering(
+      ["after insert", "shop.orders", "perform app.set_tenant(new.partner)"],
+      [
+        "after insert",
+        "shop.orders",
+        "perform set_config('app.tenant_id', coalesce(new.partner, old.tenant_id)::text, true)",
+      ],
+      ["after insert", "shop.orders", "v := new.partner; perform app.set_tenant(v)"],
+      ["after insert", "shop.orders", "select new.partner into v; perform app.set_tenant(p_tenant_id => v)"],
+      ["after insert", "shop.orders", "perform app.set_tenant((to_jsonb(new) ->> 'partner')::uuid)"],
+      ["after insert", "shop.orders", "execute format('set local app.tenant_id = %L', new.partner)"],
+      ["before insert", "shop.orders", "perform app.set_tenant(new.tenant_id)"],
+      ["after insert", "shop.orders", "perform app.set_tenant(new.id)"],
+      ["before delete", "shop.orders", "perform app.set_tenant((old).partner)"],
+    ),
+    ...Array.from({ length: 9 }, (_, i) => `error shop.f${i}() `),
+  ],
+  [
+    "function_body",
+    entering(
+      ["after insert", "shop.orders", "perform app.set_tenant(new.tenant_id)"],
+      ["before update", "shop.orders", "perform app.set_tenant(old.tenant_id)"],
+      ["after insert", "app.tenants", "perform app.set_tenant(new.id)"],
+      ["after delete", "app.tenants", "perform set_config('app.tenant_id', old.id::text, true)"],
+      [
+        "after insert",
+        "shop.orders",
+        "if new.partner = app.tenant_id() then perform app.set_tenant(old.tenant_id); end if",
+      ],
+    ),
+  ],
+  [
+    "function_body",
+    `${CRM} create function crm.f() returns trigger language plpgsql as $$ begin perform app.set_tenant(new.partner); return new; end $$;
+     create function crm.g() returns void language plpgsql as $$ declare old uuid := app.tenant_id(); begin perform app.set_tenant(null); perform app.set_tenant(old); end $$`,
+    "warning crm.f() ",
   ],
 ];

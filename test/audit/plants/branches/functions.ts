@@ -7,6 +7,10 @@ const definer = (name: string, owner = "tms_owner", body = "return 1") =>
 const SEEN =
   "create or replace function public.seen() returns event_trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin end $$;";
 
+/** Of a superuser's, and for everybody; nobody can call it. */
+const EVENT = `create schema extra; grant usage on schema extra to public; create function extra.seen() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$;
+  create event trigger seen on ddl_command_end execute function extra.seen()`;
+
 export const functionBranches: Branch[] = [
   [
     "function_changed",
@@ -153,9 +157,42 @@ export const functionBranches: Branch[] = [
   ],
   [
     "function_bypass",
+    `${CRM} ${[
+      "cmp(int, int) returns int",
+      "diff(int, int) returns float8",
+      "same(int, int) returns boolean",
+      "idle(int, int) returns boolean",
+    ]
+      .map(
+        name =>
+          `create function crm.${name} language plpgsql immutable security definer set search_path = pg_catalog, pg_temp as 'begin return null; end';`,
+      )
+      .join("")} create type crm.span as range (subtype = int, subtype_diff = crm.diff);
+     create operator crm.=== (leftarg = int, rightarg = int, function = crm.same, commutator = operator(crm.===)); create operator crm.!!! (leftarg = int, rightarg = int, function = crm.idle);
+     create operator class crm.ops for type int using btree as operator 3 crm.===, function 1 crm.cmp(int, int); create table crm.n (n int, exclude using btree (n crm.ops with operator(crm.===)));
+     revoke all on all functions in schema crm from public`,
+    "error crm.cmp(integer,integer) ",
+    "error crm.diff(integer,integer) ",
+    "error crm.same(integer,integer) ",
+    "warning crm.idle(integer,integer) ",
+  ],
+  [
+    "function_bypass",
     `create role metabase login in role pg_read_all_data; ${CRM} ${definer("crm.a()", "metabase")} create view crm.v with (security_invoker) as select 1 as one;
      create function crm.b() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$; create event trigger b on ddl_command_end execute function crm.b()`,
     "warning crm.b() ",
+  ],
+  ["function_bypass", EVENT, "warning extra.seen() "],
+  ["function_bypass", `${EVENT}; select audit.accept('extra.seen()')`],
+  [
+    "function_bypass",
+    `${EVENT}; select audit.accept('extra.seen()'); create or replace function extra.seen() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin perform 1; end $$`,
+    "warning extra.seen() ",
+  ],
+  [
+    "function_search_path",
+    `${EVENT}; alter function extra.seen() reset search_path`,
+    "warning extra.seen() ",
   ],
   [
     "function_search_path",

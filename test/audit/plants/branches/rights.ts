@@ -1,6 +1,6 @@
 /** Grants, and what the service's roles reach. */
 import { PARTITIONED } from "../keys.ts";
-import { type Branch, OPEN_SHOP, ORDERS, onDatabase, SHOP } from "./branch.ts";
+import { type Branch, CRM, OPEN_SHOP, ORDERS, onDatabase, SHOP } from "./branch.ts";
 
 export const rightBranches: Branch[] = [
   [
@@ -199,6 +199,41 @@ export const rightBranches: Branch[] = [
     "error pg_am public pg_am INSERT",
     "error pg_subscription public pg_subscription UPDATE",
     "error pg_subscription tms_app pg_subscription SELECT",
+  ],
+  [
+    "system_grants",
+    `${CRM} create role report; create role job in role tms_app; create role chief superuser;
+     create view crm.a as select starelid, stavalues1::text as v from pg_statistic; create view crm.b as table crm.a; create materialized view crm.c as select most_common_vals::text from pg_stats;
+     create view crm.d as select s::text as one from pg_statistic s; create view crm.e as select stxdmcv::text from pg_statistic_ext_data; create view crm.f as table crm.c;
+     grant select on crm.a, crm.c, crm.d to report; grant select (v) on crm.b to job; grant select on crm.e to public; grant insert, select on crm.f to report; grant select on crm.f to tms_app, chief`,
+    "warning crm.a report SELECT",
+    "warning crm.b job SELECT",
+    "warning crm.c report SELECT",
+    "warning crm.d report SELECT",
+    "warning crm.e public SELECT",
+    "warning crm.f report SELECT",
+  ],
+  [
+    "system_grants",
+    `${CRM} create role report; create view crm.a with (security_invoker) as select stavalues1::text from pg_statistic; create view crm.b as select starelid, stanullfrac, stawidth from pg_statistic;
+     create view crm.c as select tablename, most_common_vals::text from pg_stats; create materialized view crm.d as select tablename, null_frac from pg_stats; create view crm.e as select stavalues1::text from pg_statistic;
+     alter view crm.e owner to report; create view crm.packed as select stavalues1::text from pg_statistic; alter extension pg_trgm add view crm.packed; create view crm.shut as table crm.packed;
+     grant select on crm.a, crm.b, crm.c, crm.d, crm.packed to report; grant select on crm.e to public; grant update on crm.shut to report`,
+  ],
+  [
+    "system_grants",
+    `create role job in role tms_app; create role loader; create role team; grant team to job; create role tool; grant set on parameter session_replication_role, work_mem to job, tool;
+     grant set on parameter lo_compat_privileges to team; grant alter system on parameter session_replication_role to loader; grant tms_owner to loader`,
+    "warning - job session_replication_role SET",
+    "warning - team lo_compat_privileges SET",
+    "warning - loader session_replication_role ALTER SYSTEM",
+  ],
+  [
+    "system_grants",
+    `create role report; grant usage on schema pg_toast to tms_app, report; grant select (chunk_data) on pg_toast.pg_toast_2619 to report; grant select on pg_toast.pg_toast_1255 to report, tms_service`,
+    "error - tms_app pg_toast USAGE",
+    "error pg_toast.pg_toast_1255 tms_service pg_toast.pg_toast_1255 SELECT",
+    "warning pg_toast.pg_toast_2619 report pg_toast.pg_toast_2619 SELECT",
   ],
   [
     "service_reach",
