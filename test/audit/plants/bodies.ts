@@ -265,28 +265,4 @@ export const bodies: Plant[] = [
     sql: "create function app.enter() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform app.set_tenant(new.owner_id); return null; end $$; create trigger enter after insert on app.boards for each row execute function app.enter()",
     relation: "app.enter()",
   },
-  {
-    check: "function_body",
-    how: "a trigger that enters a new row's tenant before the policy is asked",
-    sql: "create function app.enter() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform set_config('app.tenant_id', new.tenant_id::text, true); return new; end $$; create trigger enter before insert on app.boards for each row execute function app.enter()",
-    relation: "app.enter()",
-  },
-  {
-    check: "function_body",
-    how: "a trigger that enters a tenant by a variable",
-    sql: "create function app.enter() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ declare v uuid := new.owner_id; begin perform app.set_tenant(p_tenant_id => v); return null; end $$; create trigger enter after insert on app.boards for each row execute function app.enter()",
-    relation: "app.enter()",
-  },
-  {
-    check: "function_body",
-    how: "a trigger that enters a tenant by text",
-    sql: "create function app.enter() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin execute format('set local app.tenant_id = %L', new.owner_id); return null; end $$; create trigger enter after insert on app.boards for each row execute function app.enter()",
-    relation: "app.enter()",
-  },
-  {
-    check: "function_body",
-    how: "a trigger that enters a tenant which a row's id names",
-    sql: "create function app.enter() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform app.set_tenant(new.id); return null; end $$; create trigger enter after insert on app.boards for each row execute function app.enter()",
-    relation: "app.enter()",
-  },
 ];

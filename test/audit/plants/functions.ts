@@ -72,25 +72,6 @@ export const functions: Plant[] = [
   },
   {
     check: "function_bypass",
-    how: "a superuser's definer that nobody may execute, behind a range type",
-    sql: "create schema extra; create function extra.apart(float8, float8) returns float8 language sql immutable security definer set search_path = pg_catalog, pg_temp return $1 - $2; revoke all on function extra.apart(float8, float8) from public; create type extra.span as range (subtype = float8, subtype_diff = extra.apart)",
-    relation: "extra.apart(double precision,double precision)",
-  },
-  {
-    check: "function_bypass",
-    how: "a superuser's definer that nobody may execute, behind an index",
-    sql: "create schema extra; create function extra.order(int, int) returns int language sql immutable security definer set search_path = pg_catalog, pg_temp return $1 - $2; revoke all on function extra.order(int, int) from public; create operator class extra.ordered for type int using btree as operator 1 <, operator 2 <=, operator 3 =, operator 4 >=, operator 5 >, function 1 extra.order(int, int)",
-    relation: 'extra."order"(integer,integer)',
-  },
-  {
-    check: "function_bypass",
-    severity: "warning",
-    how: "a provider's definer of an event trigger, in an open schema",
-    sql: "create schema extra; grant usage on schema extra to public; create function extra.watch() returns event_trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin end $$; create event trigger watch on ddl_command_end execute function extra.watch()",
-    relation: "extra.watch()",
-  },
-  {
-    check: "function_bypass",
     how: "a superuser's definer in a closed schema, behind a type's default",
     sql: "create schema extra; create function extra.help() returns int language sql security definer set search_path = pg_catalog, pg_temp return 1; create domain extra.helped as int default extra.help(); alter table app.boards add help extra.helped",
     relation: "extra.help()",

@@ -235,14 +235,6 @@ export const rights: Plant[] = [
   },
   {
     check: "system_grants",
-    severity: "warning",
-    how: "keys switched off by a setting, by a job",
-    sql: "create role job login in role tms_app; grant set on parameter session_replication_role to job",
-    relation: null,
-    row: { object: "session_replication_role", role: "job", privilege: "SET" },
-  },
-  {
-    check: "system_grants",
     how: "keys switched off by a setting",
     sql: "grant set on parameter session_replication_role to tms_app",
     relation: null,
