@@ -3,7 +3,7 @@ import auth from "./auth.ts";
 import body from "./body.ts";
 import type { Config } from "./config.ts";
 import database from "./database.ts";
-import { sendError } from "./errors.ts";
+import { sendError } from "./error-response.ts";
 import { httpOptions } from "./http.ts";
 import inFlight from "./in-flight.ts";
 import type { LogStream } from "./log.ts";

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Server } from "node:http";
 import type { FastifyHttpOptions } from "fastify";
 import type { Config } from "./config.ts";
-import { malformedRequest } from "./errors.ts";
+import { malformedRequest } from "./error-response.ts";
 import { type LogStream, loggerOptions } from "./log.ts";
 
 /** How the service listens: limits of one request, its id. */

@@ -1,7 +1,8 @@
 import { METHODS as KNOWN } from "node:http";
 import type { FastifyInstance, HTTPMethods } from "fastify";
 import fp from "fastify-plugin";
-import { BY_STATUS, Problem, sendError } from "./errors.ts";
+import { sendError } from "./error-response.ts";
+import { BY_STATUS, Problem } from "./errors.ts";
 
 /** What Node.js parses. Those in use come first, in the order that `Allow` tells them. */
 const METHODS = [...new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", ...KNOWN])];

@@ -2,7 +2,8 @@ import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
-import { answerSocket, BY_STATUS, Problem } from "./errors.ts";
+import { answerSocket } from "./error-response.ts";
+import { BY_STATUS, Problem } from "./errors.ts";
 
 /**
  * Requests that Node itself would refuse with an empty body (http.ts switches its own check of Host off), and those that

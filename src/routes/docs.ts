@@ -1,6 +1,6 @@
 import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyError, FastifyInstance } from "fastify";
-import { sendError } from "../errors.ts";
+import { sendError } from "../error-response.ts";
 
 /** Everything comes from here. Without `upgrade-insecure-requests`: a service on plain http in a private network has pages too. */
 const CSP =

@@ -4,7 +4,8 @@ import Fastify from "fastify";
 import { type JWTPayload, SignJWT } from "jose";
 import auth, { type Identity } from "../../src/auth.ts";
 import { loadConfig } from "../../src/config.ts";
-import { Problem, sendError } from "../../src/errors.ts";
+import { sendError } from "../../src/error-response.ts";
+import { Problem } from "../../src/errors.ts";
 
 export const SECRET = "0123456789abcdef0123456789abcdef";
 export const HOUR = 3600;
