@@ -37,6 +37,8 @@ export function loggerOptions(config: Config, stream: LogStream = standardOutput
     logger: {
       level: config.logLevel,
       hooks: { streamWrite: redactor(config) },
+      // Where a name is not the certificate's, Node adds the whole of it: kilobytes for each request.
+      redact: { paths: ["err.cert"], remove: true },
       stream,
     },
     logController: new OneLine(),

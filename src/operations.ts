@@ -84,7 +84,7 @@ const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHead
 const unknownTenant: ProblemName[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
 const changesTenant = (...problems: ProblemName[]) => ({
   accepts: ["If-Match"] as RequestHeader[],
-  problems: [...unknownTenant, "stale_etag" as const, ...problems],
+  problems: [...unknownTenant, "stale_etag" as const, "not_an_etag" as const, ...problems],
 });
 const paged = {
   sends: ["Link"] as ResponseHeader[],

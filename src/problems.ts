@@ -57,6 +57,11 @@ export const PROBLEMS = {
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],
   stale_etag: [412, "Precondition failed", "The tenant has changed since it was read"],
+  not_an_etag: [
+    412,
+    "Precondition failed",
+    "If-Match holds no ETag: send it as it was answered, in its quotes",
+  ],
   payload_too_large: BY_STATUS[413]!,
   uri_too_long: BY_STATUS[414]!,
   unsupported_media_type: BY_STATUS[415]!,

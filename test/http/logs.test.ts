@@ -217,6 +217,16 @@ test("a connection that is lost is one line, without what the driver knows of it
   assert.ok(JSON.stringify(lost()[0]).length < 300, JSON.stringify(lost()[0]));
 });
 
+test("of a certificate that names another host the line tells that, without the certificate", () => {
+  const { app, logs } = world.service;
+  const code = "ERR_TLS_CERT_ALTNAME_INVALID";
+  app.log.warn({
+    err: Object.assign(new Error("no such name"), { code, cert: { raw: Buffer.alloc(2000) } }),
+  });
+  const err = logs.at(-1)!.err as Record<string, unknown>;
+  assert.deepEqual([err.message, err.code, err.cert], ["no such name", code, undefined]);
+});
+
 test("what a stop ends is not called lost, though the embedded Postgres may end it first", async () => {
   const stopped = await createService(world.database);
   const { pool } = stopped.app.pg;
