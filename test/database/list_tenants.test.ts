@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
-import { call, refused, rowsRead, type Transaction } from "./support.ts";
+import { call, operator, refused, rowsRead, type Transaction } from "./support.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
 
-const operator = { slug: "nowhere", operator: true };
 const list = (
   tx: Transaction,
   {

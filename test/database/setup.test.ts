@@ -1,28 +1,19 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
-import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
-import { lockWaiters } from "../until.ts";
 import { tenantTables } from "./rows.ts";
-import { as, call, refused, rowsRead, type Transaction } from "./support.ts";
+import { call, createTenant, operator, refused } from "./support.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
 
-const operator = { slug: "nowhere", subject: "op", operator: true };
 const UNKNOWN = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
 const FIELDS = ["tenant_id", "name", "slug", "status", "settings", "created_at", "updated_at"];
 
-const create = (
-  tx: Transaction,
-  slug: string,
-  { settings = null as object | null, sample = false, key = null as string | null } = {},
-) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key);
-
 test("create_tenant returns the new tenant, get_tenant shows it, and its ETag is a hash of the body", () =>
   rolledBack(database.sql, async tx => {
-    const { body, created } = await create(tx, "acme", { settings: { a: { b: [1, null] } } });
+    const { body, created } = await createTenant(tx, "acme", { settings: { a: { b: [1, null] } } });
     assert.equal(created, true);
     assert.deepEqual(
       { ...body, tenant_id: null },
@@ -45,8 +36,8 @@ test("create_tenant returns the new tenant, get_tenant shows it, and its ETag is
 
 test("a value that another key refuses is not called a used slug", () =>
   rolledBack(database.sql, async tx => {
-    const { body } = await create(tx, "acme");
-    await create(tx, "beta");
+    const { body } = await createTenant(tx, "acme");
+    await createTenant(tx, "beta");
     await tx`create unique index own_name on app.tenants (lower(name))`;
     for (const slug of [null, "acme", "gamma"])
       await assert.rejects(
@@ -64,10 +55,10 @@ test("a value that another key refuses is not called a used slug", () =>
 
 test("a used slug is a conflict on create and on update, and an unknown id is not found, whatever it looks like", () =>
   rolledBack(database.sql, async tx => {
-    const { body } = await create(tx, "acme");
-    await create(tx, "beta");
+    const { body } = await createTenant(tx, "acme");
+    await createTenant(tx, "beta");
     const used = (slug: string) => `A tenant with slug '${slug}' already exists`;
-    await refused(create(tx, "acme"), 409, "Conflict", used("acme"));
+    await refused(createTenant(tx, "acme"), 409, "Conflict", used("acme"));
     const update = (id: string, slug: string) =>
       call(tx, "update_tenant", operator, id, null, slug, null, null);
     await refused(update(body.tenant_id, "beta"), 409, "Conflict", used("beta"));
@@ -97,8 +88,8 @@ test("a used slug is a conflict on create and on update, and an unknown id is no
 
 test("update_tenant replaces what is given and nothing else, and leaves updated_at alone when nothing is", () =>
   rolledBack(database.sql, async tx => {
-    const { body } = await create(tx, "acme", { settings: { keep: 1, nested: { a: 1 } } });
-    await create(tx, "beta");
+    const { body } = await createTenant(tx, "acme", { settings: { keep: 1, nested: { a: 1 } } });
+    await createTenant(tx, "beta");
     const beta = async () => [...(await tx`select * from app.tenants where slug = 'beta'`)];
     const untouched = await beta();
     const update = (...values: unknown[]) => call(tx, "update_tenant", operator, body.tenant_id, ...values);
@@ -120,7 +111,7 @@ test("update_tenant replaces what is given and nothing else, and leaves updated_
 
 test("update_tenant asks for one of the given ETags", () =>
   rolledBack(database.sql, async tx => {
-    const { body } = await create(tx, "acme");
+    const { body } = await createTenant(tx, "acme");
     const { etag } = await call(tx, "get_tenant", operator, body.tenant_id);
     const update = (match: string[]) =>
       call(tx, "update_tenant", operator, body.tenant_id, "Again", null, null, match);
@@ -157,46 +148,11 @@ test("the moves between states go where they may and nowhere else", () =>
     }
   }));
 
-test("a tenant made in single-tenant mode is the default one where there is none, whatever other tenants there are", () =>
-  rolledBack(database.sql, async tx => {
-    await create(tx, "first");
-    for (const slug of ["second", "third"])
-      await call(tx, "create_tenant", operator, slug, slug, null, false, true, null);
-    assert.deepEqual(
-      (await tx`select slug from app.tenants where is_default`).map(row => row.slug),
-      ["second"],
-    );
-  }));
-
-test("the default tenant, and no other, is neither deleted nor suspended in single-tenant mode, whatever its slug is by now", () =>
-  rolledBack(database.sql, async tx => {
-    const id = await seedTenant(tx, { slug: "renamed", isDefault: true });
-    const single = { ...operator, slug: null };
-    await refused(
-      call(tx, "delete_tenant", single, id),
-      400,
-      "Default tenant",
-      "The default tenant cannot be deleted in single-tenant mode",
-    );
-    await refused(
-      call(tx, "suspend_tenant", single, id),
-      409,
-      "Conflict",
-      "The default tenant cannot be suspended in single-tenant mode",
-    );
-    const other = await seedTenant(tx, { slug: "other" });
-    await call(tx, "suspend_tenant", single, other);
-    await call(tx, "delete_tenant", single, other);
-    await call(tx, "suspend_tenant", operator, id);
-    await call(tx, "delete_tenant", operator, id);
-    assert.equal((await tx`select from app.tenants`).count, 0);
-  }));
-
 test("delete_tenant leaves no row of the tenant in any table of the catalog, and every row of the others", () =>
   rolledBack(database.sql, async tx => {
     const [acme, beta] = [
-      await create(tx, "acme", { sample: true }),
-      await create(tx, "beta", { sample: true }),
+      await createTenant(tx, "acme", { sample: true }),
+      await createTenant(tx, "beta", { sample: true }),
     ];
     const tables = (await tenantTables(tx)).filter(table => table.tenant === "tenant_id");
     const count = async (id: string) => {
@@ -225,7 +181,7 @@ test("delete_tenant leaves no row of the tenant in any table of the catalog, and
 
 test("sample data is one board, three kinds of generation with media, a grant and its use, one disabled provider", () =>
   rolledBack(database.sql, async tx => {
-    const { body } = await create(tx, "acme", { sample: true });
+    const { body } = await createTenant(tx, "acme", { sample: true });
     const [row] = await tx`
       select (select json_agg(json_build_object('subject', auth_subject, 'role', role)) from app.users) as users,
         (select count(*)::int from app.boards b join app.users u on u.tenant_id = b.tenant_id and u.id = b.owner_id) as boards,
@@ -249,14 +205,15 @@ test("sample data is one board, three kinds of generation with media, a grant an
       },
     );
     assert.equal(
-      (await tx`select from app.users where tenant_id = ${(await create(tx, "bare")).body.tenant_id}`).count,
+      (await tx`select from app.users where tenant_id = ${(await createTenant(tx, "bare")).body.tenant_id}`)
+        .count,
       0,
     );
   }));
 
 test("every check of a table refuses what it says, a border or a kind beside it", () =>
   rolledBack(database.sql, async tx => {
-    await create(tx, "checked", { sample: true, key: "key-12345" });
+    await createTenant(tx, "checked", { sample: true, key: "key-12345" });
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
     await tx`insert into control.deployment default values on conflict do nothing`;
     await tx`insert into audit.runs default values`;
@@ -313,124 +270,6 @@ test("every check of a table refuses what it says, a border or a kind beside it"
           `${key} = ${value}`,
         );
     }
-  }));
-
-test("an idempotency key answers the first result again, only to the same caller with the same request", () =>
-  rolledBack(database.sql, async tx => {
-    const first = await create(tx, "acme", { key: "key-12345", settings: { b: 1, a: 2 } });
-    const again = await create(tx, "acme", { key: "key-12345", settings: { a: 2, b: 1 } });
-    assert.deepEqual([again.created, again.body], [false, { ...first.body, existing: true }]);
-    const other = [
-      422,
-      "Validation failed",
-      "The Idempotency-Key was already used with another request",
-    ] as const;
-    await refused(create(tx, "acme", { key: "key-12345" }), ...other);
-    await refused(create(tx, "beta", { key: "key-12345", settings: { a: 2, b: 1 } }), ...other);
-    await refused(create(tx, "acme", { key: "key-12345", settings: { a: 2, b: 1 }, sample: true }), ...other);
-    await refused(
-      call(tx, "create_tenant", operator, "The acme", "beta", { a: 2, b: 1 }, false, false, "key-12345"),
-      ...other,
-    );
-    const somebody = { ...operator, subject: "op2" };
-    await refused(
-      call(tx, "create_tenant", somebody, "The acme", "acme", { a: 2, b: 1 }, false, false, "key-12345"),
-      409,
-      "Conflict",
-      "A tenant with slug 'acme' already exists",
-    );
-    await call(tx, "create_tenant", somebody, "Other", "other", null, false, false, "key-12345");
-  }));
-
-test("the same key is another one of another caller, and a caller's keys are apart", () =>
-  rolledBack(database.sql, async tx => {
-    const claims = [
-      ["jwt", "op", "key-12345"],
-      ["jwt", "op", "key-67890"],
-      ["jwt", "op2", "key-12345"],
-      ["https://other", "op", "key-12345"],
-    ] as const;
-    for (const existing of [false, true])
-      for (const [i, [provider, subject, key]] of claims.entries()) {
-        const { body } = await as(tx, "tms_service", async sp => {
-          const [row] = await sp`
-            select body from api.create_tenant('x', ${provider}, ${subject}, null, null, null, 'n', ${`s-${i}`}, null, false, false, ${key})`;
-          return row!;
-        });
-        assert.deepEqual([body.slug, body.existing], [`s-${i}`, existing]);
-      }
-  }));
-
-test("keys of more than a day ago are swept, ten with each new one, but for those that somebody holds", async t => {
-  const { sql } = database;
-  await sql`
-    insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash, created_at)
-    select 'jwt', age, 'key-1234-' || i, '', now() - age::interval
-    from unnest(array['24 hours 1 minute', '23 hours 59 minutes']) age, generate_series(1, 13) i`;
-  t.after(() => sql`delete from control.idempotency_keys`);
-  await sql.begin(async holder => {
-    await holder`select from control.idempotency_keys where auth_subject like '24 %' and key like '%-1' for update`;
-    await rolledBack(sql, async tx => {
-      await tx`set local lock_timeout = '1s'`;
-      for (const left of [3, 1]) {
-        await create(tx, `new-${left}`, { key: `key-of-${left}` });
-        assert.equal(
-          (await tx`select from control.idempotency_keys where auth_subject like '24 %'`).count,
-          left,
-        );
-      }
-      assert.equal((await tx`select from control.idempotency_keys where auth_subject like '23 %'`).count, 13);
-    });
-  });
-});
-
-test("beside many other keys a new one, and the deletion of what it made, read only a few", () =>
-  rolledBack(database.sql, async tx => {
-    await tx`
-      insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash)
-      select 'jwt', 'other', 'key-1234-' || i, '' from generate_series(1, 5000) i`;
-    await tx`analyze control.idempotency_keys`;
-    const rows = await rowsRead(tx, "control.idempotency_keys", async () => {
-      const { body } = await create(tx, "acme", { key: "key-12345" });
-      await call(tx, "delete_tenant", operator, body.tenant_id);
-    });
-    assert.ok(rows < 100, `${rows} rows`);
-  }));
-
-test("a key that is swept just as its first answer is looked for is claimed by who asks", () =>
-  rolledBack(database.sql, async tx => {
-    await tx`insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash, created_at)
-      values ('jwt', 'op', 'key-12345', '', '2001-01-01')`;
-    await tx.unsafe(`
-      create function public.sweep() returns trigger language plpgsql as $$
-        begin delete from control.idempotency_keys where created_at = '2001-01-01'; return null; end $$;
-      create trigger sweep after insert on control.idempotency_keys for each statement execute function public.sweep()`);
-    const existing: boolean[] = [];
-    for (let i = 0; i < 2; i++) existing.push((await create(tx, "acme", { key: "key-12345" })).body.existing);
-    assert.deepEqual(existing, [false, true]);
-  }));
-
-test("a failed create frees its idempotency key, and so does the deletion of what it made", () =>
-  rolledBack(database.sql, async tx => {
-    await create(tx, "taken");
-    await refused(
-      create(tx, "taken", { key: "key-12345" }),
-      409,
-      "Conflict",
-      "A tenant with slug 'taken' already exists",
-    );
-    const { body, created } = await create(tx, "free", { key: "key-12345" });
-    assert.equal(created, true);
-    await call(tx, "delete_tenant", operator, body.tenant_id);
-    const anew = await create(tx, "free", { key: "key-12345" });
-    assert.deepEqual([anew.created, anew.body.existing], [true, false]);
-    assert.notEqual(anew.body.tenant_id, body.tenant_id);
-    const other = await create(tx, "other", { key: "key-of-another" });
-    await call(tx, "delete_tenant", operator, other.body.tenant_id);
-    await create(tx, "by-hand", { key: "key-of-a-third" });
-    await tx`delete from app.tenants where slug = 'by-hand'`;
-    assert.equal((await create(tx, "third", { key: "key-of-a-third" })).created, true);
-    assert.equal((await create(tx, "free", { key: "key-12345" })).body.existing, true, "its tenant is there");
   }));
 
 test("the count by status is exact after every kind of change, also of many tenants by one statement", () =>
@@ -495,172 +334,6 @@ test("everybody but an operator is refused: a member by the missing role's name,
         );
     }
     assert.equal((await tx`select from app.tenants`).count, 1);
-  }));
-
-test("get_setup_status reads only, and recommends from what it finds", () =>
-  rolledBack(database.sql, async tx => {
-    const [row] = await tx`select app.schema_version() as version`;
-    const NEVER = "Isolation was never audited as a whole: run npm run audit";
-    await tx.unsafe("set session authorization tms_service");
-    const status = async (slug: string | null, version = row!.version) =>
-      (await call(tx, "get_setup_status", { ...operator, slug }, version, ["An advice"])).body;
-    assert.deepEqual(await status(null), {
-      setup_needed: true,
-      has_default_tenant: false,
-      default_tenant_id: null,
-      default_tenant_slug: null,
-      multi_tenant_mode: false,
-      auth_provider: "jwt",
-      recommendations: [
-        "There is no default tenant: create it with POST /api/setup/tenant and the default slug",
-        NEVER,
-        "An advice",
-      ],
-    });
-    assert.deepEqual(await status("acme"), {
-      setup_needed: false,
-      has_default_tenant: false,
-      default_tenant_id: null,
-      default_tenant_slug: null,
-      multi_tenant_mode: true,
-      auth_provider: "jwt",
-      recommendations: [NEVER, "An advice"],
-    });
-    await tx.unsafe("reset session authorization");
-    const id = await seedTenant(tx, { slug: "old", isDefault: true });
-    await seedTenant(tx, { slug: "waiting", status: "pending" });
-    const found = await status(null, "999999.sql");
-    assert.deepEqual(
-      [found.setup_needed, found.default_tenant_id, found.default_tenant_slug],
-      [true, id, "old"],
-    );
-    assert.match(
-      found.recommendations.join("\n"),
-      /schema is behind this release[\s\S]*1 tenant\(s\) wait for approval/,
-    );
-    assert.doesNotMatch(found.recommendations.join("\n"), /There is no default tenant/);
-    await tx`update app.tenants set status = 'suspended' where id = ${id}`;
-    const suspended = await Promise.all([status(null), status("acme")]);
-    assert.deepEqual(
-      suspended.map(({ setup_needed, recommendations }) => [
-        setup_needed,
-        /The default tenant is suspended, .*\/resume/.test(recommendations.join("\n")),
-      ]),
-      [
-        [true, true],
-        [false, false],
-      ],
-    );
-    await tx`update app.tenants set status = 'active' where id = ${id}`;
-    await tx.unsafe("alter table app.boards no force row level security");
-    const advice = async () => (await status(null)).recommendations.join("\n") as string;
-    assert.match(await advice(), /app\.boards/);
-    assert.doesNotMatch(await advice(), /The table app\.boards/, "said once, as a breach");
-    // What else breaks isolation, and what the last audit said of it.
-    assert.match(await advice(), /Isolation is broken: the service's login: it is a superuser: give/);
-    await tx.unsafe("alter table app.boards force row level security; drop policy tenant_only on app.boards");
-    assert.match(await advice(), /Isolation is broken: app\.boards: the policy .* is missing: npm run audit/);
-    await tx.unsafe(
-      `insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'x' from app.tenants`,
-    );
-    await tx.unsafe("drop policy tenant_only on app.users");
-    assert.match(await advice(), /Isolation is broken: app\.users: rows are visible outside their tenant/);
-    await tx.unsafe(`create table app.notes (id int) partition by list (id); create table app.notes_0 partition of app.notes default;
-      alter table app.notes enable row level security; alter table app.notes_0 force row level security`);
-    for (const table of ["notes", "notes_0"])
-      assert.match(await advice(), RegExp(`The table app\\.${table} has no forced row-level security`));
-    assert.doesNotMatch(await advice(), /The table app\.(boards|users)/, "said once, as a breach");
-    const audited = (age: string, errors: number, family: string | null = null, notRun = 0) =>
-      tx`insert into audit.runs (started_at, finished_at, errors, family, not_run)
-        values (now(), clock_timestamp() - ${age}::interval, ${errors}, ${family}, ${notRun})`;
-    await audited("8 days", 0);
-    assert.match(await advice(), /The last audit is 8 days old/);
-    await audited("7 days 23 hours", 0);
-    assert.doesNotMatch(await advice(), /audit is|last audit/);
-    await audited("1 hour", 0, null, 1);
-    assert.match(await advice(), /The last audit \(.*\) found 0 error\(s\), and 1 check\(s\) could not run/);
-    await audited("1 hour", 1);
-    await audited("1 minute", 0, "schema");
-    assert.match(await advice(), /The last audit \(.*\) found 1 error\(s\)/);
-    await audited("1 second", 0);
-    assert.doesNotMatch(await advice(), /audit is|last audit/);
-    await tx`delete from graphile_migrate.migrations`;
-    const [behind] = await tx`select app.is_behind('000001.sql') as needed, app.is_behind(null) as asked`;
-    assert.deepEqual(behind, { needed: true, asked: false });
-  }));
-
-test("of two tenants made at once that may be the default one only the first is, and both are made", async t => {
-  const logins = [1, 2].map(() => postgres(database.urls.service, { max: 1, onnotice: () => {} }));
-  t.after(async () => {
-    await Promise.all(logins.map(login => login.end()));
-    await database.sql`delete from app.tenants`;
-  });
-  const [first, second] = logins as [postgres.Sql, postgres.Sql];
-  const make = (login: postgres.Sql, slug: string) =>
-    login`select api.create_tenant(null, 'jwt', 'op', null, null, null, 'x', ${slug}, null, false, true, null)`;
-  await first`begin`;
-  await make(first, "one");
-  const waiting = Promise.allSettled([make(second, "two")]);
-  await lockWaiters(database.sql);
-  await first`commit`;
-  const [made] = await waiting;
-  assert.equal(made!.status, "fulfilled", String((made as PromiseRejectedResult).reason));
-  const rows = await database.sql`select slug, is_default from app.tenants order by slug`;
-  assert.deepEqual(
-    rows.map(row => [row.slug, row.is_default]),
-    [
-      ["one", true],
-      ["two", false],
-    ],
-  );
-});
-
-test("of two first starts at once one makes the default tenant, and the other finds it made", async t => {
-  const { sql } = database;
-  t.after(() => sql.unsafe("delete from app.tenants; delete from control.deployment"));
-  const start = (tx: Transaction) => call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
-  let second: Promise<unknown> | undefined;
-  await sql.begin(async first => {
-    await start(first);
-    second = sql.begin(start);
-    await lockWaiters(sql);
-  });
-  await second;
-  assert.equal((await sql`select from app.tenants`).count, 1);
-});
-
-test("ensure_default_tenant makes none where another tenant has its slug, and says so", () =>
-  rolledBack(database.sql, async tx => {
-    await seedTenant(tx, { slug: "default" });
-    const detail = "A tenant with slug 'default' already exists";
-    await refused(call(tx, "ensure_default_tenant", null, "default", "Default"), 409, "Conflict", detail);
-    await call(tx, "ensure_default_tenant", null, "other", "Default");
-    assert.equal((await tx`select from app.tenants where is_default`).count, 1);
-  }));
-
-test("ensure_default_tenant takes the default tenant that somebody made in SQL before the first start", () =>
-  rolledBack(database.sql, async tx => {
-    const id = await seedTenant(tx, { slug: "mine", isDefault: true });
-    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
-    assert.deepEqual([...(await tx`select id from app.tenants`)], [{ id }]);
-    await tx`delete from app.tenants`;
-    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
-    assert.equal((await tx`select from app.tenants`).count, 0);
-  }));
-
-test("ensure_default_tenant makes it once in the life of a database", () =>
-  rolledBack(database.sql, async tx => {
-    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
-    await call(tx, "ensure_default_tenant", null, "another", "Another");
-    assert.deepEqual(
-      [...(await tx`select slug, is_default from app.tenants`)],
-      [{ slug: "default", is_default: true }],
-    );
-    await tx`delete from app.tenants`;
-    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
-    assert.equal((await tx`select from app.tenants`).count, 0, "a deliberate deletion stays one");
-    await tx`set local transaction_read_only = on`;
-    await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
   }));
 
 test("a slug stays a key only where somebody's own foreign key refers to it", () =>

@@ -50,6 +50,16 @@ export const call = (
       : row;
   });
 
+/** An operator, who names some tenant. */
+export const operator = { slug: "nowhere", subject: "op", operator: true };
+
+/** Made by that operator in multi-tenant mode. */
+export const createTenant = (
+  tx: Transaction,
+  slug: string,
+  { settings = null as object | null, sample = false, key = null as string | null } = {},
+) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key);
+
 /** Fails unless the promise is refused with this status, error and detail. */
 export async function refused(promise: Promise<unknown>, status: number, error: string, detail: string) {
   const outcome = await promise.then(
