@@ -73,7 +73,7 @@ const AUDIT: Audit = {
         tenant_id: "t-2",
         row: { tenant_id: "t-1", title: "<x-row '>\nPASSED" },
       }),
-      finding("function_leakproof", "isolation_config", { severity: "info" }),
+      finding("function_leakproof", "isolation_config", { severity: "info", row: { columns: ["a", 1] } }),
     ],
     summary: { checks: 5, errors: 1_016, warnings: 12_345 },
   },
@@ -91,7 +91,7 @@ const AUDIT: Audit = {
     result("rls_off", "app.boards"),
     result("rls_off", "", { failed: true, error: 1 }),
     result("function_leakproof", "app.boards", { checked: 3, warning: 12_345, info: 9 }),
-    result("function_leakproof", "app.media", { info: 1 }),
+    result("function_leakproof", "", { info: 1 }),
   ],
   trend: [
     { runId: 5, startedAt: "2026-11-20T01:02:03.000000Z", errors: 0, warnings: 0, infos: 0, notRun: 0 },
@@ -147,7 +147,7 @@ WARNING  function_leakproof (isolation_config): 12,345 findings
   … and 12,335 more: select * from audit.findings where "check" = 'function_leakproof';
 
 INFO  function_leakproof (isolation_config): 10 findings
-  - the database
+  - columns ["a",1]
       It is so.
       mend it;
 
@@ -235,7 +235,7 @@ test("the page has the same figures: on cards, by kinds of findings, by tables, 
     "fine rls_off on app.boards: 1 examined, 0 findings ✓",
     "failed rls_off elsewhere: could not run !",
     "warning function_leakproof on app.boards: 3 examined, 12,354 findings 12k",
-    "info function_leakproof on app.media: 1 examined, 1 finding 1",
+    "info function_leakproof elsewhere: 1 examined, 1 finding 1",
   ]);
   // Heights are roots, of 110 and 6 at least; shares of one are shares of what was found.
   assert.deepEqual(all(/<rect class="(\w+)" x="[\d.]+" y="([\d.]+)" width="52.5" height="([\d.]+)"/g), [
@@ -288,6 +288,14 @@ test("a page of many kinds of errors begins as a list, one of a first run has no
   assert.match(toHtml(audit({ summary })), /class="mark error"/, "what could not run is no pass");
   assert.match(page, /The first run of this scope: none found anything\./);
   assert.match(toHtml(audit({ findings: kinds.slice(1) })), /<details class="group" open>/);
+  const open = (findings: Finding[]) =>
+    toHtml(audit({ findings })).match(/<details class="group" open>/g)!.length;
+  assert.equal(open([...AUDIT.report.findings, ...kinds]), 2, "what could not run stands open all the same");
+  const mild = kinds.map(found => ({ ...found, severity: "warning" as const }));
+  assert.equal(open([kinds[0]!, ...mild]), 1, "warnings are not counted");
+  const about = new Map([["unread", { finds: "Rows.", why: "They stay.", mend: "Delete them." }]]);
+  const mends = toHtml(audit({}, { about })).match(/Delete them/g);
+  assert.equal(mends!.length, 1, "that of its warnings: what could not run has nothing to mend");
   const four = audit(
     { findings: AUDIT.report.findings.slice(0, 4) },
     { results: [result("orphan", "", { error: 4 })] },
@@ -298,7 +306,7 @@ test("a page of many kinds of errors begins as a list, one of a first run has no
 });
 
 test("whatever a name is, it is text on the page", () => {
-  const name = "<x-name>";
+  const name = `<x-name "&lt;">`;
   const [check] = AUDIT.report.checks;
   const page = toHtml({
     report: {
@@ -314,5 +322,5 @@ test("whatever a name is, it is text on the page", () => {
     trend: AUDIT.trend,
     server: { database: name, version: name, schema: name },
   });
-  assert.doesNotMatch(page, /<x-/);
+  assert.doesNotMatch(page, /<x-|x-name (?!&quot;&amp;lt;&quot;&gt;)/);
 });
