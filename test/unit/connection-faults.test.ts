@@ -138,7 +138,8 @@ test("a database that is away may be back: by the system's words, the drivers' a
   for (const code of [...codes, ...drivers]) assert.ok(isUnreachable({ code }), code);
   const uncoded = ["timeout expired", "timeout exceeded when trying to connect", "Connection terminated"];
   for (const message of uncoded) assert.ok(isUnreachable({ message }), message);
-  for (const code of ["28P01", "57014", "42501", "ECANCELED"]) assert.ok(!isUnreachable({ code }), code);
+  for (const code of ["28P01", "57014", "57P04", "42501", "ECANCELED"])
+    assert.ok(!isUnreachable({ code }), code);
 });
 
 test("a lock that a pooler keeps is told with its process, and one that another has taken since is not", async () => {
