@@ -207,6 +207,24 @@ export const bodies: Plant[] = [
   },
   {
     check: "function_body",
+    how: "tenants' rows that plans keep, read through a view",
+    sql: "create view public.titles with (security_invoker) as select title from app.boards; create view public.names as select title as name from public.titles; create function app.titles() returns text language sql immutable set search_path = pg_catalog, pg_temp as $$ select string_agg(name, ',') from public.names $$",
+    relation: "app.titles()",
+  },
+  {
+    check: "function_body",
+    how: "tenants' rows that plans keep, further on in a list",
+    sql: "create function app.titles() returns text language sql immutable set search_path = pg_catalog, pg_temp as $$ select string_agg(title, ',') from generate_series(1, 1) g, app.boards b $$",
+    relation: "app.titles()",
+  },
+  {
+    check: "function_body",
+    how: "tenants' rows that plans keep, read by a text",
+    sql: "create function app.titles() returns bigint language plpgsql immutable set search_path = pg_catalog, pg_temp as $$ declare n bigint; begin execute 'select count(*) from app.boards' into n; return n; end $$",
+    relation: "app.titles()",
+  },
+  {
+    check: "function_body",
     how: "a tenant's id that plans keep",
     sql: "create function app.mine() returns uuid language plpgsql immutable set search_path = pg_catalog, pg_temp as $$ begin return current_setting('app.tenant_id')::uuid; end $$",
     relation: "app.mine()",

@@ -66,6 +66,24 @@ export const functions: Plant[] = [
   },
   {
     check: "function_bypass",
+    how: "a superuser's definer that nobody may execute, behind an aggregate of a closed schema that a view has",
+    sql: "create schema extra; create function extra.add(int, int) returns int language sql security definer set search_path = pg_catalog, pg_temp return $1 + $2; revoke all on function extra.add(int, int) from public; create aggregate extra.total(int) (sfunc = extra.add, stype = int); create schema open; grant usage on schema open to tms_app; create view open.totals with (security_invoker) as select extra.total(1); grant select on open.totals to tms_app",
+    relation: "extra.add(integer,integer)",
+  },
+  {
+    check: "function_bypass",
+    how: "a superuser's definer that nobody may execute, by which arrays are compared",
+    sql: "create schema extra; create type extra.t as (a text); create function extra.eq(extra.t, extra.t) returns boolean language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin delete from app.media; return true; end $$; revoke all on function extra.eq(extra.t, extra.t) from public; create function extra.cmp(extra.t, extra.t) returns int language sql immutable return 0; create operator extra.= (leftarg = extra.t, rightarg = extra.t, function = extra.eq); create operator class extra.ops default for type extra.t using btree as operator 3 extra.=, function 1 extra.cmp(extra.t, extra.t)",
+    relation: "extra.eq(extra.t,extra.t)",
+  },
+  {
+    check: "function_bypass",
+    how: "a superuser's definer that nobody may execute, behind a trigger where a rule writes",
+    sql: "create schema crm; create table crm.a (id int); grant insert on crm.a to tms_app; create schema extra; create table extra.b (id int); create rule onward as on insert to crm.a do instead insert into extra.b values (new.id); create function extra.swept() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin delete from app.media; return null; end $$; revoke all on function extra.swept() from public; create trigger swept after insert on extra.b for each row execute function extra.swept()",
+    relation: "extra.swept()",
+  },
+  {
+    check: "function_bypass",
     how: "a superuser's definer that nobody may execute, behind a trigger where a deletion by a request gets to",
     sql: "create schema crm; create table crm.a (id int primary key) partition by list (id); create table crm.b (id int primary key references crm.a on delete cascade) partition by list (id); create table crm.b_1 partition of crm.b default; grant delete on crm.a to tms_app; create function crm.swept() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin delete from app.media; return old; end $$; revoke all on function crm.swept() from public; create trigger swept before delete on crm.b_1 for each row execute function crm.swept()",
     relation: "crm.swept()",
