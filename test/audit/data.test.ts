@@ -69,6 +69,30 @@ void describe("the data checks", () => {
     }
   }
 
+  it("count what they find under its severity", () =>
+    rolledBack(database.sql, async sql => {
+      const checks = [
+        "board_owner_as_member",
+        "tenant_without_owner",
+        "time_in_future",
+        "user_of_other_tenant",
+      ];
+      for (const check of checks) await sql.unsafe(data.find(plant => plant.check === check)!.sql(a, b));
+      const counts = await sql`
+        select "check", sum(errors)::int as errors, sum(warnings)::int as warnings, sum(infos)::int as infos
+        from audit.passes('data') p cross join lateral audit.examine(p, null, 0)
+        where "check" = any (${checks}) group by 1 order by 1`;
+      assert.deepEqual(
+        counts.map(row => Object.values(row)),
+        [
+          ["board_owner_as_member", 0, 0, 1],
+          ["tenant_without_owner", 0, 1, 0],
+          ["time_in_future", 0, 1, 0],
+          ["user_of_other_tenant", 1, 0, 0],
+        ],
+      );
+    }));
+
   // One is about a tenant that is gone, one about a slug that two have.
   const apart = ["tenant_missing", "slug_twice"];
   for (const plant of data.filter(one => one.tenant !== null && !apart.includes(one.check)))
