@@ -52,7 +52,8 @@ const ALSO_SHARED =
   "users.noreply.github.com simplelogin.com simplelogin.co aleeas.com slmail.me anonaddy.me anonaddy.com addy.io passmail.net passinbox.com " +
   "live.se live.in msn.cn zoho.in systemli.org autistici.org inventati.org airmail.cc kolabnow.com " +
   "nifty.com biglobe.ne.jp plala.or.jp so-net.ne.jp dion.ne.jp ymobile.ne.jp hinet.net empal.com 263.net " +
-  "mail.ua meta.ua bigmir.net tut.by narod.ru myrambler.ru op.pl vp.pl azet.sk zoznam.sk inbox.ee citromail.hu indamail.hu net.hr mynet.com";
+  "mail.ua meta.ua bigmir.net tut.by narod.ru myrambler.ru op.pl vp.pl azet.sk zoznam.sk inbox.ee citromail.hu indamail.hu net.hr mynet.com " +
+  "volny.cz atlas.cz chello.at aon.at hispeed.ch comhem.se online.no siol.net otenet.gr email.ua skiff.com";
 /** Whatever it ends with: hotmail.se and yandex.kz are mailboxes as well. */
 const SHARED_LABELS = new Set(["gmx", "googlemail", "hotmail", "outlook", "yahoo", "yandex"]);
 const SHARED = new Set([

@@ -68,7 +68,10 @@ export const TABLE = {
     kind: "publicKey",
     meaning: "Public key of the tokens in PEM (line ends may be written as `\\n`): RSA, EC or Ed25519",
   },
-  SERVICE_JWT_JWKS_URL: { kind: "jwks", meaning: "Address of the key set (JWKS) of the tokens" },
+  SERVICE_JWT_JWKS_URL: {
+    kind: "jwks",
+    meaning: "Address of the key set (JWKS) of the tokens: https, or http on this machine only",
+  },
   SERVICE_JWT_ALGORITHMS: {
     kind: "algorithms",
     unset: "by key: HS256; RS256, ES256, ES384, ES512 or EdDSA; every asymmetric one of a key set",

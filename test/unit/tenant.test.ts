@@ -251,6 +251,7 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
     "a@hotmail.se",
     "a@yandex.kz",
     "a@mail.ua",
+    "a@volny.cz",
     "a@müll.email",
     "1+a@users.noreply.github.com",
     "a.b1c2@passmail.net",
