@@ -182,8 +182,9 @@ function tags(header: string, weakToo: boolean): string[] {
 /** null asks nothing. */
 function ifMatch({ headers: { "if-match": given } }: FastifyRequest<One>): string[] | null {
   if (given === undefined) return null;
-  if (given !== "*" && tags(given, true).length === 0) throw refusal("not_an_etag");
-  return given === "*" ? ["*"] : tags(given, false);
+  if (given === "*") return ["*"];
+  if (tags(given, true).length === 0) throw refusal("not_an_etag");
+  return tags(given, false);
 }
 
 function idempotencyKey({ raw: { rawHeaders } }: FastifyRequest): string | null {
