@@ -145,6 +145,8 @@ export function toProblem(error: unknown): Problem | undefined {
     const [, ...words] = BY_STATUS[400]!;
     if (statusCode >= 400 && statusCode < 500) return new Problem(statusCode, ...words);
   }
+  // Of the requests' pool: its connections are all in use, which says nothing of the server.
+  if (message.startsWith("timeout exceeded")) return new Problem(...BY_SQLSTATE["53"]!);
   const code = codeOf(error);
   if (isUnreachable(error) || UNTRUSTED.test(code) || NO_CONNECTION.test(`${code} ${message}`))
     return new Problem(...BY_SQLSTATE["08"]!);

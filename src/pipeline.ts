@@ -19,6 +19,8 @@ interface Lane {
   movedAt: number;
   closesAt: number;
   broken: boolean;
+  /** What the first of them was told that waited in vain. */
+  stuck?: unknown;
 }
 
 const streamOf = (client: pg.PoolClient) =>
@@ -50,8 +52,7 @@ export class Pipeline {
       lane.movedAt = performance.now();
       return answer;
     } catch (error) {
-      fail(lane, error);
-      throw error;
+      throw fail(lane, error);
     } finally {
       if (--lane.inFlight === 0) this.#close(lane);
     }
@@ -91,13 +92,17 @@ export class Pipeline {
   }
 }
 
-/** A statement's own error leaves the connection as it was; anything else ends it for all. */
-function fail(lane: Lane, error: unknown): void {
+/** A statement's own error leaves the connection as it was; anything else ends it for all. Returns what the caller is told. */
+function fail(lane: Lane, error: unknown): unknown {
   lane.movedAt = performance.now();
   const stuck = lane.inFlight > 1 && STUCK.includes(codeOf(error));
-  if (isOfStatement(error) && !stuck) return;
+  if (isOfStatement(error) && !stuck) return error;
   lane.broken = true;
-  if (stuck && lane.client) streamOf(lane.client).destroy();
+  if (stuck && lane.client) {
+    lane.stuck = error;
+    streamOf(lane.client).destroy();
+  }
+  return lane.stuck ?? error;
 }
 
 /** Whether the connection lives on after this error. Not by its severity: servers say that in their own language. */

@@ -219,7 +219,7 @@ test("an exhausted pool refuses with 503 after its patience, and works again whe
       const current = () => small.request({ url: "/api/tenants/current", token: ann });
       for (const answer of await Promise.all([current(), current()])) {
         assertUnavailable(answer);
-        assert.equal(answer.body.detail, "The database cannot be reached");
+        assert.equal(answer.body.detail, "The database cannot answer right now");
       }
     });
     assert.equal((await held!).status, 200);

@@ -147,9 +147,8 @@ test("those in line behind a read that waited in vain are told at once, and do n
       await Promise.all(others(8, one));
       clock.mock.restore();
     });
-    const [first, ...more] = details;
-    assert.equal(first, "The row is busy; send the request again");
-    assert.deepEqual([...new Set(more)], ["The database cannot be reached"]);
+    assert.deepEqual([...new Set(details)], ["The row is busy; send the request again"]);
+    assert.equal(details.length, 8);
     assert.equal((await get(service, "/api/boards", "acme")).status, 200);
   });
 });
@@ -257,12 +256,12 @@ test("a connection that answers, be it with an error, takes more; one that is te
 test("what runs out of time costs those behind it their try, and, alone, nobody the connection", () =>
   onPipeline({ statement_timeout: "300ms" }, async ({ pipeline, pid }) => {
     const before = await pid();
-    const slow = () => pipeline.run(client => client.query("select pg_sleep(60)")).catch(codeOf);
-    assert.equal(await slow(), "57014");
+    const slow = () => pipeline.run(client => client.query("select pg_sleep(60)")).catch(error => error);
+    assert.equal(codeOf(await slow()), "57014");
     assert.equal(await pid(), before);
     const [first, ...behind] = await Promise.all([slow(), slow(), slow(), slow()]);
-    assert.equal(first, "57014");
-    assert.ok(!behind.includes("57014"));
+    assert.equal(codeOf(first), "57014");
+    assert.ok(behind.every(error => error === first)); // they did not have their own try
     assert.notEqual(await pid(), before);
   }));
 
