@@ -151,6 +151,12 @@ export const functions: Plant[] = [
     relation: "realtime.apply()",
   },
   {
+    check: "function_bypass",
+    how: "a function of Postgres's own, which executes what it is given, made a definer",
+    sql: "alter function pg_catalog.query_to_xml(text, boolean, boolean, text) security definer",
+    relation: "query_to_xml(text,boolean,boolean,text)",
+  },
+  {
     check: "function_leakproof",
     severity: "warning",
     how: "a search of Postgres's own, marked so that it may use an index",
