@@ -100,7 +100,7 @@ function world() {
       ${rows(kind === "child" ? table : "shop.item", below(5), true)}
       end $$;
       set local session_replication_role = origin;
-      ${pick(["", `update pg_class set reltuples = 1e7 where oid = '${table}'::regclass`])}`,
+      ${pick(["", `update pg_class set reltuples = 1e7, relallvisible = relpages where oid = '${table}'::regclass`])}`,
   };
 }
 
