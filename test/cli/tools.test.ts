@@ -89,14 +89,27 @@ test("explain says why, by slug and identity, by claims and by token", async () 
   const refused = await run("explain", "--tenant", "acme", "--subject", "bob");
   assert.equal(refused.code, 0, refused.stderr);
   assert.match(refused.stdout, /^Refused: bob of jwt is not a member of the tenant\n/);
-  assert.match(refused.stdout, /app\.users +forced +1 +0/);
+  assert.match(refused.stdout, /^membership {2}none\n(.*\n)*app\.users +forced +1 +0$/m);
   // What the service would need beside its own addresses is not asked for.
   const { service } = database.urls;
   const beside = { ...env, SERVICE_DATABASE_URL: service, SERVICE_DATABASE_READ_URL: service };
   const claims = await outcome(tenancy(["explain", "--claims", '{"sub":"alice","org":"Acme"}'], beside));
-  assert.match(
-    claims.stdout,
-    /^Allowed: alice is a member of the tenant, as owner\n(.*\n)*.*named by organization/,
+  const head = claims.stdout
+    .split("\napp.")[0]!
+    .replace(/[\da-f]{8}-[\da-f-]{27}/, "ID")
+    .replace(/\d{4}-\S+/, "AT");
+  assert.equal(
+    head,
+    [
+      "Allowed: alice is a member of the tenant, as owner",
+      "",
+      "tenant      acme, named by organization: active, ID",
+      "membership  owner since AT",
+      "operator    no",
+      "roles       logged in as tms_owner; requests act as tms_app",
+      "",
+      "table                          row security    holds   shows",
+    ].join("\n"),
   );
   const signed = await token({ sub: "alice", tenant: "acme" });
   const byToken = await run("explain", "--token", signed, "--json");
