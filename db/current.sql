@@ -1,4 +1,8 @@
 set local citus.enable_ddl_propagation = off;
+grant create on schema app, api to tms_app, tms_registrar;
+--! include context/set_actor.sql
+--! include context/enter_tenant.sql
+revoke create on schema app, api from tms_app, tms_registrar;
 --! include audit/schema.sql
 --! include audit/count_suspects.sql
 --! include audit/scan.sql

@@ -90,6 +90,15 @@ test("nobody in a tenant sees events, and the service's login cannot touch them"
     );
 });
 
+test("a request's event is its own, whatever word the session of the login stands in", async () => {
+  await world.database.sql.begin(async tx => {
+    await tx`set local session authorization tms_service`;
+    await tx`set local app.event = 'deleted'`;
+    await tx`select api.create_tenant('default', 'jwt', 'op', null, null, null, 'Ours', 'ours', null, false, false, null)`;
+  });
+  assert.deepEqual(await events("ours"), ["created jwt/op tms_service"]);
+});
+
 test("an insert's event may be named, what is empty is none, and a word that is unknown is refused", async () => {
   const { sql } = world.database;
   await sql.begin(async tx => {
