@@ -336,7 +336,9 @@ void describe("the data checks", () => {
         alter function audit.count_suspects(text, text[], regclass, name) rename to counted;
         create function audit.count_suspects(p_question text, p_slices text[], p_table regclass, p_column name) returns bigint[] language plpgsql set search_path = pg_catalog, pg_temp
         as $$ begin
-          perform set_config('test.slices', concat(current_setting('test.slices', true), ' ', p_column, case when cardinality(p_slices) > 1 or p_slices[1] <> 'true' then '*' end), true);
+          if p_column is not null then
+            perform set_config('test.slices', concat(current_setting('test.slices', true), ' ', p_column, case when p_slices <> '{true}' then '*' end), true);
+          end if;
           return audit.counted(p_question, p_slices, p_table, p_column);
         end $$;
         ${SIZES.large}`);
@@ -347,13 +349,8 @@ void describe("the data checks", () => {
         for (const table of tables)
           await sql`select * from control.examine(${`scan ${table}`}, ${tenant}, 1)`;
         const [row] = await sql<{ asked: string }[]>`select current_setting('test.slices') as asked`;
-        return row!.asked
-          .trim()
-          .split(/ +/)
-          .filter(column => column !== "*" && column !== "")
-          .sort();
+        return row!.asked.trim().split(" ").sort();
       };
-      const [acme] = await sql<{ id: string }[]>`select id from app.tenants limit 1`;
       const columns = ["board_id", "generation_id", "generation_id", "user_id", "user_id"];
       const all = columns.map(column => `${column}*`);
       assert.deepEqual(await sliced(null, "1000"), all);
@@ -367,7 +364,7 @@ void describe("the data checks", () => {
         "user_id",
         "user_id*",
       ]);
-      assert.deepEqual(await sliced(acme!.id, "0"), all);
+      assert.deepEqual(await sliced(a.tenant!, "0"), all);
     }));
 
   it("has a plant for every data check of the catalog", async () => {

@@ -174,6 +174,7 @@ test("a connection that is lost without an SQLSTATE is 503", () => {
   ])
     assert.equal(toProblem(Object.assign(new Error("x"), { code }))?.status, 503, code);
   for (const message of [
+    "timeout exceeded when trying to connect",
     "Connection terminated unexpectedly",
     "Query read timeout",
     "Client has encountered a connection error and is not queryable",
