@@ -307,6 +307,26 @@ test("of many boards of one moment, as a load makes them, a page reads only a fe
     }
   }));
 
+test("boards of one moment are all on one page or another, also where nothing older follows", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`delete from app.boards`;
+    await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+      select ${acme}, ${ids.owner!}, 'b' || i, '2026-01-01', '2026-01-01' from generate_series(1, 25) i`;
+    const pages: string[][] = [];
+    let cursor: string | null | undefined = null;
+    do {
+      const { body, next_cursor } = await call(tx, "list_boards", by("member"), 10, cursor);
+      pages.push(body.boards.map(({ title }: { title: string }) => title));
+      cursor = next_cursor;
+    } while (cursor && pages.length < 9);
+    assert.deepEqual(
+      pages.map(page => page.length),
+      [10, 10, 5],
+    );
+    assert.equal(new Set(pages.flat()).size, 25);
+  }));
+
 test("one's own tenants are listed with status and role, oldest membership first, whatever tenant is named", () =>
   rolledBack(database.sql, async tx => {
     const { beta } = await seed(tx);
