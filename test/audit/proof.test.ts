@@ -72,6 +72,33 @@ void describe("the proof", () => {
       assert.deepEqual(await planted(database.sql, granted, check), [], check);
   });
 
+  it("says which right is missing where tms_app may not execute what a row is made, tested or indexed with", async () => {
+    const table = `
+      create schema own; grant usage on schema own to tms_app, tms_auditor;
+      create function own.plain(text) returns text language plpgsql immutable as 'begin return $1; end';
+      alter function own.plain(text) owner to tms_owner; revoke all on function own.plain(text) from public;
+      create table own.rows (tenant_id uuid not null, id uuid default gen_random_uuid(), note text, primary key (tenant_id, id));
+      alter table own.rows owner to tms_owner; select app.isolate('own.rows');
+      insert into own.rows (tenant_id, note) select id, 'x' from app.tenants;`;
+    const open = "alter policy tenant_only on own.rows using (true) with check (true);";
+    for (const use of [
+      "create index on own.rows (own.plain(note))",
+      "create index on own.rows (note) where own.plain(note) is not null",
+      "alter table own.rows add check (own.plain(note) <> '')",
+      "alter table own.rows add made text generated always as (own.plain(note)) stored",
+    ]) {
+      for (const policy of ["", open]) {
+        const found = await planted(database.sql, `${table}${use};${policy}`, "proof_writes");
+        const insert = found.find(({ row }) => row.attempt === "insert a row for another tenant");
+        assert.equal(insert?.severity, "warning", use);
+        assert.match(insert.detail, /tms_app may not execute the function own\.plain\(text\)$/);
+        assert.equal(insert.remedy, "grant execute on function own.plain(text) to tms_app;");
+      }
+      const granted = `${table}${use};grant execute on function own.plain(text) to tms_app;`;
+      assert.deepEqual(await planted(database.sql, granted, "proof_writes"), [], use);
+    }
+  });
+
   it("says of a policy that shows other tenants' rows to an UPDATE that it reached one, whatever may be written", async () => {
     for (const check of ["tenant_id = (select app.tenant_id())", "false"]) {
       const found = await planted(
