@@ -1,4 +1,5 @@
 set local citus.enable_ddl_propagation = off;
+--! include context/adopt.sql
 --! include audit/schema.sql
 --! include audit/as_tms_app.sql
 --! include audit/proof.sql

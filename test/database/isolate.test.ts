@@ -239,6 +239,27 @@ test("a table that others refer to by its old key is not adopted, and the refusa
     await tx.unsafe("select app.isolate('app.notes', true)");
   }));
 
+test("a table whose rows name their tenant in another column is not the default tenant's: the refusal renames that column", () =>
+  rolledBack(database.sql, async tx => {
+    await seedTenant(tx, { slug: "default", isDefault: true });
+    const beta = await seedTenant(tx, { slug: "beta" });
+    await tx.unsafe(`create table app.notes (id int, "accountId" uuid references app.tenants, other uuid references app.tenants, primary key ("accountId", id));
+      insert into app.notes values (1, '${beta}')`);
+    const refused = await tx
+      .savepoint(sp => sp`select app.isolate('app.notes', true)`)
+      .catch((error: postgres.PostgresError) => error);
+    assert.ok(refused instanceof postgres.PostgresError);
+    assert.equal(
+      `${refused.code} ${refused.message}`,
+      '55000 app.notes cannot be adopted: the tenant of its rows is in "accountId"',
+    );
+    await tx.unsafe(
+      `alter table app.notes drop column other, drop constraint "notes_accountId_fkey"; ${refused.hint}`,
+    );
+    await tx.unsafe("select app.isolate('app.notes', true)");
+    assert.deepEqual([...(await tx`select id, tenant_id from app.notes`)], [{ id: 1, tenant_id: beta }]);
+  }));
+
 test("without a default tenant nothing can be adopted", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe("create table app.notes (id int primary key)");
