@@ -3,6 +3,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/schema.sql
 --! include audit/as_tms_app.sql
 --! include audit/proof.sql
+--! include audit/checks/keys.sql
 --! include audit/manifest.sql
 --! include audit/end.sql
 set local citus.enable_ddl_propagation = on;

@@ -510,6 +510,24 @@ void describe("the schema checks", () => {
     assert.equal(found.length, 1);
   });
 
+  it("index_missing tells once of a key to a partitioned table, whatever partitions that has", async () => {
+    const found = await planted(
+      database.sql,
+      `create table app.parted (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (id);
+       create table app.parted_0 partition of app.parted for values with (modulus 2, remainder 0);
+       create table app.parted_1 partition of app.parted for values with (modulus 2, remainder 1);
+       create table app.pointing (tenant_id uuid not null, id int, parted_id int, primary key (tenant_id, id),
+         constraint to_parted foreign key (tenant_id, parted_id) references app.parted);
+       alter table app.parted owner to tms_owner; alter table app.parted_0 owner to tms_owner; alter table app.parted_1 owner to tms_owner;
+       alter table app.pointing owner to tms_owner; select app.isolate('app.parted'), app.isolate('app.pointing')`,
+      "index_missing",
+    );
+    assert.deepEqual(
+      found.map(({ row }) => row),
+      [{ constraint: "to_parted" }],
+    );
+  });
+
   it("index_missing has nothing against a reference to what all tenants share, where no request deletes", async () => {
     const shared = `create schema shop; create table shop.models (id text primary key);
        alter table app.media add column model_id text references shop.models`;
