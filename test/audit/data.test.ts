@@ -367,6 +367,33 @@ void describe("the data checks", () => {
       assert.deepEqual(await sliced(a.tenant!, "0"), all);
     }));
 
+  it("take sums of keys for an answer where each completed generation has one medium, and for none where anything else is so", async () => {
+    const answer = (plant: string, size: keyof typeof SIZES = "paired") =>
+      rolledBack(database.sql, async sql => {
+        await sql.unsafe(`${plant}; ${SIZES[size]}`);
+        const [row] = await sql<{ answer: string[] | null }[]>`select audit.media_of_each() as answer`;
+        return row!.answer;
+      });
+    const [rows] = await database.sql<{ media: string; generations: string }[]>`
+        select (select count(*) from app.media) as media, (select count(*) from app.generations) as generations`;
+    assert.deepEqual(await answer(""), [rows!.media, "0", rows!.generations, "0"]);
+    for (const size of ["small", "large"] as const) assert.equal(await answer("", size), null, size);
+
+    const one = (tenant: string) =>
+      `(select generation_id from app.media where tenant_id = '${tenant}' order by id limit 1)`;
+    const broken = {
+      "a medium too many": `insert into app.media (tenant_id, generation_id, storage_url) values ('${a.tenant}', ${one(a.tenant)}, 's3://x')`,
+      "a medium too few": `delete from app.media where tenant_id = '${a.tenant}' and generation_id = ${one(a.tenant)}`,
+      "two of one generation, and none of another": `update app.media set generation_id = ${one(a.tenant)} where tenant_id = '${a.tenant}'`,
+      "a generation that is not completed": `update app.generations set status = 'failed' where tenant_id = '${a.tenant}' and id = ${one(a.tenant)}`,
+      "a generation that is gone": `${REPLICA} update app.media set generation_id = gen_random_uuid() where tenant_id = '${a.tenant}'`,
+      "two generations of each other's tenants": `${REPLICA} update app.media m set generation_id =
+          case m.tenant_id when '${a.tenant}' then ${one(b.tenant)} else ${one(a.tenant)} end
+          where (m.tenant_id, m.generation_id) in (('${a.tenant}', ${one(a.tenant)}), ('${b.tenant}', ${one(b.tenant)}))`,
+    };
+    for (const [what, plant] of Object.entries(broken)) assert.equal(await answer(plant), null, what);
+  });
+
   it("has a plant for every data check of the catalog", async () => {
     const checks = await database.sql`select "check" from audit.checks() where family = 'data'`;
     const missing = checks

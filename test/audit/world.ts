@@ -62,9 +62,14 @@ export async function serverErrors(sql: postgres.Sql): Promise<number> {
 /** Tables that pass for large, and vacuumed, are read in slices of the tenants, by merges of indexes; small ones whole. */
 export const passForLarge = (tables: string) =>
   `update pg_class set reltuples = 1e7, relallvisible = relpages where ${tables}`;
+const allLarge = passForLarge(
+  "relnamespace = 'app'::regnamespace and relkind = 'r' and relname <> 'tenants'",
+);
 export const SIZES = {
   small: "",
-  large: passForLarge("relnamespace = 'app'::regnamespace and relkind = 'r' and relname <> 'tenants'"),
+  large: `${allLarge}; update pg_class set reltuples = 2e7 where oid = 'app.media'::regclass`,
+  /** As many media as completed generations: one each, as far as statistics tell. */
+  paired: allLarge,
 };
 
 /** What one check finds now. */
