@@ -379,7 +379,7 @@ void describe("the data checks", () => {
     assert.deepEqual(await answer(""), [rows!.media, "0", rows!.generations, "0"]);
     for (const size of ["small", "large"] as const) assert.equal(await answer("", size), null, size);
 
-    const one = (tenant: string) =>
+    const one = (tenant?: string) =>
       `(select generation_id from app.media where tenant_id = '${tenant}' order by id limit 1)`;
     const broken = {
       "a medium too many": `insert into app.media (tenant_id, generation_id, storage_url) values ('${a.tenant}', ${one(a.tenant)}, 's3://x')`,
