@@ -27,7 +27,11 @@ export const SCHEMA_VERSION = recordOf(files.at(-1)!);
 export async function committedMigrations(): Promise<Migration[]> {
   return Promise.all(
     files.map(async file => {
-      const hash = /^--! Hash: *(\S+)/m.exec(await readFile(path.join(COMMITTED, file), "utf8"))?.[1] ?? "";
+      const hash = /^--! Hash: *(\S+)/m.exec(await readFile(path.join(COMMITTED, file), "utf8"))?.[1];
+      if (hash === undefined)
+        throw new StartupError(
+          `db/committed/${file} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again`,
+        );
       return { filename: recordOf(file), file, hash };
     }),
   );

@@ -47,7 +47,11 @@ void describe("the data checks", () => {
         }
       }));
 
-    for (const plant of data) {
+    // Sums of keys answer for these two, and nothing else reads otherwise.
+    const asked = data.filter(
+      ({ relation }) => size !== "paired" || ["app.media", "app.generations"].includes(relation),
+    );
+    for (const plant of asked) {
       it(`${plant.check} finds ${plant.how} in ${plant.relation}, a ${size} table`, async () => {
         const found = await planted(database.sql, `${plant.sql(a, b)}; ${resize}`, plant.check);
         const row = plant.row(a);

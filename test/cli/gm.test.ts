@@ -162,7 +162,12 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
         stdio: "ignore",
       });
       const stopped = once(commit, "close");
-      await until("the file is written", () => migrations().length > before.length);
+      await until("the file is written", () =>
+        migrations().some(
+          name =>
+            !before.includes(name) && readFileSync(path.join(folder, "db", "committed", name), "utf8") !== "",
+        ),
+      );
       end(commit.pid!);
       return stopped;
     };
@@ -178,6 +183,13 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
         text,
       ],
     );
+    writeFileSync(path.join(folder, "db", "committed", left!), "");
+    for (const line of ["commit -m again", "watch --once", "status", "migrate"])
+      assert.equal(
+        gm(line, env, folder).stderr,
+        `db/committed/${left} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again\n`,
+        line,
+      );
     rmSync(path.join(folder, "db", "committed", left!));
     const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
     for (const line of ["commit -m away", "uncommit"])
