@@ -215,8 +215,10 @@ void describe("the data checks", () => {
         "generations",
       ],
     ];
-    for (const resize of Object.values(SIZES))
-      for (const [sql, ...expected] of plants) {
+    for (const [size, resize] of Object.entries(SIZES))
+      for (const [sql, ...expected] of plants.filter(
+        ([, table]) => size !== "paired" || table === "media" || table === "generations",
+      )) {
         const found = await planted(database.sql, `${REPLICA} ${sql}; ${resize}`, "tenant_missing");
         assert.deepEqual(
           [...new Set(found.map(one => String(one.relation)))].sort(),
@@ -319,7 +321,7 @@ void describe("the data checks", () => {
     }
     // Of no tenant, and of one that does not exist, before all that do.
     for (const nobody of [null, "00000000-0000-0000-0000-000000000000"])
-      for (const resize of Object.values(SIZES)) {
+      for (const resize of [SIZES.small, SIZES.large]) {
         const nobodys = `alter table app.generations drop constraint generations_pkey cascade, alter tenant_id drop not null;
           ${REPLICA} update app.generations set board_id = gen_random_uuid(), tenant_id = ${nobody ? `'${nobody}'` : "null"}
           where id = '${a.generation}';`;
