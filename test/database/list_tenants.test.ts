@@ -109,7 +109,10 @@ test("search takes the text as it is, in any case, in name and slug; filters are
     assert.deepEqual(await found("\\"), ["a%_\\b", "back\\slash"]);
     assert.deepEqual(await found("%_\\B"), ["a%_\\b"]);
     assert.deepEqual(await found("wOOL"), ["100 Wool", "100% Wool"]);
-    assert.deepEqual(await found("müller"), ["MÜLLER"]);
+    // Other letters than ASCII's have a case by the database's locale: none under C.
+    const [locale] = await tx`select lower('Ü') = 'ü' as folds`;
+    assert.deepEqual(await found("müller"), locale!.folds ? ["MÜLLER"] : []);
+    assert.deepEqual(await found("MÜLLER"), ["MÜLLER"]);
     assert.deepEqual(await found("SLUG-3"), ["snakeXcase"]);
     assert.deepEqual(await found("slug-", "pending"), ["100 Wool", "MÜLLER", "snakeXcase"]);
     assert.deepEqual(await found("nothing"), []);
