@@ -183,14 +183,16 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
         text,
       ],
     );
-    writeFileSync(path.join(folder, "db", "committed", left!), "");
+    const file = path.join(folder, "db", "committed", left!);
+    rmSync(file); // nobody but root may write a committed one
+    writeFileSync(file, "");
     for (const line of ["commit -m again", "watch --once", "status", "migrate"])
       assert.equal(
         gm(line, env, folder).stderr,
         `db/committed/${left} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again\n`,
         line,
       );
-    rmSync(path.join(folder, "db", "committed", left!));
+    rmSync(file);
     const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
     for (const line of ["commit -m away", "uncommit"])
       assert.match(
