@@ -27,6 +27,9 @@ await seedTenants(database.sql, 10);
 const a = await idsOf(database.sql, "t2");
 const b = await idsOf(database.sql, "t5");
 const other = await idsOf(database.sql, "t9");
+const ofMedia = (await database.sql`select audit.pass_checks('scan app.media') as check`).map(
+  row => row.check,
+);
 after(() => database.drop());
 
 void describe("the data checks", () => {
@@ -47,10 +50,8 @@ void describe("the data checks", () => {
         }
       }));
 
-    // Sums of keys answer for these two, and nothing else reads otherwise.
-    const asked = data.filter(
-      ({ relation }) => size !== "paired" || ["app.media", "app.generations"].includes(relation),
-    );
+    // Sums of keys are asked for in the pass over media alone: any other check would run the statements of large tables again.
+    const asked = data.filter(({ check }) => size !== "paired" || ofMedia.includes(check));
     for (const plant of asked) {
       it(`${plant.check} finds ${plant.how} in ${plant.relation}, a ${size} table`, async () => {
         const found = await planted(database.sql, `${plant.sql(a, b)}; ${resize}`, plant.check);
@@ -215,10 +216,8 @@ void describe("the data checks", () => {
         "generations",
       ],
     ];
-    for (const [size, resize] of Object.entries(SIZES))
-      for (const [sql, ...expected] of plants.filter(
-        ([, table]) => size !== "paired" || table === "media" || table === "generations",
-      )) {
+    for (const resize of Object.values(SIZES))
+      for (const [sql, ...expected] of plants) {
         const found = await planted(database.sql, `${REPLICA} ${sql}; ${resize}`, "tenant_missing");
         assert.deepEqual(
           [...new Set(found.map(one => String(one.relation)))].sort(),
@@ -321,7 +320,7 @@ void describe("the data checks", () => {
     }
     // Of no tenant, and of one that does not exist, before all that do.
     for (const nobody of [null, "00000000-0000-0000-0000-000000000000"])
-      for (const resize of [SIZES.small, SIZES.large]) {
+      for (const resize of Object.values(SIZES)) {
         const nobodys = `alter table app.generations drop constraint generations_pkey cascade, alter tenant_id drop not null;
           ${REPLICA} update app.generations set board_id = gen_random_uuid(), tenant_id = ${nobody ? `'${nobody}'` : "null"}
           where id = '${a.generation}';`;
