@@ -179,4 +179,102 @@ export const bodyBranches: Branch[] = [
      create function crm.g() returns void language plpgsql as $$ declare old uuid := app.tenant_id(); begin perform app.set_tenant(null); perform app.set_tenant(old); end $$`,
     "warning crm.f() ",
   ],
+  [
+    // By way of others: a function that enters what it is given, and what enters a tenant in a request.
+    "function_body",
+    `${entering(
+      ["after insert", "shop.orders", "perform shop.enter(new.partner)"],
+      ["after insert", "shop.orders", "perform shop.via(new.partner)"],
+      ["after insert", "shop.orders", "perform app.enter_tenant('x', 'jwt', new.partner::text, null, null)"],
+      ["after insert", "shop.orders", "execute 'set local app.tenant_id = ''' || new.partner || ''''"],
+      ["after insert", "shop.orders", `perform "set_config"(E'app.tenant_id', new.partner::text, true)`],
+      [
+        "after insert",
+        "shop.orders",
+        "perform shop.own(new.partner); perform other.enter(new.partner); perform abs(1)",
+      ],
+      [
+        "after insert",
+        "shop.orders",
+        "set local app.tenant_id = ''; execute 'set local app.tenant_id = '''''; set local app.tenant_id to default",
+      ],
+    )} create schema other;
+    create function shop.enter(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$;
+    create function shop.via(p uuid) returns uuid language plpgsql as $$ begin return shop.enter(p); end $$;
+    create function shop.own(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(app.tenant_id()); return p; end $$;
+    create function shop.abs(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$;
+    create function other.enter(p uuid) returns uuid language sql as 'select p'`,
+    ...Array.from({ length: 5 }, (_, i) => `error shop.f${i}() `),
+  ],
+  [
+    "function_body",
+    `${ORDERS} create function shop.enter(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$;
+     create function shop.via(p uuid) returns boolean language sql as 'select shop.enter(p) is not null'; create function shop.fixed(p uuid) returns uuid language plpgsql immutable as $$ begin return shop.enter(p); end $$;
+     create function shop.other(p uuid) returns boolean language sql as 'select p is null';
+     alter table shop.orders add partner uuid default shop.enter(null), add constraint known check (shop.via(partner)), add constraint plain check (shop.other(partner));
+     create view shop.partners with (security_invoker) as select shop.enter(partner) as partner from shop.orders; create index fixed on shop.orders (tenant_id, shop.fixed(partner));
+     create function shop.f() returns trigger language plpgsql as $$ begin return new; end $$; create trigger f after insert on shop.orders for each row when (shop.via(new.partner)) execute function shop.f()`,
+    "error shop.orders constraint known on table shop.orders",
+    "error shop.orders default value for column partner of table shop.orders",
+    "error shop.orders index shop.fixed",
+    "error shop.orders trigger f on table shop.orders",
+    "error shop.partners rule _RETURN on view shop.partners",
+  ],
+  [
+    // What outlives the request, by name or by text.
+    "function_body",
+    `${ORDERS} ${[
+      "perform pg_advisory_lock(1)",
+      "perform pg_try_advisory_lock_shared(1, 2)",
+      "execute 'prepare p as select 1'",
+      "listen orders",
+      "execute format('set shop.last = %L', tg_name)",
+      "perform pg_advisory_lock(1); perform pg_advisory_unlock(1)",
+      "perform pg_advisory_xact_lock(1)",
+      "set shop.last = 'x'; execute format('set local shop.last = %L', tg_name); raise notice 'prepare to listen'",
+    ]
+      .map(
+        (body, i) =>
+          `create function shop.f${i}() returns trigger language plpgsql as $$ begin ${body}; return null; end $$;`,
+      )
+      .join(" ")}`,
+    ...Array.from({ length: 5 }, (_, i) => `warning shop.f${i}() `),
+  ],
+  [
+    // Names in quotes, strings that escape, tables by their names.
+    "function_body",
+    `${ORDERS} create function shop.a(p uuid) returns void language plpgsql as $$ begin perform "set_config"('app.tenant_id', p::text, false); end $$;
+     create function shop.b() returns text language sql immutable as $$ select "current_setting"(E'app.tenant_id', true) $$;
+     create function shop.c() returns text language plpgsql immutable as $x$ begin return current_setting($$app.tenant_id$$, true); end $x$;
+     create function shop.d() returns xml language sql immutable as $$ select table_to_xml('app.boards', true, true, '') $$;
+     create function shop.e() returns bigint language plpgsql immutable as $$ declare n bigint; begin execute format('select count(*) from %s', 'app.boards'::regclass) into n; return n; end $$;
+     create function shop.f() returns void language plpgsql as $$ begin execute 'do $x$ begin set app.tenant_id to default; end $x$'; end $$;
+     create function shop.g() returns text language sql immutable as $$ select format('%s', 'shop.nothing') $$`,
+    "error shop.a(uuid) ",
+    "error shop.b() ",
+    "error shop.c() ",
+    "error shop.d() ",
+    "error shop.e() ",
+    "error shop.f() ",
+  ],
+  [
+    "trigger_notifies",
+    `${ORDERS} alter table shop.orders add note text; create function shop.tell(text) returns void language plpgsql as $$ begin perform pg_notify('x', $1); end $$; ${[
+      "perform pg_notify('x', b.title) from app.boards b",
+      "perform pg_notify('x', boards.title) from app.boards",
+      "for v in select b.* from app.boards b loop perform pg_notify('x', v.title); end loop",
+      "perform shop.tell(new.note)",
+      "perform shop.tell(new.id::text)",
+      "perform pg_notify('x', b.id::text) from app.boards b where b.id = new.id",
+      "select b.title into v from app.boards b; perform pg_notify('x', new.id::text)",
+    ]
+      .map(
+        (body, i) =>
+          `create function shop.t${i}() returns trigger language plpgsql as $$ declare v record; begin ${body}; return new; end $$; create trigger t${i} after insert on shop.orders for each row execute function shop.t${i}();`,
+      )
+      .join("")}`,
+    "warning shop.orders t0",
+    "warning shop.orders t1",
+    "warning shop.orders t3",
+  ],
 ];

@@ -270,4 +270,46 @@ export const functionBranches: Branch[] = [
     "function_leakproof",
     "alter function uuid_eq(uuid, uuid) not leakproof; alter function uuid_eq(uuid, uuid) leakproof",
   ],
+  [
+    // Its WHEN calls it, whoever may use its schema; the trigger's own function elsewhere is fired by nobody of ours.
+    "function_bypass",
+    `${CRM} create table crm.log (t text); create function crm.seen(text) returns boolean language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin insert into crm.log values ($1); return true; end $$;
+     create function crm.t() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin return new; end $$; create trigger own before insert on crm.log for each row execute function crm.t();
+     create function public.t() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin return new; end $$; create trigger t before insert on app.boards for each row when (crm.seen(new.title)) execute function public.t();
+     select audit.accept('crm.t()'), audit.accept('crm.seen(text)')`,
+    "error crm.seen(text) ",
+  ],
+  [
+    "function_changed",
+    `create function pg_catalog.substring(text, uuid) returns text language sql as 'select $1'; create function pg_catalog.same(text, text) returns boolean language sql as 'select $1 = $2';
+     create operator pg_catalog.=== (leftarg = text, rightarg = text, function = pg_catalog.same); create function public.format(text, uuid) returns text language sql as 'select $1'`,
+    'error - "substring"(text,uuid)',
+    "error - same(text,text)",
+    "error - ===(text,text)",
+  ],
+  [
+    "function_changed",
+    `create function app.refuse(int, text, text, text) returns void language sql set search_path = pg_catalog, pg_temp as 'select'; create function app.set_tenant(text) returns void language sql set search_path = pg_catalog, pg_temp as 'select';
+     create function app.refuses() returns void language sql set search_path = pg_catalog, pg_temp as 'select'; create schema shop; create function shop.set_tenant(text) returns void language sql as 'select'`,
+    "error - app.refuse(integer,text,text,text)",
+    "error - app.set_tenant(text)",
+  ],
+  [
+    "function_search_path",
+    `${CRM} create schema "crm, pg_temp"; grant usage on schema crm to tms_app; create function crm.a() returns void language sql security definer set search_path = 'crm, pg_temp' as 'select 1';
+     create function crm.b() returns void language sql security definer set search_path = crm, pg_temp as 'select 1'; create function crm.c() returns void language sql security definer set search_path = crm, "pg_temp" as 'select 1'`,
+    "error crm.a() ",
+  ],
+  [
+    // What a view, a shared table's policy, or the operators of an index have requests call; nobody asked for the others.
+    "function_owner",
+    `${ORDERS} create role joe; create schema joes authorization joe; grant usage on schema joes to tms_app; create function joes.spy() returns boolean language sql as 'select true'; alter function joes.spy() owner to joe;
+     create function joes.rank(text, text) returns int language sql immutable as 'select 0'; alter function joes.rank(text, text) owner to joe; create operator class joes.ops for type text using btree as operator 3 =, function 1 joes.rank(text, text);
+     create view shop.spies with (security_invoker) as select joes.spy(); create view shop.deep with (security_invoker) as select * from shop.spies; create view shop.closed with (security_invoker) as select joes.spy();
+     create table shop.shared (id int); create policy spied on shop.shared using (joes.spy()); create table joes.own (id int check (joes.spy()));
+     alter table shop.orders add note text; create index on shop.orders (tenant_id, note joes.ops); grant select on shop.deep, shop.shared to tms_app`,
+    "error shop.deep joes.spy()",
+    "error shop.orders joes.rank(text,text)",
+    "error shop.shared joes.spy()",
+  ],
 ];

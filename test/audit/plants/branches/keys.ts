@@ -155,4 +155,9 @@ export const keyBranches: Branch[] = [
     "create policy soon on app.media as restrictive to tms_app using (created_at < clock_timestamp() and length(lower(storage_url)) > 0 and random() < 1)",
   ],
   ["table_inherits", "create table app.far_media () inherits (app.media)"],
+  [
+    "table_inherits",
+    "create schema shop; create table shop.archived () inherits (app.tenants); create table shop.plain (id uuid)",
+    "error shop.archived app.tenants",
+  ],
 ];

@@ -317,4 +317,18 @@ export const rightBranches: Branch[] = [
     "error - tms_auditor type shop.t",
     "error - tms_service function shop.f()",
   ],
+  [
+    "schema_grants",
+    `${ORDERS} ${CRM} create role joe; create role boss; grant tms_owner to boss; grant create on schema shop, crm to joe, boss`,
+    "warning - joe CREATE schema shop",
+  ],
+  [
+    "system_grants",
+    `create role joe; grant alter system on parameter session_replication_role, row_security, "app.tenant_id", archive_command, session_preload_libraries, work_mem to joe; grant set on parameter session_replication_role to joe`,
+    "warning - joe app.tenant_id ALTER SYSTEM",
+    "warning - joe archive_command ALTER SYSTEM",
+    "warning - joe row_security ALTER SYSTEM",
+    "warning - joe session_preload_libraries ALTER SYSTEM",
+    "warning - joe session_replication_role ALTER SYSTEM",
+  ],
 ];

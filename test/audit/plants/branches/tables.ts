@@ -144,4 +144,44 @@ export const tableBranches: Branch[] = [
      set local allow_system_table_mods = on; insert into pg_subscription_rel (srsubid, srrelid, srsubstate) select oid, 'app.boards'::regclass, 'r' from pg_subscription where subname = 'moved'`,
     "warning app.boards moved",
   ],
+  [
+    // Whose code requests run: a stranger's view, or table. An administrator's is none, nor what was lent to nobody of ours.
+    "table_owner",
+    `${ORDERS} create role joe; create role boss; grant tms_owner to boss; create schema joes authorization joe; grant usage on schema joes to tms_app, tms_registrar;
+     create view joes.v with (security_invoker) as select 1 as one; create table joes.t (n int); create table joes.own (n int); create table joes.bosses (n int); create table shop.columns (n int, m int);
+     alter view joes.v owner to joe; alter table joes.t owner to joe; alter table joes.own owner to joe; alter table joes.bosses owner to boss; alter table shop.columns owner to joe;
+     grant select on joes.v, joes.bosses to tms_app; grant insert on joes.t to tms_registrar; grant select (m) on shop.columns to tms_app; grant select on joes.own to public; alter schema shop owner to joe`,
+    "error joes.v ",
+    "warning joes.t ",
+    "warning shop shop",
+    "warning shop.columns ",
+  ],
+  [
+    "table_rules",
+    `${ORDERS} create schema odd; create function odd.same(uuid, uuid) returns int language sql immutable as 'select 0'; create operator class odd.ops for type uuid using btree as operator 3 =, function 1 odd.same(uuid, uuid);
+     create unique index taken on shop.orders (tenant_id odd.ops, id); create unique index within on shop.orders (tenant_id, id odd.ops); create index plain on shop.orders (tenant_id odd.ops)`,
+    "error shop.orders ",
+  ],
+  [
+    "table_rules",
+    `alter table app.tenants add a uuid constraint a references app.tenants on delete cascade, add b uuid constraint b references app.tenants on delete set null, add c uuid constraint c references app.tenants,
+       add d uuid constraint d references app.tenants on delete set null on update cascade, add e uuid, add f uuid, add unique (id, e);
+     alter table app.boards add unique (id, tenant_id), add constraint only_id unique (id);
+     alter table app.tenants add constraint e foreign key (id, e) references app.boards (tenant_id, id), add constraint f foreign key (f) references app.boards (id)`,
+    "error app.boards ",
+    "error app.boards ",
+    "error app.tenants a",
+    "error app.tenants f",
+    "warning app.tenants c",
+  ],
+  [
+    "publication",
+    `create publication p for table control.tenant_counts, app.boards; create publication q for tables in schema audit`,
+    "warning app.boards p",
+    "warning audit.accepted q",
+    "warning audit.found q",
+    "warning audit.results q",
+    "warning audit.runs q",
+    "warning control.tenant_counts p",
+  ],
 ];
