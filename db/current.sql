@@ -1,5 +1,4 @@
 set local citus.enable_ddl_propagation = off;
---! include context/is_distributed.sql
 --! include context/table_faults.sql
 --! include audit/schema.sql
 --! include audit/as_tms_app.sql

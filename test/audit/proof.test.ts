@@ -174,6 +174,45 @@ void describe("the proof", () => {
     }
   });
 
+  it("lets a trigger put a row back into its own tenant, where its original stops it, and takes no other trigger's word for it", async () => {
+    const table = (body: string, rows = "insert into app.own select id, 1 from app.tenants") => `
+      create table app.own (tenant_id uuid not null, id int not null, primary key (tenant_id, id)); ${ISOLATED} ${rows};
+      create function app.own() returns trigger language plpgsql as $$ begin ${body} return new; end $$;
+      create trigger own before insert on app.own for each row execute function app.own();`;
+    const back = "new.tenant_id := app.tenant_id();";
+    const open =
+      "alter policy tenant_only on app.own using (true) with check (true); alter policy tenant_rows on app.own using (true)";
+    const inserts = async (sql: string) =>
+      (await planted(database.sql, sql, "proof_writes")).filter(
+        ({ row }) => row.attempt === "insert a row for another tenant",
+      );
+    assert.deepEqual(await planted(database.sql, table(back), "proof_writes"), []);
+    for (const sql of [
+      table("") + open,
+      `${table("")} alter table app.own drop constraint own_tenant_id_fkey; ${open}`,
+    ]) {
+      const found = await inserts(sql);
+      assert.equal(found.length, 5);
+      for (const { severity, detail, remedy } of found) {
+        assert.equal(severity, "error");
+        assert.match(detail, /was stopped by a constraint only: duplicate key/);
+        assert.match(remedy, /a trigger does it: own calls app\.own\(\)$/);
+      }
+    }
+    // A key over all tenants meets the original from anywhere.
+    const everywhere = `insert into app.own select id, row_number() over () from app.tenants`;
+    assert.equal(
+      (await inserts(`${table("", everywhere)} alter table app.own add unique (id); ${open}`)).length,
+      5,
+    );
+    const empty = await inserts(table(back, "select"));
+    assert.ok(empty.length > 0);
+    for (const { severity, detail } of empty) {
+      assert.equal(severity, "warning");
+      assert.match(detail, /cannot be decided: the trigger own may have put the row into its own tenant/);
+    }
+  });
+
   it("takes no constraint of another table, which a trigger fills, for one of the table's own", async () => {
     for (const broken of ["null", "0"]) {
       const found = await planted(

@@ -77,6 +77,27 @@ void describe("the references of the data checks", () => {
     }
   });
 
+  it("a reference to blank-padded text is compared without the blanks at its end", async () => {
+    const tables = `
+      create table app.codes (tenant_id uuid not null, code char(5), primary key (tenant_id, code));
+      create table app.coded (tenant_id uuid not null, id int, code text, primary key (tenant_id, id), foreign key (tenant_id, code) references app.codes);
+      alter table app.codes owner to tms_owner; alter table app.coded owner to tms_owner; select app.isolate('app.codes'), app.isolate('app.coded');
+      insert into app.codes values ('${a.tenant}', 'ab'), ('${b.tenant}', 'cd'); insert into app.coded values ('${a.tenant}', 1, 'ab'), ('${a.tenant}', 2, 'ab  ');`;
+    for (const resize of ["", passForLarge("relname = 'coded'")]) {
+      assert.deepEqual(await planted(database.sql, `${tables} ${resize}`, "parent_missing"), []);
+      const lost = `${tables} ${REPLICA} insert into app.coded values ('${a.tenant}', 3, 'ef '), ('${a.tenant}', 4, 'cd '); ${resize}`;
+      for (const [check, id] of [
+        ["parent_missing", 3],
+        ["parent_of_other_tenant", 4],
+      ] as const)
+        assert.deepEqual(
+          (await planted(database.sql, lost, check)).map(one => one.row.id),
+          [id],
+          check,
+        );
+    }
+  });
+
   it("references and tests that only a partition has, or a child, are followed there", async () => {
     const tables = `
       create table app.events (tenant_id uuid not null, id int, board_id uuid, primary key (tenant_id, id)) partition by hash (tenant_id);

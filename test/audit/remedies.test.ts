@@ -57,6 +57,22 @@ void describe("the remedies", () => {
       );
     }));
 
+  it("let one tenant name another without harm to either, and none be in two tables", () =>
+    undone(async sql => {
+      await sql.unsafe(`alter table app.tenants add parent_id uuid constraint parent references app.tenants on delete cascade;
+        create index on app.tenants (parent_id); create schema shop; create table shop.archived () inherits (app.tenants)`);
+      for (const check of ["table_rules", "table_inherits"]) {
+        assert.equal((await paste(sql, check)).length, 1, check);
+        assert.deepEqual(await runCheck(sql, check), [], check);
+      }
+      const [key] =
+        await sql`select pg_get_constraintdef(oid) as key from pg_constraint where conname = 'parent'`;
+      assert.equal(
+        key!.key,
+        "FOREIGN KEY (parent_id) REFERENCES app.tenants(id) ON DELETE SET NULL (parent_id)",
+      );
+    }));
+
   it("pair tenant_id with tenant_id in foreign keys between tables whose keys have none, with all that they say", () =>
     undone(async sql => {
       await sql.unsafe(`create table app.orders (id int primary key, tenant_id uuid not null, "Code" int not null, unique ("Code", id));

@@ -374,6 +374,25 @@ void describe("the remedies of roles, rights and functions", () => {
       await sql.unsafe("set local role tms_app; select tenant_id from shop.orders");
     }));
 
+  it("take a stranger off the way of requests", () =>
+    undone(async sql => {
+      await sql.unsafe(`create role joe; create schema shop authorization tms_owner; create schema joes authorization joe; grant usage on schema joes to tms_app, tms_owner; grant usage on schema shop to tms_app, tms_auditor;
+        create table shop.orders (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shop.orders owner to tms_owner; select app.isolate('shop.orders');
+        create function joes.spy() returns boolean language sql as 'select true'; alter function joes.spy() owner to joe; create view joes.v with (security_invoker) as select joes.spy();
+        create table joes.t (n int); alter view joes.v owner to joe; alter table joes.t owner to joe; grant select on joes.v, joes.t to tms_app; alter schema shop owner to joe; grant create on schema shop to pg_monitor;
+        grant alter system on parameter row_security to joe; create function pg_catalog.same(text) returns text language sql as 'select $1'; create function app.set_tenant(text) returns void language sql set search_path = pg_catalog, pg_temp as 'select'; alter function app.set_tenant(text) owner to tms_owner`);
+      for (const [check, found] of [
+        ["function_owner", 1],
+        ["table_owner", 3],
+        ["schema_grants", 1],
+        ["system_grants", 1],
+        ["function_changed", 2],
+      ] as const) {
+        assert.equal((await paste(sql, check)).length, found, check);
+        assert.deepEqual(await runCheck(sql, check), [], check);
+      }
+    }));
+
   it("take a procedure of the audit's from the service's login", () =>
     undone(async sql => {
       await sql.unsafe("grant execute on procedure audit.run to tms_service");

@@ -148,6 +148,26 @@ void describe("the schema checks", () => {
     assert.match(child!.remedy, /app\.isolate\('app\.new'\)/);
   });
 
+  it("table_rules tells, as an info, where the catalog names tenants, once for the partitions of a table", async () => {
+    const uuid = (n: number) => `'00000000-0000-4000-8000-00000000000${n}'`;
+    const found = await planted(
+      database.sql,
+      `create table app.events (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by list (tenant_id);
+       ${[1, 2, 3].map(n => `create table app.events_${n} partition of app.events for values in (${uuid(n)}); alter table app.events_${n} owner to tms_owner;`).join(" ")}
+       alter table app.events owner to tms_owner; select app.isolate('app.events'); create index big on app.boards (tenant_id, id) where tenant_id = ${uuid(1)}; create index rest on app.boards (tenant_id, id) where title <> '';
+       alter table app.media add constraint not_theirs check (tenant_id <> ${uuid(2)})`,
+      "table_rules",
+    );
+    assert.deepEqual(
+      found.map(({ severity, relation, row }) => `${severity} ${relation} ${String(row.object)}`).sort(),
+      [
+        "info app.boards the index app.big",
+        "info app.events the partition app.events_1",
+        "info app.media the constraint not_theirs",
+      ],
+    );
+  });
+
   it("table_rules says what a foreign key would do to a row, or tell of a tenant", async () => {
     for (const [key, says] of [
       [
@@ -411,6 +431,18 @@ void describe("the schema checks", () => {
         assert.equal(kept!.tenant, "00000000-0000-0000-0000-000000000002");
       }),
     ));
+
+  it("function_changed says that there is no Citus, where a function by the name of its sign makes other checks believe in it", async () => {
+    const [found, ...more] = await planted(
+      database.sql,
+      "create function app.distribute(regclass) returns void language sql set search_path = pg_catalog, pg_temp as 'select'; revoke all on function app.distribute(regclass) from public",
+      "function_changed",
+    );
+    assert.equal(
+      `${found?.severity} ${found?.remedy} ${more.length}`,
+      "error drop function app.distribute(regclass); 0",
+    );
+  });
 
   it("function_body has nothing against a trigger that enters its row's own tenant, goes back or leaves", async () => {
     const own = (when: string, table: string, ...tenants: string[]) => `

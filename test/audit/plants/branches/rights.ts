@@ -320,7 +320,7 @@ export const rightBranches: Branch[] = [
   [
     "schema_grants",
     `${ORDERS} ${CRM} create role joe; create role boss; grant tms_owner to boss; grant create on schema shop, crm to joe, boss`,
-    "warning - joe CREATE schema shop",
+    "warning - joe schema shop CREATE",
   ],
   [
     "system_grants",
