@@ -1,6 +1,7 @@
 set local citus.enable_ddl_propagation = off;
 --! include context/table_faults.sql
 --! include audit/schema.sql
+--! include audit/catalog.sql
 --! include audit/as_tms_app.sql
 --! include audit/proof.sql
 --! include audit/functions.sql
