@@ -184,14 +184,14 @@ export const bodyBranches: Branch[] = [
     "function_body",
     `${entering(
       ["after insert", "shop.orders", "perform shop.enter(new.partner)"],
-      ["after insert", "shop.orders", "perform shop.via(new.partner)"],
+      ["after insert", "shop.orders", "perform via(new.partner)"],
       ["after insert", "shop.orders", "perform app.enter_tenant('x', 'jwt', new.partner::text, null, null)"],
       ["after insert", "shop.orders", "execute 'set local app.tenant_id = ''' || new.partner || ''''"],
       ["after insert", "shop.orders", `perform "set_config"(E'app.tenant_id', new.partner::text, true)`],
       [
         "after insert",
         "shop.orders",
-        "perform shop.own(new.partner); perform other.enter(new.partner); perform abs(1)",
+        "perform shop.own(new.partner); perform other.enter(new.partner); perform abs(1); perform get_status(), theirs(new.partner)",
       ],
       [
         "after insert",
@@ -203,7 +203,8 @@ export const bodyBranches: Branch[] = [
     create function shop.via(p uuid) returns uuid language plpgsql as $$ begin return shop.enter(p); end $$;
     create function shop.own(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(app.tenant_id()); return p; end $$;
     create function shop.abs(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$;
-    create function other.enter(p uuid) returns uuid language sql as 'select p'`,
+    create function other.enter(p uuid) returns uuid language sql as 'select p';
+    create function other.theirs(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$`,
     ...Array.from({ length: 5 }, (_, i) => `error shop.f${i}() `),
   ],
   [
@@ -259,7 +260,7 @@ export const bodyBranches: Branch[] = [
   ],
   [
     "trigger_notifies",
-    `${ORDERS} alter table shop.orders add note text; create function shop.tell(text) returns void language plpgsql as $$ begin perform pg_notify('x', $1); end $$; ${[
+    `${ORDERS} alter table shop.orders add note text, add "odd (name" text; create schema "odd (schema"; create function "odd (schema".enter(p uuid) returns void language plpgsql as $$ begin perform app.set_tenant(p); end $$; create function shop.tell(text) returns void language plpgsql as $$ begin perform pg_notify('x', $1); end $$; ${[
       "perform pg_notify('x', b.title) from app.boards b",
       "perform pg_notify('x', boards.title) from app.boards",
       "for v in select b.* from app.boards b loop perform pg_notify('x', v.title); end loop",
