@@ -198,7 +198,8 @@ export const bodyBranches: Branch[] = [
         "shop.orders",
         "set local app.tenant_id = ''; execute 'set local app.tenant_id = '''''; set local app.tenant_id to default",
       ],
-    )} create schema other;
+    )} create schema other; create schema "odd (schema";
+    create function "odd (schema".enter(p uuid) returns void language plpgsql as $$ begin perform app.set_tenant(p); end $$;
     create function shop.enter(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$;
     create function shop.via(p uuid) returns uuid language plpgsql as $$ begin return shop.enter(p); end $$;
     create function shop.own(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(app.tenant_id()); return p; end $$;
