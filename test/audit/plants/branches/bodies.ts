@@ -279,4 +279,141 @@ export const bodyBranches: Branch[] = [
     "warning shop.orders t1",
     "warning shop.orders t3",
   ],
+  [
+    // As a row may name what is set, by a name that a variable has, by other spellings of it, and by records of its own columns.
+    "function_body",
+    `${entering(
+      [
+        "after insert",
+        "shop.orders",
+        "perform set_config(s.key, s.value, true) from jsonb_each_text(to_jsonb(new)) s",
+      ],
+      ["after insert", "shop.orders", "perform set_config(new.name, new.partner::text, true)"],
+      ["after insert", "shop.orders", "execute 'select ' || new.name"],
+      ["after insert", "shop.orders", "v := 'app.tenant_id'; perform set_config(v, new.partner::text, true)"],
+      ["after insert", "shop.orders", "perform shop.standard(new.partner)"],
+      ["after insert", "shop.orders", "perform set_config($q$app.tenant_id$q$, new.partner::text, true)"],
+      [
+        "after insert",
+        "shop.orders",
+        "declare r record; begin select new.partner as tenant_id into r; perform app.set_tenant(r.tenant_id); end",
+      ],
+      ["after insert", "shop.orders", `perform "Shop".enter(new.partner)`],
+      ["after insert", "shop.orders", "perform shop.enter_all(x) from (values (new.partner)) y (x)"],
+      ["after insert", "shop.orders", "perform new.partner operator(shop.@>>) 1"],
+      ["after insert", "shop.orders", "raise debug $m$ 5 $ -- net $m$; perform app.set_tenant(new.partner)"],
+      ["after insert", "shop.orders", "perform shop.first(new.partner, new.tenant_id)"],
+    )} alter table shop.orders add name text; create schema "Shop";
+    create function shop.standard(p uuid) returns text language sql begin atomic select set_config('app.tenant_id', p::text, true); end;
+    create function "Shop".enter(p uuid) returns uuid language plpgsql as $$ begin perform app.set_tenant(p); return p; end $$;
+    create function shop.state(s int, p uuid) returns int language plpgsql as $$ begin perform "Shop".enter(p); return s; end $$; create aggregate shop.enter_all (uuid) (sfunc = shop.state, stype = int, initcond = '0');
+    create function shop.sign(p uuid, n int) returns boolean language plpgsql as $$ begin perform app.set_tenant(p); return true; end $$; create operator shop.@>> (leftarg = uuid, rightarg = int, function = shop.sign);
+    create function shop.first(p uuid, q uuid) returns void language plpgsql as $$ begin perform app.set_tenant(p); end $$`,
+    ...Array.from({ length: 12 }, (_, i) => `error shop.f${i}() `),
+  ],
+  [
+    // Its own tenant, by whatever helper, and what is only said, or means something else.
+    "function_body",
+    `${entering(
+      ["after delete", "shop.orders", "perform shop.log_entry(old.tenant_id, 'x')"],
+      ["after insert", "shop.orders", "perform shop.log_entry(p_tenant => new.tenant_id, p_text => 'x')"],
+      [
+        "after insert",
+        "shop.orders",
+        "insert into shop.log_entry (tenant_id, t) values (new.tenant_id, 'x')",
+      ],
+      [
+        "after insert",
+        "shop.orders",
+        "if new.id is null then raise exception 'use api.add_member() instead'; end if",
+      ],
+      [
+        "after insert",
+        "shop.orders",
+        "if new.id is null then raise exception 'first: SET LOCAL app.tenant_id = …' using hint = 'set role tms_app first'; end if",
+      ],
+      ["after insert", "shop.orders", "perform add_member(1), get_tenant()"],
+      [
+        "after insert",
+        "shop.orders",
+        "with list_members (a) as (select 1) insert into shop.log_entry (t) select a::text from list_members",
+      ],
+      ["before update", "shop.orders", "execute format('set local app.tenant_id = %L', old.tenant_id)"],
+      [
+        "after update",
+        "shop.orders",
+        "declare v_before text := coalesce(current_setting('app.tenant_id', true), ''); begin perform set_config('app.tenant_id', v_before, true); end",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "perform app.set_tenant(case when tg_op = 'DELETE' then old.tenant_id else new.tenant_id end)",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "execute format('update shop.orders ' 'set role = %L where id = %L', 'x', new.id); perform set_config('shop.role', 'x', true)",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "execute format('insert into %I values ($1.*)', tg_table_name) using new",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "declare n int; listen boolean := false; begin execute concat_ws(' ', 'update shop.orders', format('set addr.city = %L', 'x')); end",
+      ],
+    )} create table shop.log_entry (tenant_id uuid, t text); alter table shop.orders add role text;
+    create function shop.log_entry(p_tenant uuid, p_text text) returns void language plpgsql as $$ begin perform app.set_tenant(p_tenant); end $$;
+    create function shop.add_member(int) returns void language sql as 'select'; create function shop.get_tenant() returns uuid language sql return app.tenant_id();
+    create view shop.mine with (security_invoker) as select * from shop.orders where tenant_id = shop.get_tenant()`,
+  ],
+  [
+    "function_body",
+    `${ORDERS} create domain shop.ref as uuid; create function shop.to_ref(text) returns shop.ref language plpgsql as $$ begin perform app.set_tenant($1::uuid); return $1; end $$; create type shop.key as (id uuid);
+     create function shop.of_key(shop.key) returns uuid language plpgsql as $$ begin perform app.set_tenant(($1).id); return ($1).id; end $$; create cast (shop.key as uuid) with function shop.of_key(shop.key);
+     create table shop.texts (t text check (set_config(t, 'x', true) <> ''))`,
+    "error cast (shop.key as uuid) cast from shop.key to uuid",
+    "error shop.texts constraint texts_t_check on table shop.texts",
+  ],
+  [
+    // Its answer is kept: of a function that asks for the tenant, by a variable's name; and no part of a text, nor a name that is only compared.
+    "function_body",
+    `${ORDERS} create table shop.period (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shop.period owner to tms_owner; select app.isolate('shop.period');
+     create function shop.tenant() returns uuid language sql stable as 'select app.tenant_id()'; create function shop.prefix() returns text language sql immutable as 'select shop.tenant()::text';
+     create function shop.named() returns text language plpgsql immutable as $$ declare c constant text := 'app.tenant_id'; begin return current_setting(c, true); end $$;
+     create function shop.known(p text) returns boolean language sql immutable as $$ select p in ('app.boards', 'app.media') and p = any (array['shop.orders', 'shop.orders.read']) $$;
+     create function shop.day(period date) returns numeric language sql immutable as 'select extract(day from period)'; create function shop.trimmed(orders text) returns text language sql immutable as $$ select trim(leading '0' from orders) $$;
+     create function shop.differs(old text, media text) returns boolean language sql immutable as 'select old is distinct from media'`,
+    "error shop.named() ",
+    "error shop.prefix() ",
+  ],
+  [
+    "function_body",
+    `${ORDERS} create function shop.open() returns void language plpgsql as $$ declare c constant text := 'app.maintenance'; begin perform set_config(c, 'on', true); end $$;
+     create function shop.put(p text, p_local boolean default false) returns void language plpgsql as $$ begin perform set_config('shop.customer', p, p_local); end $$;
+     create function shop.claims(p json) returns void language plpgsql as $$ begin perform set_config('request.claims', json_build_object('role', 'x')::text, true); end $$`,
+    "error shop.open() ",
+    "warning shop.put(text,boolean) ",
+  ],
+  [
+    "trigger_notifies",
+    `${ORDERS} ${CRM} alter table shop.orders add note text, add tags text[], add kind text, add check (kind in ('a', 'b')), add "c++" text; create function crm.tell(text) returns void language plpgsql as $$ begin perform pg_notify('x', $1); end $$;
+     create function shop.tell(text) returns void language sql as 'select'; create function shop.notify(p text) returns void language sql as 'select'; create function shop.queue(p jsonb) returns void language plpgsql as $$ declare v int; begin perform pg_notify('x', v::text); end $$; ${[
+       "execute 'select pg_notify($1, $2)' using 'x', new.note",
+       "perform pg_notify('x', new.tags::text)",
+       "perform pg_notify('x', new.kind)",
+       "perform shop.tell(new.note), shop.notify(new.note), shop.queue(to_jsonb(new))",
+       "perform pg_notify('x', new.id::text) where new.note is distinct from old.note",
+       `perform pg_notify('x', new."c++")`,
+     ]
+       .map(
+         (body, i) =>
+           `create function shop.t${i}() returns trigger language plpgsql as $$ begin ${body}; return new; end $$; create trigger t${i} after update on shop.orders for each row execute function shop.t${i}();`,
+       )
+       .join("")}`,
+    "warning shop.orders t0",
+    "warning shop.orders t1",
+  ],
 ];

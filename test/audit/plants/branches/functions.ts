@@ -53,12 +53,20 @@ export const functionBranches: Branch[] = [
      alter function crm.f() owner to pg_monitor; alter function crm.ok(text) owner to pg_monitor; create type crm.mood as enum (); alter type crm.mood owner to pg_monitor; alter table app.users add mood crm.mood`,
     "error app.boards crm.f()",
     "error app.media crm.ok(text)",
+    "warning app.users crm.mood",
   ],
   [
     "function_owner",
     `${CRM} create role crew; grant tms_owner to crew; alter function control.similarity(text, text) owner to crew;
      create function crm.f() returns boolean language sql return true; alter function crm.f() owner to crew; alter table app.boards add check (crm.f()), add check (control.similarity(title, 'x') >= 0);
-     alter function control.similarity(text, text) owner to pg_monitor; create function crm.h() returns boolean language sql return true; alter table app.boards add check (crm.h())`,
+     create function crm.h() returns boolean language sql return true; alter table app.boards add check (crm.h())`,
+  ],
+  [
+    // Who may make an extension may put its own into it.
+    "function_owner",
+    "alter function control.similarity(text, text) owner to pg_monitor; alter table app.boards add check (control.similarity(title, 'x') >= 0)",
+    "error app.boards control.similarity(text,text)",
+    "error control.similarity(text,text) ",
   ],
   ...["tms_owner", "tms_app", "tms_registrar", "tms_auditor"].map((role): [string, string] => [
     "function_owner",
@@ -311,5 +319,38 @@ export const functionBranches: Branch[] = [
     "error shop.deep joes.spy()",
     "error shop.orders joes.rank(text,text)",
     "error shop.shared joes.spy()",
+  ],
+  [
+    // Of a view, a shared table and a body in requests; nothing of what a table does when it is written runs for who only reads.
+    "function_owner",
+    `${ORDERS} ${CRM} create role joe; create schema joes authorization joe; grant usage on schema joes to tms_app; create function joes.spy(text) returns text language sql as 'select $1'; create function joes.ask(text) returns text language sql as 'select $1';
+     create function joes.touch() returns trigger language plpgsql as $$ begin return new; end $$; create domain joes.code as text check (joes.ask(value) <> '');
+     alter function joes.spy(text) owner to joe; alter function joes.ask(text) owner to joe; alter function joes.touch() owner to joe; alter domain joes.code owner to joe; grant execute on function joes.ask(text) to tms_app;
+     create table shop.countries (code joes.code, name text default joes.ask('x') check (joes.ask(name) <> '')); create trigger touch before update on shop.countries for each row execute function joes.touch();
+     create function shop.tg() returns trigger language plpgsql as $$ begin new.note := joes.spy(new.note); return new; end $$; alter table shop.orders add note text; create trigger tg before insert on shop.orders for each row execute function shop.tg();
+     create function crm.unreached() returns void language plpgsql as $$ begin perform joes.spy('x'); end $$; revoke all on function crm.unreached() from public; grant select on shop.countries to tms_app`,
+    "error joes.ask(text) tms_app",
+    "error joes.spy(text) shop.tg()",
+  ],
+  [
+    "function_owner",
+    `${ORDERS} create role joe; create type shop.mood as enum ('a'); alter type shop.mood owner to joe; alter table shop.orders add mood shop.mood`,
+    "warning shop.orders shop.mood",
+  ],
+  [
+    "function_search_path",
+    `${ORDERS} create role joe; create role boss; grant tms_owner to boss; create schema joes authorization joe; create schema util; create schema fine; grant create on schema util to joe; grant create on schema fine to boss; ${[
+      "joes",
+      "util",
+      "fine",
+      "public",
+    ]
+      .map(
+        schema =>
+          `create function shop.in_${schema}() returns trigger language plpgsql set search_path = pg_catalog, ${schema}, pg_temp as $$ begin return new; end $$; create trigger in_${schema} before insert on shop.orders for each row execute function shop.in_${schema}();`,
+      )
+      .join(" ")}`,
+    "error shop.in_joes() ",
+    "error shop.in_util() ",
   ],
 ];

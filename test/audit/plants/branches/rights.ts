@@ -331,4 +331,14 @@ export const rightBranches: Branch[] = [
     "warning - joe session_preload_libraries ALTER SYSTEM",
     "warning - joe session_replication_role ALTER SYSTEM",
   ],
+  [
+    "other_grants",
+    `${ORDERS} alter table shop.orders add n int generated always as identity; create sequence shop.own; create role joe; grant update on sequence shop.orders_n_seq, shop.own to joe`,
+    "warning shop.orders_n_seq joe UPDATE",
+  ],
+  [
+    "system_grants",
+    "create role joe; grant select on pg_largeobject to joe",
+    "warning pg_largeobject joe pg_largeobject SELECT",
+  ],
 ];
