@@ -11,6 +11,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/checks/functions.sql
 --! include audit/checks/grants.sql
 --! include audit/checks/keys.sql
+--! include audit/checks/reach.sql
 --! include audit/checks/rls.sql
 --! include audit/checks/tables.sql
 --! include audit/manifest.sql

@@ -199,6 +199,10 @@ void describe("the proof", () => {
         assert.match(remedy, /a trigger does it: own calls app\.own\(\)$/);
       }
     }
+    // One that is deferrable is met at the end of the statement, when the row was taken.
+    const late = "alter table app.own drop constraint own_pkey, add primary key (tenant_id, id) deferrable;";
+    assert.deepEqual(await planted(database.sql, table(back) + late, "proof_writes"), []);
+    assert.equal((await inserts(table("") + late + open)).filter(one => one.severity === "error").length, 5);
     // A key over all tenants meets the original from anywhere.
     const everywhere = `insert into app.own select id, row_number() over () from app.tenants`;
     assert.equal(

@@ -73,6 +73,20 @@ export const policies: Plant[] = [
   },
   {
     check: "policy_function",
+    how: "a function behind an operator",
+    sql: "create function app.same(text, text) returns boolean language plpgsql cost 0.0001 as $$ begin return true; end $$; create operator app.=== (leftarg = text, rightarg = text, function = app.same); create policy mine on app.boards as restrictive to tms_app using (title operator(app.===) 'x')",
+    relation: "app.boards",
+    row: { policy: "mine" },
+  },
+  {
+    check: "policy_function",
+    how: "a function in a domain's test",
+    sql: "create function app.seen(text) returns boolean language plpgsql as $$ begin return true; end $$; create domain app.seen as text check (app.seen(value)); create policy mine on app.boards as restrictive to tms_app using (title::app.seen is not null)",
+    relation: "app.boards",
+    row: { policy: "mine" },
+  },
+  {
+    check: "policy_function",
     how: "an immutable reader of the setting",
     sql: "create function app.t() returns uuid language sql immutable set search_path = pg_catalog, pg_temp return current_setting('app.tenant_id')::uuid; create policy quick on app.media as restrictive to tms_app using (tenant_id = app.t())",
     relation: "app.media",

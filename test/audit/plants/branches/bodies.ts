@@ -277,6 +277,7 @@ export const bodyBranches: Branch[] = [
       .join("")}`,
     "warning shop.orders t0",
     "warning shop.orders t1",
+    "warning shop.orders t2",
     "warning shop.orders t3",
   ],
   [
@@ -352,7 +353,7 @@ export const bodyBranches: Branch[] = [
       [
         "after update",
         "shop.orders",
-        "execute format('update shop.orders ' 'set role = %L where id = %L', 'x', new.id); perform set_config('shop.role', 'x', true)",
+        "execute format('update shop.orders '\n'set role = %L where id = %L', 'x', new.id); perform set_config('shop.role', 'x', true)",
       ],
       [
         "after update",
@@ -415,5 +416,25 @@ export const bodyBranches: Branch[] = [
        .join("")}`,
     "warning shop.orders t0",
     "warning shop.orders t1",
+  ],
+  [
+    "trigger_notifies",
+    `${ORDERS} create function shop.tell(p text) returns text language plpgsql as $$ begin perform pg_notify('x', p); return null; end $$; alter table shop.orders add note text, add constraint telling check (shop.tell(note) is null), add constraint plain check (note <> 'x');
+     create view shop.notes with (security_invoker) as select tenant_id, id, note from shop.orders; create function shop.t0() returns trigger language plpgsql as $$ begin perform pg_notify('x', new.note); return new; end $$;
+     create trigger t0 instead of insert on shop.notes for each row execute function shop.t0(); create function shop.t1() returns trigger language plpgsql as $$ declare r record; begin for r in select n.note from added n loop perform pg_notify('x', r.note); end loop; return null; end $$;
+     create trigger t1 after insert on shop.orders referencing new table as added for each statement execute function shop.t1(); create function shop.t2() returns trigger language plpgsql as $$ declare r record; begin for r in select n.id from added n loop perform pg_notify('x', r.id::text); end loop; return null; end $$;
+     create trigger t2 after insert on shop.orders referencing new table as added for each statement execute function shop.t2(); create function shop.t3() returns trigger language plpgsql as $$ begin return new; end $$;
+     create trigger t3 before insert on shop.orders for each row when (shop.tell(new.note) is null) execute function shop.t3()`,
+    "warning shop.notes t0",
+    "warning shop.orders constraint telling on table shop.orders",
+    "warning shop.orders t1",
+    "warning shop.orders trigger t3 on table shop.orders",
+  ],
+  [
+    // By a function that it calls.
+    "trigger_rights",
+    `${ORDERS} create function shop.total() returns bigint language sql as 'select count(*) from shop.orders'; create function shop.own() returns bigint language sql security definer as 'select count(*) from shop.orders'; create function shop.one() returns int language sql return 1;
+     ${["total", "own", "one"].map(name => `create function shop.by_${name}() returns trigger language plpgsql as $$ declare n bigint; begin n := shop.${name}(); return old; end $$; create trigger by_${name} before delete on shop.orders for each row execute function shop.by_${name}();`).join(" ")}`,
+    "warning shop.orders by_total",
   ],
 ];

@@ -353,4 +353,10 @@ export const functionBranches: Branch[] = [
     "error shop.in_joes() ",
     "error shop.in_util() ",
   ],
+  [
+    "function_owner",
+    `${ORDERS} ${CRM} create role joe; create function crm.same(text, text) returns boolean language sql immutable as 'select $1 = $2'; create operator crm.=== (leftarg = text, rightarg = text, function = crm.same); alter operator crm.=== (text, text) owner to joe;
+     alter table shop.orders add note text check (note operator(crm.===) 'x')`,
+    "error shop.orders crm.===(text,text)",
+  ],
 ];

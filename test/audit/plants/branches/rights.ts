@@ -341,4 +341,13 @@ export const rightBranches: Branch[] = [
     "create role joe; grant select on pg_largeobject to joe",
     "warning pg_largeobject joe pg_largeobject SELECT",
   ],
+  [
+    // Whose deletion cascades into tenants' rows: an owner's, and by a right.
+    "app_reach",
+    `${ORDERS} create role joe; create role boss; grant tms_owner to boss; create table shop.countries (code text primary key); create table shop.regions (code text primary key); create table shop.units (code text primary key); create table shop.kinds (code text primary key);
+     alter table shop.countries owner to joe; alter table shop.units owner to boss; grant delete on shop.regions to joe, boss; grant delete on shop.kinds to joe;
+     alter table shop.orders add country text references shop.countries on delete cascade, add region text references shop.regions on delete cascade, add unit text references shop.units on delete cascade, add kind text references shop.kinds`,
+    "warning shop.countries joe DELETE",
+    "warning shop.regions joe DELETE",
+  ],
 ];
