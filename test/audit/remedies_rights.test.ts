@@ -393,6 +393,28 @@ void describe("the remedies of roles, rights and functions", () => {
       }
     }));
 
+  it("keep strangers from what a function may find before the real one", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        `create role joe; create schema joes authorization joe; create schema util; grant create on schema util to joe; do $$ begin execute format('grant create on database %I to joe', current_database()); end $$`,
+      );
+      for (const path of ["joes", "util", "missing", '"$user"'])
+        await sql.unsafe(
+          `create function app.tidy_${path.replaceAll(/\W/g, "")}() returns trigger language plpgsql security definer set search_path = pg_catalog, ${path}, pg_temp as 'begin return new; end'`,
+        );
+      const faults = async () =>
+        (await runCheck(sql, "function_search_path")).filter(({ detail }) => / joe may create /.test(detail));
+      const found = await faults();
+      // In the service's schemas any other path than pg_catalog is told of first.
+      assert.equal(found.length, 0);
+      await sql.unsafe(
+        "create schema shop; grant usage on schema shop to tms_app; do $$ declare f regprocedure; begin for f in select oid from pg_proc where proname like 'tidy%' loop execute format('alter function %s set schema shop', f); end loop; end $$",
+      );
+      assert.equal((await faults()).length, 4);
+      for (const { remedy } of await faults()) await sql.unsafe(remedy);
+      assert.deepEqual(await faults(), []);
+    }));
+
   it("take a procedure of the audit's from the service's login", () =>
     undone(async sql => {
       await sql.unsafe("grant execute on procedure audit.run to tms_service");

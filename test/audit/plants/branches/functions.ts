@@ -329,8 +329,8 @@ export const functionBranches: Branch[] = [
      create table shop.countries (code joes.code, name text default joes.ask('x') check (joes.ask(name) <> '')); create trigger touch before update on shop.countries for each row execute function joes.touch();
      create function shop.tg() returns trigger language plpgsql as $$ begin new.note := joes.spy(new.note); return new; end $$; alter table shop.orders add note text; create trigger tg before insert on shop.orders for each row execute function shop.tg();
      create function crm.unreached() returns void language plpgsql as $$ begin perform joes.spy('x'); end $$; revoke all on function crm.unreached() from public; grant select on shop.countries to tms_app`,
-    "error joes.ask(text) tms_app",
-    "error joes.spy(text) shop.tg()",
+    "warning joes.ask(text) tms_app",
+    "warning joes.spy(text) shop.tg()",
   ],
   [
     "function_owner",
@@ -339,7 +339,7 @@ export const functionBranches: Branch[] = [
   ],
   [
     "function_search_path",
-    `${ORDERS} create role joe; create role boss; grant tms_owner to boss; create schema joes authorization joe; create schema util; create schema fine; grant create on schema util to joe; grant create on schema fine to boss; ${[
+    `${ORDERS} create role joe; create role boss; grant tms_owner to boss; create schema joes authorization joe; create schema util; create schema fine; grant create on schema util to joe; grant create on schema fine to boss; create function joes.own() returns trigger language plpgsql set search_path = joes, pg_temp as $$ begin return new; end $$; alter function joes.own() owner to joe; create trigger own before insert on shop.orders for each row execute function joes.own(); ${[
       "joes",
       "util",
       "fine",
