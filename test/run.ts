@@ -82,7 +82,7 @@ const testFiles = (folder: string): string[] =>
 function runTests(files: string[], database: string): Promise<number> {
   // Node 20 counts it for a whole file: long enough for any on a slow machine, and one that waits for ever fails.
   const timeout = "--test-timeout=1800000";
-  const args = ["--import", "tsx", "--test", "--test-concurrency=2", timeout, ...files];
+  const args = ["--import", "tsx", "--test", "--test-concurrency=3", timeout, ...files];
   const built = mkdtempSync(path.join(tmpdir(), "tms-test-build-"));
   const env = { ...process.env, TMS_TEST_DATABASE: database, TMS_TEST_BUILD: built };
   const child = spawn(process.execPath, args, { stdio: "inherit", env });
