@@ -437,4 +437,56 @@ export const bodyBranches: Branch[] = [
      ${["total", "own", "one"].map(name => `create function shop.by_${name}() returns trigger language plpgsql as $$ declare n bigint; begin n := shop.${name}(); return old; end $$; create trigger by_${name} before delete on shop.orders for each row execute function shop.by_${name}();`).join(" ")}`,
     "warning shop.orders by_total",
   ],
+  [
+    // Nothing harmless beside it, and no other way to say it, hides what is not.
+    "function_body",
+    `${entering(
+      [
+        "before update",
+        "shop.orders",
+        "execute format('set local app.tenant_id = %L', old.tenant_id); execute format('set local app.tenant_id = %L', new.partner)",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "v_sql := format('set local app.tenant_id = %L', new.partner); execute v_sql",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "declare w uuid := app.tenant_id(); begin for w in select new.partner loop perform app.set_tenant(w); end loop; end",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "declare n int; w uuid := app.tenant_id(); begin select 1, new.partner into n, w; perform app.set_tenant(w); end",
+      ],
+      ["after update", "shop.orders", "set role tms_owner; listen orders"],
+      ["after update", "shop.orders", "set app.tenant_id to default; listen orders"],
+      ["after update", "shop.orders", "message := 'set role tms_owner'; execute message"],
+      ["after update", "shop.orders", "if tg_op like 'update %' then set role tms_owner; end if"],
+      [
+        "after update",
+        "shop.orders",
+        "perform set_config(setting_name => 'role', new_value => 'tms_owner', is_local => true)",
+      ],
+      [
+        "after update",
+        "shop.orders",
+        "perform set_config(case when new.id is null then 'x' else 'role' end, 'tms_owner', true)",
+      ],
+      ["after update", "shop.orders", "execute 'reset role'"],
+    )
+      .replaceAll("declare v uuid; begin", "declare v uuid; v_sql text; message text; begin")
+      .replace(
+        "create function shop.f0",
+        "create function shop.quiet() returns void language plpgsql as $q$ begin execute 'reset app.maintenance'; execute 'reset app.tenant_id'; end $q$; create function shop.f0",
+      )}`,
+    ...Array.from({ length: 11 }, (_, i) => `error shop.f${i}() `),
+  ],
+  [
+    "trigger_notifies",
+    `${ORDERS} alter table shop.orders add note text; create function shop.t() returns trigger language plpgsql as $$ begin perform pg_notify('x', (select '' where true) || new.note); return new; end $$; create trigger t after insert on shop.orders for each row execute function shop.t()`,
+    "warning shop.orders t",
+  ],
 ];

@@ -359,4 +359,9 @@ export const functionBranches: Branch[] = [
      alter table shop.orders add note text check (note operator(crm.===) 'x')`,
     "error shop.orders crm.===(text,text)",
   ],
+  [
+    "function_search_path",
+    `${CRM} grant usage on schema crm to tms_app; create function crm.f() returns void language sql security definer set search_path = pg_temp as 'select 1'`,
+    "error crm.f() ",
+  ],
 ];
