@@ -1,5 +1,5 @@
 --! Previous: sha1:c6d42759161f765f90b63e0f3d9383db78808e16
---! Hash: sha1:7977ea93d196895bd1f51960eb917652f40a40d4
+--! Hash: sha1:1595405336f8827f13d10fb3e0a53add3bfc84a4
 --! Message: Tenants entered by way of others, strangers on the way of requests, triggers that put a row back, names in pg_catalog
 
 set local citus.enable_ddl_propagation = off;
@@ -1071,8 +1071,7 @@ as $$
   select not (r.rolname = any (array_remove(audit.our_roles(), 'tms_service')) or r.rolsuper
     or pg_has_role(r.oid, o.oid, case when v.version >= 160000 then 'usage, set' else 'member' end)
     -- Who administers the roles may make itself a member; before 16 whoever may create roles may give itself any.
-    or pg_has_role(r.oid, o.oid, 'usage with admin option, set with admin option') or r.rolcreaterole and v.version < 160000
-    or exists (select from pg_auth_members m where m.roleid = o.oid and m.member = r.oid and m.admin_option))
+    or pg_has_role(r.oid, o.oid, 'member with admin option') or r.rolcreaterole and v.version < 160000)
   from (select current_setting('server_version_num')::int as version) v
   cross join pg_roles o
   join pg_roles r on r.oid = case when p_role = to_regrole('pg_database_owner') then (select datdba from pg_database where datname = current_database()) else p_role end
@@ -3807,7 +3806,7 @@ as $$
     ('function', 'audit.is_inherited(regclass)', 'tms_owner', 'tms_auditor', 'a7ea746ec51ec75d5477d08197fbe8c5'),
     ('function', 'audit.is_never_null(regclass,name)', 'tms_owner', 'tms_auditor', '0d8d1f65be045d42ac17782b75a8bb76'),
     ('function', 'audit.is_proved(regclass,text)', 'tms_owner', 'tms_auditor', '25837b3aecfc0e552fc5207e2f3ff9ee'),
-    ('function', 'audit.is_stranger(oid)', 'tms_owner', 'tms_auditor', '07ecee6c8d7a1c929c0c31dc0d2a6fcd'),
+    ('function', 'audit.is_stranger(oid)', 'tms_owner', 'tms_auditor', 'ad53d1007c1894a22348c405048bda91'),
     ('function', 'audit.is_unique(regclass,name[])', 'tms_owner', 'tms_auditor', '92bfe836b03b4d95b5748060a3c337d6'),
     ('function', 'audit.is_unvacuumed(regclass[])', 'tms_owner', 'tms_auditor', '410ca929421fd92318bf64e60a9f56ed'),
     ('function', 'audit.lent_relations()', 'tms_owner', 'tms_auditor', '75f5ae3c326f628fa1e99f6f6d442cbc'),

@@ -236,6 +236,20 @@ void describe("the schema checks", () => {
     });
   });
 
+  it("table_owner takes a member of tms_owner that may not act as it for a stranger, from Postgres 16 on, and one that administers it for none", async test => {
+    const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
+    if (server!.version < 160000) return test.skip("no such membership before Postgres 16");
+    for (const [grant, found] of [
+      ["inherit false, set false", 1],
+      ["inherit false, set true", 0],
+      ["admin true, inherit false, set false", 0],
+    ] as const) {
+      const plant = `create role joe; grant tms_owner to joe with ${grant}; create schema joes; grant usage on schema joes to tms_app;
+        create view joes.v with (security_invoker) as select 1 as one; alter view joes.v owner to joe; grant select on joes.v to tms_app`;
+      assert.equal((await planted(database.sql, plant, "table_owner")).length, found, grant);
+    }
+  });
+
   it("default_privileges finds large objects that are given away as they are made, from Postgres 18 on", async test => {
     const [server] = await database.sql`select current_setting('server_version_num')::int as version`;
     if (server!.version < 180000) return test.skip("no such default privileges before Postgres 18");
