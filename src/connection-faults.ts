@@ -19,9 +19,6 @@ export function isUnreachable(error: unknown): boolean {
 export const UNTRUSTED =
   /^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/;
 
-/** What a person is told of a server that is away. */
-export class Unreachable extends StartupError {}
-
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
   if (error instanceof StartupError) return error;
@@ -49,7 +46,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   const isForeign = message.startsWith("received invalid response"); // to node-postgres
   if (isForeign || isUnreachable(error)) {
     const fault = isForeign ? FOREIGN : code === "CONNECTION_CLOSED" ? CLOSED : message || code;
-    return new Unreachable(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
+    return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
   }
   if (code === "28P01" || code === "28000") {
     return new StartupError(

@@ -4,7 +4,7 @@ import type postgres from "postgres";
 import { requireAddress } from "../address.ts";
 import { loadConfig } from "../config.ts";
 import { connect } from "../connection.ts";
-import { explainDatabase, Unreachable } from "../connection-faults.ts";
+import { explainDatabase } from "../connection-faults.ts";
 import { openEmbedded } from "../embedded.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../paths.ts";
 import { StartupError } from "../startup-error.ts";
@@ -49,7 +49,7 @@ export async function onOwnerDatabase<T>(
   try {
     return await work({ url: urls.owner, lost });
   } catch (error) {
-    throw (error instanceof Unreachable && lost()) || error;
+    throw lost() ?? error;
   } finally {
     await stop();
   }

@@ -1,6 +1,5 @@
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config.ts";
-import { Unreachable } from "../connection-faults.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded.ts";
 import { migrate } from "../migrate.ts";
@@ -52,7 +51,7 @@ export async function runService(given: Config, log: (line: string) => void): Pr
     return { address: service.address, config, urls, stop };
   } catch (error) {
     await embedded.stop();
-    throw (error instanceof Unreachable && embedded.lost()) || error;
+    throw embedded.lost() ?? error;
   }
 }
 

@@ -261,6 +261,7 @@ test("ready is 503 without secrets while the database is away; health and metric
   await sql`alter database ${sql(world.database.name)} connection limit 0`;
   try {
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
+    await until("the pool knows", () => world.service.app.pg.pool.totalCount === 0);
     const { status, body } = await ready();
     assert.equal(status, 503);
     assert.deepEqual(body.checks, {
