@@ -87,6 +87,11 @@ export const keyBranches: Branch[] = [
     "warning app.media media_generation",
   ],
   [
+    "index_missing", // of the first one the primary key finds the row
+    "alter table app.tenants add first uuid, add constraint has foreign key (id, first) references app.boards, add again uuid, add constraint names foreign key (again) references app.tenants on delete set null",
+    "warning app.tenants names",
+  ],
+  [
     "index_missing",
     "drop index app.media_by_generation; create index on app.media (tenant_id) include (generation_id)",
     "warning app.media media_generation",
@@ -109,6 +114,7 @@ export const keyBranches: Branch[] = [
     "drop index app.tenants_one_default; create unique index on app.tenants (is_default) where not is_default and slug = '-'",
     "error app.tenants is_default",
   ],
+  ["unique_key_missing", "drop table app.media"], // table_missing tells
   [
     "unique_key_missing",
     "alter table app.provider_configs drop constraint provider_configs_name_key, add constraint provider_configs_name_key unique (tenant_id, provider_name) include (is_enabled)",
