@@ -1,5 +1,6 @@
 set local citus.enable_ddl_propagation = off;
 --! include audit/schema.sql
+--! include audit/catalog.sql
 --! include audit/functions.sql
 --! include audit/findings.sql
 --! include audit/passes.sql

@@ -16,7 +16,7 @@ import { policies } from "./plants/policies.ts";
 import { rights } from "./plants/rights.ts";
 import { roles } from "./plants/roles.ts";
 import { tables } from "./plants/tables.ts";
-import { assertFinding, paste, planted, runCheck, seedTenants, serverErrors } from "./world.ts";
+import { assertFinding, type Found, paste, planted, runCheck, seedTenants, serverErrors } from "./world.ts";
 
 const PLANTS = [...policies, ...tables, ...keys, ...rights, ...functions, ...bodies, ...roles];
 
@@ -28,6 +28,14 @@ await seedTenants(database.sql, 5);
 const [row] = await database.sql`select id from app.tenants where is_default`;
 const first = row!.id as string;
 after(() => database.drop());
+const remedies = new Set<string>();
+
+/** As `planted`; remembers the remedies. */
+async function find(plant: string, check: string): Promise<Found[]> {
+  const found = await planted(database.sql, plant, check);
+  for (const { remedy } of found) remedies.add(remedy);
+  return found;
+}
 
 void describe("the schema checks", () => {
   it("find nothing before", async () => {
@@ -40,7 +48,7 @@ void describe("the schema checks", () => {
 
   for (const plant of PLANTS) {
     it(`${plant.check} finds ${plant.how}`, async () => {
-      const found = await planted(database.sql, plant.sql, plant.check);
+      const found = await find(plant.sql, plant.check);
       const row = { ...plant.row };
       let tenantId: string | null = null;
       if (row.trigger) row.trigger = found[0]?.row.trigger;
@@ -70,7 +78,7 @@ void describe("the schema checks", () => {
     ...bodyBranches,
   ]) {
     it(`${check} finds ${expected.length} in ${sql}`, async () => {
-      const found = (await planted(database.sql, sql, check))
+      const found = (await find(sql, check))
         .filter(one => one.severity !== "info")
         .map(
           ({ severity, relation, row }) => `${severity} ${relation ?? "-"} ${Object.values(row).join(" ")}`,
@@ -79,6 +87,21 @@ void describe("the schema checks", () => {
       assert.deepEqual(found.sort(), expected.toSorted());
     });
   }
+
+  it("have remedies that are SQL, or comments, as a whole", () =>
+    rolledBack(database.sql, async tx => {
+      assert.ok(remedies.size > 300, `${remedies.size} remedies`);
+      for (const remedy of remedies) {
+        // Of a function's body the parser reads all before anything is looked up. A line with a backslash is psql's.
+        const body = remedy.replaceAll(/^\\.*$/gm, "");
+        const parsed = tx.savepoint(savepoint =>
+          savepoint.unsafe(
+            `create function pg_temp.pasted() returns void language sql as $remedy$ ${body}\n$remedy$; drop function pg_temp.pasted()`,
+          ),
+        );
+        await parsed.catch(error => assert.notEqual(error.code, "42601", `${remedy}\n${error.message}`));
+      }
+    }));
 
   it("table_rules blames a table, and not its partitions too, for a key that it gave them", async () => {
     const found = await planted(
