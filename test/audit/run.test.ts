@@ -82,7 +82,7 @@ void describe("audit.run()", () => {
 
   it("raises a notice as each pass ends, and one for each check that several tables answer together", async () => {
     assert.ok(
-      notices.some(line => /^audit 1\/\d+ rls_disabled: 8 rows, 0 findings, \d+ ms$/.test(line)),
+      notices.some(line => /^audit 2\/\d+ rls_disabled: 8 rows, 0 findings, \d+ ms$/.test(line)),
       notices[0],
     );
     assert.ok(
