@@ -4,8 +4,10 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/functions.sql
 --! include audit/findings.sql
 --! include audit/passes.sql
+--! include audit/code.sql
 --! include audit/checks/bodies.sql
 --! include audit/checks/changes.sql
+--! include audit/checks/functions.sql
 --! include audit/checks/keys.sql
 --! include audit/checks/rls.sql
 --! include audit/checks/server.sql
