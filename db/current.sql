@@ -4,6 +4,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/functions.sql
 --! include audit/findings.sql
 --! include audit/passes.sql
+--! include audit/views.sql
 --! include audit/code.sql
 --! include audit/checks/bodies.sql
 --! include audit/checks/changes.sql

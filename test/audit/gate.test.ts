@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, describe, it } from "node:test";
 import { GRAPHILE_CLI } from "../../src/migrate/graphile.ts";
 import { checkIsolation } from "../../src/migrate.ts";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, rolledBack } from "../harness.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 const FORGOTTEN =
@@ -54,6 +54,16 @@ void describe("the gate", () => {
     assert.equal(status, 0, said);
     await checkIsolation(database.urls.owner);
   });
+
+  it("prints a remedy on one line, its comments closed", () =>
+    assert.rejects(
+      rolledBack(database.sql, async sql => {
+        await sql.unsafe(`create function public.f(text) returns uuid language sql return null::uuid; create cast (text as uuid) with function public.f(text);
+          create or replace function app.tenant_id() returns uuid language sql stable parallel safe return current_setting('app.tenant_id', true)::text::uuid`);
+        await sql`select audit.require_isolation()`;
+      }),
+      /Fix it with: drop cast \(text as uuid\); \/\* as its owner, or as a superuser \*\/ create or replace function app\.tenant_id\(\)/,
+    ));
 
   it("does not stop a migration for a function that was changed by hand, nor for what is only a warning", async () => {
     await database.sql.unsafe("create publication gate_feed for table app.boards");

@@ -73,6 +73,35 @@ void describe("the remedies", () => {
       "create table app.a (id int primary key, tenant_id uuid); create table app.a_1 (primary key (id)) inherits (app.a)",
     ],
     [
+      "a key that refers to a partition by its own name, before and behind it",
+      `create table app.ev (tenant_id uuid not null, id int primary key) partition by hash (id); create table app.ev_0 partition of app.ev for values with (modulus 1, remainder 0);
+       create table app.a (tenant_id uuid not null, id int primary key, ev int not null references app.ev_0 on delete cascade); create table app.z (tenant_id uuid not null, id int primary key, ev int not null references app.ev_0)`,
+    ],
+    [
+      "keys and conditions in which tenant_id is only a part, or a text",
+      `create table app."a (old)" (tenant_id uuid not null, id uuid, folder uuid, name text not null, primary key (tenant_id, id));
+       create unique index "by(name)" on app."a (old)" (coalesce(folder, tenant_id), name desc nulls last); create unique index on app."a (old)" (name desc, tenant_id desc) where name <> ', tenant_id (';
+       create unique index on app."a (old)" ((name || ', tenant_id')) include (tenant_id)`,
+    ],
+    [
+      "texts that name the tenant, on both sides of keys",
+      `create table app.b (id text primary key, tenant_id text not null, unique (tenant_id, id)); create table app.a (id text primary key, tenant_id text not null, b_id text references app.b on delete cascade, foreign key (tenant_id, b_id) references app.b (tenant_id, id));
+       create table app.c (id text primary key, tenant_id text not null, b_id text references app.b on delete cascade, a_id text references app.a); create table app.d (id int, tenant_id uuid not null, c_id text references app.c, primary key (tenant_id, id));
+       alter table app.c enable row level security, force row level security`,
+    ],
+    [
+      "children of children",
+      "create table app.a (id int primary key, tenant_id uuid not null); create table app.b (primary key (id)) inherits (app.a); create table app.c (primary key (id)) inherits (app.b)",
+    ],
+    [
+      "references whose column has an index",
+      "create table app.a (id int primary key, tenant_id uuid not null); create table app.b (id int primary key, tenant_id uuid not null, a_id int references app.a match full, b_id int references app.b); create index on app.b (a_id); create index on app.b (tenant_id, b_id)",
+    ],
+    [
+      "the service's own keys",
+      "alter table app.boards drop constraint boards_pkey cascade; alter table app.users drop constraint users_pkey cascade",
+    ],
+    [
       "a table whose tenant has another name",
       "create table app.a (org_id uuid not null references app.tenants on delete cascade, id int, primary key (org_id, id)); create index on app.a (id)",
     ],
@@ -85,13 +114,17 @@ void describe("the remedies", () => {
   ] as const)
     it(`of all that is found of ${how} are pasted as one migration, in the order of the report`, () =>
       undone(async sql => {
-        await sql.unsafe(
-          `set local role tms_owner; ${tables}; set local role none; select app.isolate('app.boards')`,
-        );
+        await sql.unsafe(`set local role tms_owner; ${tables}; set local role none`);
         const report = () =>
           sql.unsafe<Found[]>(
             "select * from audit.run_family('schema') where severity = 'error' or severity = 'warning' and relation like 'app.%'",
           );
+        const references = async () =>
+          (
+            await sql`select conrelid::regclass::text || ' ' || confrelid::regclass || ' ' || confdeltype::text as key from pg_constraint
+              where contype = 'f' and conparentid = 0 and conrelid in (select relid from audit.relations()) and confrelid <> 'app.tenants'::regclass`
+          ).map(row => row.key as string);
+        const before = await references();
         const found = await report();
         assert.ok(found.length > 0);
         await sql.unsafe("set local role tms_owner; set local app.maintenance = on");
@@ -103,6 +136,8 @@ void describe("the remedies", () => {
           (await report()).map(one => `${one.check} ${one.relation} ${one.detail}`),
           [],
         );
+        const after = await references();
+        for (const key of before) assert.ok(after.includes(key), `${key} is gone`);
       }));
 
   it("let one tenant name another without harm to either, and none be in two tables", () =>
@@ -136,7 +171,7 @@ void describe("the remedies", () => {
         [
           'by_code: FOREIGN KEY (tenant_id, code, order_id) REFERENCES app.orders(tenant_id, "Code", id) ON DELETE SET DEFAULT (code)',
           "of order: FOREIGN KEY (tenant_id, order_id) REFERENCES app.orders(tenant_id, id) ON UPDATE CASCADE ON DELETE SET NULL (order_id) DEFERRABLE INITIALLY DEFERRED",
-          "whole: FOREIGN KEY (tenant_id, order_id) REFERENCES app.orders(tenant_id, id) MATCH FULL NOT VALID",
+          "whole: FOREIGN KEY (tenant_id, order_id) REFERENCES app.orders(tenant_id, id) NOT VALID",
         ],
       );
     }));
@@ -196,6 +231,50 @@ void describe("the remedies", () => {
           "EXCLUDE USING gist (tenant_id WITH =, id WITH =, span WITH &&) WHERE ((id > 0))",
         ],
       );
+    }));
+
+  it("lose nothing that a key has", () =>
+    undone(async sql => {
+      await sql.unsafe(`set local role tms_owner; create table app.a (id int primary key, tenant_id uuid not null, code text not null, n int, up int references app.a on update set null);
+        create unique index a_code on app.a (code); alter table app.a replica identity using index a_code; comment on index app.a_code is 'its code'; comment on constraint a_up_fkey on app.a is '@name';
+        comment on constraint a_pkey on app.a is 'it''s'; create unique index by_folder on app.a (coalesce(n::text, tenant_id::text), code desc) where code <> ', tenant_id (';
+        create unique index by_code on app.a (code desc nulls last, tenant_id desc, n) include (up); set local role none`);
+      const found = await asOwner(sql, "table_rules");
+      assert.ok(found.some(({ remedy }) => remedy.includes("without its ON UPDATE")));
+      const [kept] =
+        await sql`select obj_description('app.a_code'::regclass) as index, (select array_agg(obj_description(oid, 'pg_constraint') order by conname)
+          from pg_constraint where conrelid = 'app.a'::regclass and conname in ('a_pkey', 'a_up_fkey')) as constraints,
+        (select indisreplident from pg_index where indexrelid = 'app.a_code'::regclass) as replicates`;
+      assert.deepEqual({ ...kept }, { index: "its code", constraints: ["it's", "@name"], replicates: true });
+      const indexes =
+        await sql`select pg_get_indexdef(indexrelid) as is from pg_index where indexrelid in ('app.by_folder'::regclass, 'app.by_code'::regclass) order by 1`;
+      assert.deepEqual(
+        indexes.map(one => one.is),
+        [
+          "CREATE UNIQUE INDEX by_code ON app.a USING btree (tenant_id, code DESC NULLS LAST, n) INCLUDE (up)",
+          "CREATE UNIQUE INDEX by_folder ON app.a USING btree (tenant_id, COALESCE((n)::text, (tenant_id)::text), code DESC) WHERE (code <> ', tenant_id ('::text)",
+        ],
+      );
+    }));
+
+  it("keep all keys of many tables in a circle, and a loop over them does", () =>
+    undone(async sql => {
+      const names = Array.from({ length: 30 }, (_, i) => `app.t${String(i).padStart(3, "0")}`);
+      await sql.unsafe(
+        `set local role tms_owner; ${names.map((name, i) => `create table ${name} (id int primary key, tenant_id uuid not null, code text unique, a int ${i % 3 ? "" : ", board_id uuid, foreign key (tenant_id, board_id) references app.boards on delete set null"});`).join("")}
+         ${names.map((name, i) => `alter table ${name} add foreign key (a) references ${names[(i + 1) % 30]} on delete cascade;`).join("")}`,
+      );
+      const keys = async () =>
+        (
+          await sql`select conrelid::regclass::text as table, confdeltype as deletes from pg_constraint where contype = 'f' and conrelid::regclass::text like 'app.t0%' and confrelid <> 'app.tenants'::regclass order by 1, 2, confrelid`
+        ).map(row => ({ ...row }));
+      const before = await keys();
+      assert.equal(before.length, 40);
+      await sql.unsafe(
+        "do $$ declare step record; begin for step in select remedy from audit.run_check('table_rules') loop execute step.remedy; end loop; end $$",
+      );
+      assert.deepEqual(await runCheck(sql, "table_rules"), []);
+      assert.deepEqual(await keys(), before);
     }));
 
   it("rename what has the tenant, and leave the keys to the next report where they do not begin with it", () =>

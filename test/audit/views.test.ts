@@ -175,7 +175,7 @@ test("what was found again is one finding, of the last run; another row, tenant,
   });
 });
 
-test("open findings stand worst first, then by check, the newest run first, as they were found", async () => {
+test("open findings stand worst first, then in the order of the checks, the newest run first, as they were found", async () => {
   const of = (check: string, severity: string, detail: string): Found => ({
     ...DATA,
     check,
@@ -203,7 +203,7 @@ test("open findings stand worst first, then by check, the newest run first, as t
       ],
     },
   );
-  assert.deepEqual(found, ["1", "2", "4", "3", "6", "5", "7", "8", "9"]);
+  assert.deepEqual(found, ["4", "3", "6", "5", "1", "2", "7", "9", "8"]);
 });
 
 test("a run is clean, has errors, is incomplete whatever it found, or unfinished whatever it could not run", () =>
