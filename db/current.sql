@@ -1,6 +1,8 @@
 set local citus.enable_ddl_propagation = off;
+--! include context/isolate.sql
 --! include audit/schema.sql
 --! include audit/catalog.sql
+--! include audit/relations.sql
 --! include audit/functions.sql
 --! include audit/findings.sql
 --! include audit/passes.sql

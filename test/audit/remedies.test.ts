@@ -98,6 +98,25 @@ void describe("the remedies", () => {
       "create table app.a (id int primary key, tenant_id uuid not null); create table app.b (id int primary key, tenant_id uuid not null, a_id int references app.a match full, b_id int references app.b); create index on app.b (a_id); create index on app.b (tenant_id, b_id)",
     ],
     [
+      "keys to tenants that do less, and keys of other names than theirs",
+      `create table app.a (tenant_id uuid not null references app.tenants, id int primary key); create table app.b (tenant_id uuid not null references app.tenants on delete restrict, id int, primary key (tenant_id, id));
+       create table app.accounts (tenant_id uuid primary key references app.tenants on delete cascade); create table app.notes (tenant_id uuid not null references app.accounts on delete restrict, id int, primary key (tenant_id, id));
+       create table app.lines (tenant_id uuid not null, id int, b int, primary key (tenant_id, id), constraint lines_tenant_id_fkey foreign key (tenant_id, b) references app.b on delete cascade); create index on app.lines (tenant_id, b)`,
+    ],
+    [
+      "a table that another refers to by a service's key",
+      "alter table app.media drop constraint media_pkey cascade, add constraint media_pkey primary key (id); create table app.a (tenant_id uuid not null, id int primary key, media_id uuid references app.media (id) on delete cascade)",
+    ],
+    [
+      "a join table, whose own key becomes the index",
+      "create table app.a (tenant_id uuid not null, id int primary key); create table app.ab (tenant_id uuid not null, a_id int references app.a on delete cascade, b_id int references app.a on delete cascade, primary key (a_id, b_id)); create index on app.ab (b_id)",
+    ],
+    [
+      "texts that name the tenant of a partition's rows",
+      `create table app.a (tenant_id text not null, id int, primary key (tenant_id, id)); create table app.p (tenant_id text not null, id int, a_id int, primary key (tenant_id, id)) partition by hash (id);
+       create table app.p_0 partition of app.p for values with (modulus 1, remainder 0); alter table app.p_0 add constraint f foreign key (tenant_id, a_id) references app.a on delete cascade; create index on app.p_0 (tenant_id, a_id)`,
+    ],
+    [
       "the service's own keys",
       "alter table app.boards drop constraint boards_pkey cascade; alter table app.users drop constraint users_pkey cascade",
     ],
@@ -138,6 +157,9 @@ void describe("the remedies", () => {
         );
         const after = await references();
         for (const key of before) assert.ok(after.includes(key), `${key} is gone`);
+        const twice =
+          await sql`select conrelid::regclass::text as table from pg_constraint where contype = 'f' and conparentid = 0 and confrelid = 'app.tenants'::regclass and conrelid in (select relid from audit.relations()) group by conrelid, confrelid, conkey, confkey having count(*) > 1`;
+        assert.deepEqual([...twice], []);
       }));
 
   it("let one tenant name another without harm to either, and none be in two tables", () =>
@@ -255,6 +277,38 @@ void describe("the remedies", () => {
           "CREATE UNIQUE INDEX by_folder ON app.a USING btree (tenant_id, COALESCE((n)::text, (tenant_id)::text), code DESC) WHERE (code <> ', tenant_id ('::text)",
         ],
       );
+    }));
+
+  it("say what a person does first", () =>
+    undone(async sql => {
+      await sql.unsafe(
+        `create table app.ev (id int primary key, tenant_id uuid not null, n int) partition by hash (id); create table app.ev_0 partition of app.ev for values with (modulus 1, remainder 0);
+        alter table app.ev_0 replica identity using index app.ev_0_pkey; create table app.a (id int primary key, tenant_id text not null); create view public.v as select tenant_id from app.a;
+        create table app.x (id int primary key, a int references app.a)`.replace(
+          "index app.ev_0_pkey",
+          "index ev_0_pkey",
+        ),
+      );
+      const remedies = (await runCheck(sql, "table_rules")).map(({ remedy }) => remedy);
+      for (const said of [
+        /^-- first give app\.ev_0 another replica identity/m,
+        /^-- first drop, and make again afterwards: rule _RETURN on view public\.v$/m,
+        /^-- first take off the key x_a_fkey of app\.x, which has no tenant_id$/m,
+        /^-- when all of it is mended:\nselect app\.isolate\('app\.ev'\);$/m,
+      ])
+        assert.ok(
+          remedies.some(remedy => said.test(remedy)),
+          `${said}: ${remedies.join("\n")}`,
+        );
+    }));
+
+  it("isolate a child of a child with the topmost table", () =>
+    undone(async sql => {
+      await sql.unsafe(`set local role tms_owner; create table app.a (tenant_id uuid not null, id int, primary key (tenant_id, id)); create table app.b (primary key (tenant_id, id)) inherits (app.a); create table app.c (primary key (tenant_id, id)) inherits (app.b);
+        select app.isolate('app.a'); alter table app.c disable row level security; set local role none`);
+      await asOwner(sql, "rls_disabled");
+      for (const check of ["rls_disabled", "table_grants"])
+        assert.deepEqual(await runCheck(sql, check), [], check);
     }));
 
   it("keep all keys of many tables in a circle, and a loop over them does", () =>

@@ -209,9 +209,10 @@ test("the refusal tells what to paste: the audit's remedy, or what adopts a tabl
     await tx.unsafe(`create table app."Bare" (id int primary key); create table app.careless (id int primary key, tenant_id uuid not null);
       alter table app."Bare" owner to tms_owner; alter table app.careless owner to tms_owner`);
     await pasted('app."Bare"', /default tenant's: (.*); else/);
-    const [found] = await pasted("app.careless", /same transaction: (.*;)$/);
-    await tx.unsafe(found!.remedy);
-    await tx`select app.isolate('app."Bare"'), app.isolate('app.careless')`;
+    await tx`select app.isolate('app."Bare"')`;
+    for (const { remedy } of await pasted("app.careless", /same transaction, all of: (.*;)$/))
+      await tx.unsafe(remedy);
+    await tx`select app.isolate('app.careless')`;
   }));
 
 test("a table that others refer to by its old key is not adopted, and the refusal names each of those keys", () =>
