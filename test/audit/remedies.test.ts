@@ -54,113 +54,116 @@ void describe("the remedies", () => {
       );
     }));
 
-  for (const [how, tables] of [
+  const MADE = [
     [
       "a table of plain keys",
-      "create table app.a (id int primary key, tenant_id text, code text unique, board_id uuid)",
+      "create table @.a (id int primary key, tenant_id text, code text unique, board_id uuid)",
     ],
     [
       "tables that refer to each other by their ids",
-      `create table app.b (id uuid primary key, tenant_id uuid); create table app.a (id uuid primary key, tenant_id varchar, b_id uuid references app.b on delete set null)`,
+      `create table @.b (id uuid primary key, tenant_id uuid); create table @.a (id uuid primary key, tenant_id varchar, b_id uuid references @.b on delete set null)`,
     ],
     [
       "a partitioned table",
-      `create table app.a (tenant_id uuid, id int) partition by hash (tenant_id); create table app.a_0 partition of app.a for values with (modulus 1, remainder 0);
-       alter table app.a_0 add unique (id), alter tenant_id set not null; alter table app.a add primary key (tenant_id, id)`,
+      `create table @.a (tenant_id uuid, id int) partition by hash (tenant_id); create table @.a_0 partition of @.a for values with (modulus 1, remainder 0);
+       alter table @.a_0 add unique (id), alter tenant_id set not null; alter table @.a add primary key (tenant_id, id)`,
     ],
     [
       "a table and its child",
-      "create table app.a (id int primary key, tenant_id uuid); create table app.a_1 (primary key (id)) inherits (app.a)",
+      "create table @.a (id int primary key, tenant_id uuid); create table @.a_1 (primary key (id)) inherits (@.a)",
     ],
     [
       "a key that refers to a partition by its own name, before and behind it",
-      `create table app.ev (tenant_id uuid not null, id int primary key) partition by hash (id); create table app.ev_0 partition of app.ev for values with (modulus 1, remainder 0);
-       create table app.a (tenant_id uuid not null, id int primary key, ev int not null references app.ev_0 on delete cascade); create table app.z (tenant_id uuid not null, id int primary key, ev int not null references app.ev_0)`,
+      `create table @.ev (tenant_id uuid not null, id int primary key) partition by hash (id); create table @.ev_0 partition of @.ev for values with (modulus 1, remainder 0);
+       create table @.a (tenant_id uuid not null, id int primary key, ev int not null references @.ev_0 on delete cascade); create table @.z (tenant_id uuid not null, id int primary key, ev int not null references @.ev_0)`,
     ],
     [
       "keys and conditions in which tenant_id is only a part, or a text",
-      `create table app."a (old)" (tenant_id uuid not null, id uuid, folder uuid, name text not null, primary key (tenant_id, id));
-       create unique index "by(name)" on app."a (old)" (coalesce(folder, tenant_id), name desc nulls last); create unique index on app."a (old)" (name desc, tenant_id desc) where name <> ', tenant_id (';
-       create unique index on app."a (old)" ((name || ', tenant_id')) include (tenant_id)`,
+      `create table @."a (old)" (tenant_id uuid not null, id uuid, folder uuid, name text not null, primary key (tenant_id, id));
+       create unique index "by(name)" on @."a (old)" (coalesce(folder, tenant_id), name desc nulls last); create unique index on @."a (old)" (name desc, tenant_id desc) where name <> ', tenant_id (';
+       create unique index on @."a (old)" ((name || ', tenant_id')) include (tenant_id)`,
     ],
     [
       "texts that name the tenant, on both sides of keys",
-      `create table app.b (id text primary key, tenant_id text not null, unique (tenant_id, id)); create table app.a (id text primary key, tenant_id text not null, b_id text references app.b on delete cascade, foreign key (tenant_id, b_id) references app.b (tenant_id, id));
-       create table app.c (id text primary key, tenant_id text not null, b_id text references app.b on delete cascade, a_id text references app.a); create table app.d (id int, tenant_id uuid not null, c_id text references app.c, primary key (tenant_id, id));
-       alter table app.c enable row level security, force row level security`,
+      `create table @.b (id text primary key, tenant_id text not null, unique (tenant_id, id)); create table @.a (id text primary key, tenant_id text not null, b_id text references @.b on delete cascade, foreign key (tenant_id, b_id) references @.b (tenant_id, id));
+       create table @.c (id text primary key, tenant_id text not null, b_id text references @.b on delete cascade, a_id text references @.a); create table @.d (id int, tenant_id uuid not null, c_id text references @.c, primary key (tenant_id, id));
+       alter table @.c enable row level security, force row level security`,
     ],
     [
       "children of children",
-      "create table app.a (id int primary key, tenant_id uuid not null); create table app.b (primary key (id)) inherits (app.a); create table app.c (primary key (id)) inherits (app.b)",
+      "create table @.a (id int primary key, tenant_id uuid not null); create table @.b (primary key (id)) inherits (@.a); create table @.c (primary key (id)) inherits (@.b)",
     ],
     [
       "references whose column has an index",
-      "create table app.a (id int primary key, tenant_id uuid not null); create table app.b (id int primary key, tenant_id uuid not null, a_id int references app.a match full, b_id int references app.b); create index on app.b (a_id); create index on app.b (tenant_id, b_id)",
+      "create table @.a (id int primary key, tenant_id uuid not null); create table @.b (id int primary key, tenant_id uuid not null, a_id int references @.a match full, b_id int references @.b); create index on @.b (a_id); create index on @.b (tenant_id, b_id)",
     ],
     [
       "keys to tenants that do less, and keys of other names than theirs",
-      `create table app.a (tenant_id uuid not null references app.tenants, id int primary key); create table app.b (tenant_id uuid not null references app.tenants on delete restrict, id int, primary key (tenant_id, id));
-       create table app.accounts (tenant_id uuid primary key references app.tenants on delete cascade); create table app.notes (tenant_id uuid not null references app.accounts on delete restrict, id int, primary key (tenant_id, id));
-       create table app.lines (tenant_id uuid not null, id int, b int, primary key (tenant_id, id), constraint lines_tenant_id_fkey foreign key (tenant_id, b) references app.b on delete cascade); create index on app.lines (tenant_id, b)`,
+      `create table @.a (tenant_id uuid not null references app.tenants, id int primary key); create table @.b (tenant_id uuid not null references app.tenants on delete restrict, id int, primary key (tenant_id, id));
+       create table @.accounts (tenant_id uuid primary key references app.tenants on delete cascade); create table @.notes (tenant_id uuid not null references @.accounts on delete restrict, id int, primary key (tenant_id, id));
+       create table @.lines (tenant_id uuid not null, id int, b int, primary key (tenant_id, id), constraint lines_tenant_id_fkey foreign key (tenant_id, b) references @.b on delete cascade); create index on @.lines (tenant_id, b)`,
     ],
     [
       "a table that another refers to by a service's key",
-      "alter table app.media drop constraint media_pkey cascade, add constraint media_pkey primary key (id); create table app.a (tenant_id uuid not null, id int primary key, media_id uuid references app.media (id) on delete cascade)",
+      "alter table app.media drop constraint media_pkey cascade, add constraint media_pkey primary key (id); create table @.a (tenant_id uuid not null, id int primary key, media_id uuid references app.media (id) on delete cascade)",
     ],
     [
       "a join table, whose own key becomes the index",
-      "create table app.a (tenant_id uuid not null, id int primary key); create table app.ab (tenant_id uuid not null, a_id int references app.a on delete cascade, b_id int references app.a on delete cascade, primary key (a_id, b_id)); create index on app.ab (b_id)",
+      "create table @.a (tenant_id uuid not null, id int primary key); create table @.ab (tenant_id uuid not null, a_id int references @.a on delete cascade, b_id int references @.a on delete cascade, primary key (a_id, b_id)); create index on @.ab (b_id)",
     ],
     [
       "texts that name the tenant of a partition's rows",
-      `create table app.a (tenant_id text not null, id int, primary key (tenant_id, id)); create table app.p (tenant_id text not null, id int, a_id int, primary key (tenant_id, id)) partition by hash (id);
-       create table app.p_0 partition of app.p for values with (modulus 1, remainder 0); alter table app.p_0 add constraint f foreign key (tenant_id, a_id) references app.a on delete cascade; create index on app.p_0 (tenant_id, a_id)`,
-    ],
-    [
-      "the service's own keys",
-      "alter table app.boards drop constraint boards_pkey cascade; alter table app.users drop constraint users_pkey cascade",
+      `create table @.a (tenant_id text not null, id int, primary key (tenant_id, id)); create table @.p (tenant_id text not null, id int, a_id int, primary key (tenant_id, id)) partition by hash (id);
+       create table @.p_0 partition of @.p for values with (modulus 1, remainder 0); alter table @.p_0 add constraint f foreign key (tenant_id, a_id) references @.a on delete cascade; create index on @.p_0 (tenant_id, a_id)`,
     ],
     [
       "a table whose tenant has another name",
-      "create table app.a (org_id uuid not null references app.tenants on delete cascade, id int, primary key (org_id, id)); create index on app.a (id)",
+      "create table @.a (org_id uuid not null references app.tenants on delete cascade, id int, primary key (org_id, id)); create index on @.a (id)",
     ],
     [
       "keys that would empty tenant_id",
-      `create table app.a (tenant_id uuid not null, id uuid, b uuid, primary key (tenant_id, id), foreign key (tenant_id, b) references app.boards on update set null,
+      `create table @.a (tenant_id uuid not null, id uuid, b uuid, primary key (tenant_id, id), foreign key (tenant_id, b) references app.boards on update set null,
          foreign key (tenant_id, b) references app.boards on delete set default, foreign key (tenant_id, b) references app.boards on delete set null (tenant_id));
-       create index on app.a (tenant_id, b)`,
+       create index on @.a (tenant_id, b)`,
     ],
-  ] as const)
-    it(`of all that is found of ${how} are pasted as one migration, in the order of the report`, () =>
-      undone(async sql => {
-        await sql.unsafe(`set local role tms_owner; ${tables}; set local role none`);
-        const report = () =>
-          sql.unsafe<Found[]>(
-            "select * from audit.run_family('schema') where relation is not null and severity = 'error' or severity = 'warning' and relation like 'app.%'",
-          );
-        const references = async () =>
-          (
-            await sql`select conrelid::regclass::text || ' ' || confrelid::regclass || ' ' || confdeltype::text as key from pg_constraint
-              where contype = 'f' and conparentid = 0 and conrelid in (select relid from audit.relations()) and confrelid <> 'app.tenants'::regclass`
-          ).map(row => row.key as string);
-        const before = await references();
-        const found = await report();
-        assert.ok(found.length > 0);
-        await sql.unsafe("set local role tms_owner; set local app.maintenance = on");
-        // No index is made beside others in a transaction.
-        for (const { remedy } of found)
-          await sql.unsafe(remedy.replace("create index concurrently", "create index"));
-        await sql.unsafe("set local role none");
-        assert.deepEqual(
-          (await report()).map(one => `${one.check} ${one.relation} ${one.detail}`),
-          [],
+  ] as const;
+
+  it("of all that is found are pasted as one migration, in the order of the report: of a table made in each of many ways, in a schema of its own", () =>
+    undone(async sql => {
+      for (const [i, [, tables]] of MADE.entries())
+        await sql.unsafe(
+          `create schema s${i} authorization tms_owner; grant usage on schema s${i} to tms_app, tms_auditor; set local role tms_owner; ${tables.replaceAll("@.", `s${i}.`)}; set local role none`,
         );
-        const after = await references();
-        for (const key of before) assert.ok(after.includes(key), `${key} is gone`);
-        const twice =
-          await sql`select conrelid::regclass::text as table from pg_constraint where contype = 'f' and conparentid = 0 and confrelid = 'app.tenants'::regclass and conrelid in (select relid from audit.relations()) group by conrelid, confrelid, conkey, confkey having count(*) > 1`;
-        assert.deepEqual([...twice], []);
-      }));
+      const report = () =>
+        sql.unsafe<Found[]>(
+          "select * from audit.run_family('schema', p_sample => 1) where relation is not null and severity = 'error' or severity = 'warning' and relation ~ '^(s\\d+|app)\\.'",
+        );
+      const references = async () =>
+        (
+          await sql`select conrelid::regclass::text || ' ' || confrelid::regclass || ' ' || confdeltype::text as key from pg_constraint
+            where contype = 'f' and conparentid = 0 and conrelid in (select relid from audit.relations()) and confrelid <> 'app.tenants'::regclass`
+        ).map(row => row.key as string);
+      const before = await references();
+      const found = await report();
+      for (const [i, [how]] of MADE.entries())
+        assert.ok(
+          found.some(({ relation, remedy }) => `${relation} ${remedy}`.includes(`s${i}.`)) ||
+            how.includes("service's own"),
+          how,
+        );
+      await sql.unsafe("set local role tms_owner; set local app.maintenance = on");
+      // No index is made beside others in a transaction.
+      for (const { remedy } of found)
+        await sql.unsafe(remedy.replace("create index concurrently", "create index"));
+      await sql.unsafe("set local role none");
+      const left = (await report()).map(one => `${one.check} ${one.relation} ${one.detail}`);
+      assert.deepEqual(left, [], `sN is the Nth of: ${MADE.map(([how]) => how).join("; ")}`);
+      const after = await references();
+      for (const key of before) assert.ok(after.includes(key), `${key} is gone`);
+      const twice =
+        await sql`select conrelid::regclass::text as table from pg_constraint where contype = 'f' and conparentid = 0 and confrelid = 'app.tenants'::regclass and conrelid in (select relid from audit.relations()) group by conrelid, confrelid, conkey, confkey having count(*) > 1`;
+      assert.deepEqual([...twice], []);
+    }));
 
   it("let one tenant name another without harm to either, and none be in two tables", () =>
     undone(async sql => {
@@ -253,6 +256,21 @@ void describe("the remedies", () => {
           "EXCLUDE USING gist (tenant_id WITH =, id WITH =, span WITH &&) WHERE ((id > 0))",
         ],
       );
+    }));
+
+  it("of the service's own keys are pasted in that order, too", () =>
+    undone(async sql => {
+      const before = await keysOf(sql);
+      await sql.unsafe(
+        "alter table app.boards drop constraint boards_pkey cascade; alter table app.users drop constraint users_pkey cascade",
+      );
+      const faults =
+        "select * from audit.run_family('schema', true) where relation is not null and severity = 'error'";
+      const found = await sql.unsafe<Found[]>(faults);
+      assert.ok(found.length > 8);
+      for (const { remedy } of found) await sql.unsafe(remedy);
+      assert.deepEqual([...(await sql.unsafe(faults))], []);
+      assert.deepEqual(await keysOf(sql), before);
     }));
 
   it("lose nothing that a key has", () =>
