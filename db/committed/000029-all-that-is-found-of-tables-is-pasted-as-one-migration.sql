@@ -1,5 +1,5 @@
 --! Previous: sha1:1595405336f8827f13d10fb3e0a53add3bfc84a4
---! Hash: sha1:615c2475aed0b33a0517ce309661af7479764255
+--! Hash: sha1:d9c46532e785cc06ec42f2939c435b40133b50ad
 --! Message: all that is found of tables is pasted as one migration
 
 set local citus.enable_ddl_propagation = off;
@@ -2731,15 +2731,28 @@ as $$
   from pg_class c where c.relnamespace = to_regnamespace('audit') and c.relkind in ('r', 'p')
 $$;
 --! EndIncluded audit/checks/server.sql
---! Included audit/checks/tables.sql
-create or replace function audit.check_table_rules()
-returns setof audit.observation
+--! Included audit/table_remedies.sql
+create or replace function audit.comment_again(p_constraint oid)
+returns text
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(' comment on constraint %I on %s is %L;', conname, conrelid::regclass, told)
+  from pg_constraint cross join obj_description(oid, 'pg_constraint') told
+  where oid = p_constraint and told <> ''
+$$;
+comment on function audit.comment_again(oid) is 'The statement, behind a blank, that gives a constraint of a table its comment again; null where it has none.';
+
+-- In the order of a report each finds what those above it leave, so that all can be pasted as one migration.
+create or replace function audit.table_remedies()
+returns table (relid regclass, fault text, remedy text)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
   with owned as materialized (
-    -- As a tool writes a type `string`; numbers are nobody's uuid. Of a partition or child the type is changed with its table's.
+    -- As a tool writes a type `string`; numbers stand for no uuid. Of a partition or child the type is changed with its table's.
     select w.relid, w.isolated, t.attnum,
       case when y.typcategory = 'S' then format('alter table %s alter column tenant_id drop default, alter column tenant_id type uuid using tenant_id::uuid;', w.isolated) end as conversion
     from audit.isolated_with() w
@@ -2748,8 +2761,7 @@ as $$
   ), tied as materialized (
     -- These keep both of their columns of one type.
     select c.oid, a.isolated as child, b.isolated as parent, format('alter table %s drop constraint if exists %I;', c.conrelid::regclass, c.conname) as off,
-      concat(format('alter table %s add constraint %I %s;', c.conrelid::regclass, c.conname, pg_get_constraintdef(c.oid)),
-        (select format(' comment on constraint %I on %s is %L;', c.conname, c.conrelid::regclass, told) from obj_description(c.oid, 'pg_constraint') told where told <> '')) as again
+      concat(format('alter table %s add constraint %I %s;', c.conrelid::regclass, c.conname, pg_get_constraintdef(c.oid)), audit.comment_again(c.oid)) as again
     from pg_constraint c
     join owned a on a.relid = c.conrelid
     join owned b on b.relid = c.confrelid and (a.conversion is not null or b.conversion is not null)
@@ -2759,14 +2771,13 @@ as $$
     select c.oid, c.conname, c.conrelid, k.indexrelid, k.indrelid, p.relid is not null and k.indkey[0] <> p.attnum as waits,
       format('alter table %s drop constraint if exists %I;', c.conrelid::regclass, c.conname) as off,
       -- Of a table above, a policy has it by then.
-      concat(case when c.conrelid::regclass::text > k.indrelid::regclass::text then a.conversion || ' ' end, format('alter table %1$s add constraint %2$I foreign key (tenant_id, %4$s) references %3$s (tenant_id, %5$s)%6$s%7$s%8$s%9$s%10$s;',
+      concat(case when a.isolated::text > k.indrelid::regclass::text then a.conversion || ' ' end, format('alter table %1$s add constraint %2$I foreign key (tenant_id, %4$s) references %3$s (tenant_id, %5$s)%6$s%7$s%8$s%9$s%10$s;',
         c.conrelid::regclass, c.conname, c.confrelid::regclass, o.child, o.parent, case when c.confmatchtype = 'f' and cardinality(c.conkey) > 1 then ' match full' end,
         case c.confdeltype when 'c' then ' on delete cascade' when 'r' then ' on delete restrict' when 'n' then format(' on delete set null (%s)', o.emptied)
           when 'd' then format(' on delete set default (%s)', o.emptied) end,
         case c.confupdtype when 'c' then ' on update cascade' when 'r' then ' on update restrict' end,
         case when c.condeferred then ' deferrable initially deferred' when c.condeferrable then ' deferrable' end,
-        substring(pg_get_constraintdef(c.oid) from ' NOT (?:VALID|ENFORCED)$')),
-        (select format(' comment on constraint %I on %s is %L;', c.conname, c.conrelid::regclass, told) from obj_description(c.oid, 'pg_constraint') told where told <> '')) as again,
+        substring(pg_get_constraintdef(c.oid) from ' NOT (?:VALID|ENFORCED)$')), audit.comment_again(c.oid)) as again,
       case when c.confupdtype in ('n', 'd') then ', without its ON UPDATE, which would empty tenant_id' end as lost
     from pg_constraint c
     join owned a on a.relid = c.conrelid
@@ -2815,8 +2826,7 @@ as $$
         case when c.oid is null then format('drop index %s; %s(tenant_id, %s;', i.indexrelid::regclass, n.head, d.rest)
              else format('alter table %s drop constraint %I, add constraint %2$I %s(tenant_id%s, %s;', o.relid, c.conname, n.head, case when c.contype = 'x' then ' WITH =' end, d.rest) end,
         case when i.indisreplident then format(' alter table %s replica identity using index %I;', o.relid, x.relname) end,
-        (select format(case when c.oid is null then ' comment on index %s is %L;' else ' comment on constraint %3$I on %4$s is %2$L;' end, i.indexrelid::regclass, told, c.conname, o.relid)
-         from coalesce(obj_description(c.oid, 'pg_constraint'), obj_description(i.indexrelid, 'pg_class')) told where told <> ''),
+        audit.comment_again(c.oid), (select format(' comment on index %s is %L;', i.indexrelid::regclass, told) from obj_description(i.indexrelid, 'pg_class') told where told <> ''),
         ' ' || b.again, case when c.contype = 'x' then ' -- needs the extension btree_gist' end) as mend
       from pg_index i
       join pg_class x on x.oid = i.indexrelid
@@ -2850,13 +2860,26 @@ as $$
     where not f.inherited
   )
   -- Isolated once, as the last of its faults is mended, in the order of a report: before that it would be refused.
-  select 'error', null::uuid, r.relid::text, '{}'::jsonb, f.fault,
-    concat(coalesce(f.mend, '-- mend it'), case when f.is_last then format(E'%s\nselect app.isolate(%L);', case when f.by_hand then E'\n-- when all of it is mended:' end, f.isolated) end)
+  select relid, fault, concat(coalesce(mend, '-- mend it'), case when is_last then format(E'%s\nselect app.isolate(%L);', case when by_hand then E'\n-- when all of it is mended:' end, isolated) end)
+  from (
+    select f.*, lead(fault) over (partition by isolated order by relid::text, fault collate "C") is null as is_last,
+      bool_or(mend is null or mend ~ '…|^-- first |needs the extension') over (partition by isolated) as by_hand
+    from faults f) f
+$$;
+comment on function audit.table_remedies() is
+$$How each fault of app.table_faults() is mended, of each of the tenants' tables that has it by itself: SQL, with comments where a person decides. What one takes off for
+a while another, which it names, brings back.$$;
+--! EndIncluded audit/table_remedies.sql
+--! Included audit/checks/tables.sql
+create or replace function audit.check_table_rules()
+returns setof audit.observation
+language sql
+stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select 'error', null::uuid, r.relid::text, '{}'::jsonb, f.fault, f.remedy
   from audit.relations() r
-  left join (
-    select f.*, lead(f.fault) over (partition by f.isolated order by f.relid::text, f.fault collate "C") is null as is_last,
-      bool_or(f.mend is null or f.mend ~ '…|^-- first |needs the extension') over (partition by f.isolated) as by_hand
-    from faults f) f on f.relid = r.relid
+  left join audit.table_remedies() f on f.relid = r.relid
   where r.tenant_column = 'tenant_id'
   union all
   select 'warning', null, r.relid::text, case when d.oid is null then '{}' else jsonb_build_object('column', 'tenant_id') end,
@@ -3293,7 +3316,7 @@ as $$
     ('function', 'audit.check_table_inherits()', 'tms_owner', 'tms_auditor', '5e53ec67c729538f5348748fe43800a2'),
     ('function', 'audit.check_table_missing()', 'tms_owner', 'tms_auditor', '7524886a3da1a186a81caa672129ebe3'),
     ('function', 'audit.check_table_owner()', 'tms_owner', 'tms_auditor', 'fed8ef1723bca8946f29e59662d638bc'),
-    ('function', 'audit.check_table_rules()', 'tms_owner', 'tms_auditor', '2446876d1d36fccdb2c5992c9cd809cf'),
+    ('function', 'audit.check_table_rules()', 'tms_owner', 'tms_auditor', '5ec7c0ad947f0600b5569f28b921caf8'),
     ('function', 'audit.check_table_without_tenant()', 'tms_owner', 'tms_auditor', 'de5fd72b531cc014e45b9497ff406a99'),
     ('function', 'audit.check_tenant_id_function()', 'tms_owner', 'tms_auditor', '009eac3d0bb20586b9d0b1bdbfa2eff7'),
     ('function', 'audit.check_tenant_key()', 'tms_owner', 'tms_auditor', '0cbcc08455e462025d5549d1cc33a331'),
@@ -3304,6 +3327,7 @@ as $$
     ('function', 'audit.check_view_leaks()', 'tms_owner', 'tms_auditor', '7871c909258d9ace0e43124e55abd457'),
     ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', '167142dc1bf3d98752ab797e850fe7be'),
     ('function', 'audit.code_of(text,boolean)', 'tms_owner', 'tms_auditor', 'e85bd2e07ed52bd67973cb6025f734cf'),
+    ('function', 'audit.comment_again(oid)', 'tms_owner', 'tms_auditor', '47c27737d57e16c2ead35836c4d81a3a'),
     ('function', 'audit.comparisons(oid)', 'tms_owner', 'tms_auditor', '886266a0039799fb85d5f4a88ef03938'),
     ('function', 'audit.count_lost_tenants(regclass)', 'tms_owner', 'tms_auditor', '48b396076d73de4b2c083a0baae79bb0'),
     ('function', 'audit.count_suspects(text,text[],regclass,name)', 'tms_owner', 'tms_auditor', '7296026bfb4ca52aacd5ce67d4b34484'),
@@ -3362,6 +3386,7 @@ as $$
     ('function', 'audit.shown_relations()', 'tms_owner', 'tms_auditor', '8cf1d51c18444e217ad517e3a87c0f96'),
     ('function', 'audit.slices(regclass,name,uuid)', 'tms_owner', 'tms_auditor', '4b3ce6a95861c87d59d8f5ad643270b3'),
     ('function', 'audit.start_run(text,text,integer)', 'tms_owner', 'tms_auditor', '23e14457719a6c8e00785fb32adc22e4'),
+    ('function', 'audit.table_remedies()', 'tms_owner', 'tms_auditor', 'ac6b4f0812e4efe3d9444bc3cdfccf3b'),
     ('function', 'audit.template_rights()', 'tms_owner', 'tms_auditor', '895240ac6dccd5a5070dad49e0c10c8b'),
     ('function', 'audit.tenant_references()', 'tms_owner', 'tms_auditor', '7e63f48453607ddccc4fe6791d2fe0f8'),
     ('function', 'audit.tenant_references(regclass)', 'tms_owner', 'tms_auditor', '662987541e379f8f9fb0dd0cc9345954'),

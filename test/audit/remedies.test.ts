@@ -112,6 +112,11 @@ void describe("the remedies", () => {
       "create table @.a (tenant_id uuid not null, id int primary key); create table @.ab (tenant_id uuid not null, a_id int references @.a on delete cascade, b_id int references @.a on delete cascade, primary key (a_id, b_id)); create index on @.ab (b_id)",
     ],
     [
+      "texts, and a partition behind the table that it refers to",
+      `create table @.n (tenant_id text not null, id int primary key); create table @.m (tenant_id text not null, id int, n_id int, primary key (tenant_id, id)) partition by hash (id);
+       create table @.z partition of @.m for values with (modulus 1, remainder 0); alter table @.z add foreign key (n_id) references @.n on delete cascade; create index on @.z (tenant_id, n_id)`,
+    ],
+    [
       "texts that name the tenant of a partition's rows",
       `create table @.a (tenant_id text not null, id int, primary key (tenant_id, id)); create table @.p (tenant_id text not null, id int, a_id int, primary key (tenant_id, id)) partition by hash (id);
        create table @.p_0 partition of @.p for values with (modulus 1, remainder 0); alter table @.p_0 add constraint f foreign key (tenant_id, a_id) references @.a on delete cascade; create index on @.p_0 (tenant_id, a_id)`,
@@ -277,15 +282,18 @@ void describe("the remedies", () => {
     undone(async sql => {
       await sql.unsafe(`set local role tms_owner; create table app.a (id int primary key, tenant_id uuid not null, code text not null, n int, up int references app.a on update set null);
         create unique index a_code on app.a (code); alter table app.a replica identity using index a_code; comment on index app.a_code is 'its code'; comment on constraint a_up_fkey on app.a is '@name';
-        comment on constraint a_pkey on app.a is 'it''s'; create unique index by_folder on app.a (coalesce(n::text, tenant_id::text), code desc) where code <> ', tenant_id (';
+        comment on constraint a_pkey on app.a is 'it''s'; comment on index app.a_pkey is 'of the key'; create unique index by_folder on app.a (coalesce(n::text, tenant_id::text), code desc) where code <> ', tenant_id (';
         create unique index by_code on app.a (code desc nulls last, tenant_id desc, n) include (up); set local role none`);
       const found = await asOwner(sql, "table_rules");
       assert.ok(found.some(({ remedy }) => remedy.includes("without its ON UPDATE")));
       const [kept] =
-        await sql`select obj_description('app.a_code'::regclass) as index, (select array_agg(obj_description(oid, 'pg_constraint') order by conname)
+        await sql`select obj_description('app.a_code'::regclass) as index, obj_description('app.a_pkey'::regclass) as of_key, (select array_agg(obj_description(oid, 'pg_constraint') order by conname)
           from pg_constraint where conrelid = 'app.a'::regclass and conname in ('a_pkey', 'a_up_fkey')) as constraints,
         (select indisreplident from pg_index where indexrelid = 'app.a_code'::regclass) as replicates`;
-      assert.deepEqual({ ...kept }, { index: "its code", constraints: ["it's", "@name"], replicates: true });
+      assert.deepEqual(
+        { ...kept },
+        { index: "its code", of_key: "of the key", constraints: ["it's", "@name"], replicates: true },
+      );
       const indexes =
         await sql`select pg_get_indexdef(indexrelid) as is from pg_index where indexrelid in ('app.by_folder'::regclass, 'app.by_code'::regclass) order by 1`;
       assert.deepEqual(
