@@ -113,8 +113,8 @@ void describe("the remedies", () => {
     ],
     [
       "texts, and a partition behind the table that it refers to",
-      `create table @.n (tenant_id text not null, id int primary key); create table @.m (tenant_id text not null, id int, n_id int, primary key (tenant_id, id)) partition by hash (id);
-       create table @.z partition of @.m for values with (modulus 1, remainder 0); alter table @.z add foreign key (n_id) references @.n on delete cascade; create index on @.z (tenant_id, n_id)`,
+      `create table @.n (tenant_id text not null, id int primary key); create table @.m (tenant_id text not null, id int, of_n int, primary key (tenant_id, id)) partition by hash (id);
+       create table @.z partition of @.m for values with (modulus 1, remainder 0); alter table @.z add foreign key (of_n) references @.n on delete cascade; create index on @.z (tenant_id, of_n)`,
     ],
     [
       "texts that name the tenant of a partition's rows",
