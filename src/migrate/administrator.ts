@@ -68,10 +68,11 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
       const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
       if (!found) await createDatabase(sql, database, admin!.rolsuper);
       // Where nobody has anything in it yet: also one that a run was killed behind, or that somebody made for us.
-      const [blank] = await sql`
-        select from pg_catalog.pg_database d
+      const [blank] = await sql<{ own: boolean }[]>`
+        select datdba = current_user::regrole as own from pg_catalog.pg_database d
         where datname = ${database} and not exists (select from pg_catalog.pg_shdepend where dbid = d.oid)`;
       if (blank && admin!.rolsuper) await closeLargeObjects(rootUrl, database);
+      else if (blank?.own) await giveDatabase(sql, database);
     } finally {
       await undo(sql, unlock);
     }
@@ -138,19 +139,9 @@ async function otherDatabases(sql: postgres.Sql, database: string): Promise<stri
 }
 
 async function createDatabase(sql: postgres.Sql, name: string, isSuperuser: boolean): Promise<void> {
-  const create =
-    sql`create database ${sql(name)} owner tms_owner template template0 encoding 'UTF8'`.simple();
-  // Without superuser, giving a database away takes membership in its new owner, for that moment. On the wire before the first is
-  // answered: the server takes it back also where we are killed meanwhile.
-  const statements = isSuperuser
-    ? [create]
-    : [
-        sql.unsafe("grant tms_owner to current_user"),
-        create,
-        sql.unsafe("revoke tms_owner from current_user"),
-      ];
+  const owner = isSuperuser ? sql`tms_owner` : sql`default`;
   try {
-    await Promise.all(statements);
+    await sql`create database ${sql(name)} owner ${owner} template template0 encoding 'UTF8'`.simple();
   } catch (error) {
     const { code = "", message } = error as { code?: string; message: string };
     // Its own locale is for its own encoding.
@@ -162,6 +153,14 @@ async function createDatabase(sql: postgres.Sql, name: string, isSuperuser: bool
     // Somebody made it just now, past the lock: by hand, or with an administrator's login on another database.
     if (!["42P04", "23505"].includes(code)) throw error;
   }
+}
+
+/** Takes membership in the new owner, for that moment. Statements sent as one are one transaction: nobody stays a member where we are killed. */
+async function giveDatabase(sql: postgres.Sql, name: string): Promise<void> {
+  await sql`
+    grant tms_owner to current_user;
+    alter database ${sql(name)} owner to tms_owner;
+    revoke tms_owner from current_user`.simple();
 }
 
 /** Does the server know the login but not this password? A role that roles.sql has just made has none. */

@@ -135,7 +135,7 @@ test("an administrator who is no superuser can do it all: roles, database, migra
   await service.end();
 });
 
-test("a migrate that is killed as the database is made leaves nobody in tms_owner, and the next one closes large objects", async () => {
+test("a migrate that is killed as the database is made leaves nobody in tms_owner, and the next one gives it away and closes large objects", async () => {
   const asDba = Object.assign(new URL(server.urls.root), {
     username: "dba",
     password: "a password of the administrator",
@@ -166,6 +166,8 @@ test("a migrate that is killed as the database is made leaves nobody in tms_owne
     assert.deepEqual([...members], []);
     const { code, stderr } = await outcome(tenancy(["migrate"], env));
     assert.deepEqual([code, stderr], [0, ""]);
+    const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
+    assert.equal(owned!.owner, "tms_owner");
   }
   const inside = postgres(Object.assign(new URL(root), { pathname: "/tms" }).href, { max: 1 });
   const open = await inside`
@@ -173,6 +175,34 @@ test("a migrate that is killed as the database is made leaves nobody in tms_owne
     where proname ~ '^(lo_|loread$|lowrite$)' and has_function_privilege('tms_service', oid, 'execute')`;
   await inside.end();
   assert.deepEqual([...open], []);
+});
+
+test("an administrator's own database is given to tms_owner while it is empty, and not when something is in it", async () => {
+  const asDba = Object.assign(new URL(server.urls.root), {
+    username: "dba",
+    password: "a password of the administrator",
+  }).href;
+  const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL } = server.urls;
+  const env = { ROOT_DATABASE_URL: asDba, DATABASE_URL, SERVICE_DATABASE_URL };
+  const dba = postgres(asDba, { max: 1 });
+  for (const empty of [false, true]) {
+    await sql`drop database tms with (force)`;
+    await dba`create database tms`;
+    if (!empty) {
+      const inside = postgres(Object.assign(new URL(asDba), { pathname: "/tms" }).href, { max: 1 });
+      await inside`create schema dbas`;
+      await inside.end();
+    }
+    const { code, stderr } = await outcome(tenancy(["migrate"], env));
+    if (empty) assert.deepEqual([code, stderr], [0, ""]);
+    else assert.match(stderr, /the database must be tms_owner's; .*alter database tms owner to tms_owner;/s);
+    const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
+    assert.equal(owned!.owner, empty ? "tms_owner" : "dba");
+  }
+  await dba.end();
+  const members = await sql`
+    select member::regrole from pg_auth_members where roleid = 'tms_owner'::regrole and (inherit_option or set_option)`;
+  assert.deepEqual([...members], []);
 });
 
 test("several migrate at once on a server without the database or the passwords: all of them succeed", async () => {
