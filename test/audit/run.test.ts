@@ -67,6 +67,36 @@ void describe("audit.run()", () => {
     assert.deepEqual(new Set(empty), new Set(none), "of these there are none to examine");
   });
 
+  it("finds every row of a tenant that is gone, the smallest table first", async () => {
+    const other = await createDatabase();
+    try {
+      await seedTenants(other.sql, 10);
+      await other.sql`analyze`;
+      const { tenant } = await idsOf(other.sql, "t3");
+      await other.sql.begin(async transaction => {
+        await transaction`set local session_replication_role = replica`;
+        await transaction`delete from app.tenants where id = ${tenant!}`;
+      });
+      const passes = await other.sql<{ table: string }[]>`
+        select substr(p, 6) as table from audit.passes('data') p where p like 'scan %'`;
+      const order = passes.map(({ table }) => table);
+      assert.deepEqual(
+        order.filter(name => ["app.boards", "app.users", "app.generations"].includes(name)),
+        ["app.boards", "app.users", "app.generations"],
+      );
+      await other.sql`call audit.run(p_only => 'data')`;
+      for (const table of order.filter(name => name !== "app.tenants")) {
+        const [row] = await other.sql`
+          select r.errors::int, (select count(*)::int from ${other.sql(table)} where tenant_id = ${tenant!}) as rows
+          from audit.results r join audit.last_run using (run_id) where r.check_name = 'tenant_missing' and r.relation = ${table}`;
+        assert.ok(row!.rows > 0, table);
+        assert.equal(row!.errors, row!.rows, table);
+      }
+    } finally {
+      await other.drop();
+    }
+  });
+
   it("counts a generation with several media once", async () => {
     const { tenant, generation } = await idsOf(sql, "t1");
     await sql`insert into app.media (tenant_id, generation_id, storage_url) values (${tenant!}, ${generation!}, 'second')`;

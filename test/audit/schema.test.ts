@@ -668,7 +668,7 @@ void describe("the schema checks", () => {
 
   it("function_changed asks what rights and settings a function has, and not in which order it was given them", async () => {
     const sql = `revoke execute on function app.iso_time(timestamptz) from tms_app; grant execute on function app.iso_time(timestamptz) to tms_app;
-      alter function audit.attempt(text, uuid, int) reset search_path; alter function audit.attempt(text, uuid, int) set search_path = pg_catalog, pg_temp`;
+      alter function audit.attempt(text, uuid, int, text[]) reset search_path; alter function audit.attempt(text, uuid, int, text[]) set search_path = pg_catalog, pg_temp`;
     assert.deepEqual(await planted(database.sql, sql, "function_changed"), []);
   });
 

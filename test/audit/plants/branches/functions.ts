@@ -220,8 +220,8 @@ export const functionBranches: Branch[] = [
   ]),
   [
     "function_settings",
-    "alter function control.examine(text, uuid, int) set row_security = off",
-    "error control.examine(text,uuid,integer) ",
+    "alter function control.examine(text, uuid, int, text[]) set row_security = off",
+    "error control.examine(text,uuid,integer,text[]) ",
   ],
   [
     "function_settings",
