@@ -5,6 +5,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/passes.sql
 --! include audit/views.sql
 --! include audit/row_tests.sql
+--! include audit/data_checks.sql
 --! include audit/count_suspects.sql
 --! include audit/scan.sql
 --! include audit/run.sql
