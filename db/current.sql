@@ -1,14 +1,5 @@
---! include tables/audited.sql
-set local citus.enable_ddl_propagation = off;
---! include audit/schema.sql
---! include audit/findings.sql
---! include audit/passes.sql
---! include audit/views.sql
---! include audit/row_tests.sql
---! include audit/data_checks.sql
---! include audit/count_suspects.sql
---! include audit/scan.sql
---! include audit/run.sql
---! include audit/manifest.sql
---! include audit/end.sql
-set local citus.enable_ddl_propagation = on;
+-- Write the next migration here. Around includes of functions:
+-- grant create on schema app, api to tms_app, tms_registrar;
+-- set local citus.enable_ddl_propagation = off;
+-- set local citus.enable_ddl_propagation = on;
+-- revoke create on schema app, api from tms_app, tms_registrar;
