@@ -114,16 +114,18 @@ test("an owner that roles.sql has not given its roles is told to run it", async 
   );
 });
 
+/** An administrator who is no superuser, as the next test makes it. */
+const asDba = Object.assign(new URL(server.urls.root), {
+  username: "dba",
+  password: "a password of the administrator",
+}).href;
+
 test("an administrator who is no superuser can do it all: roles, database, migrations", async () => {
   for (const name of ["tms", "tms_shadow"]) await sql`drop database ${sql(name)} with (force)`;
   await sql`drop role tms_owner, tms_service, tms_app, tms_registrar, tms_auditor`;
   await sql`create role dba login createrole createdb password 'a password of the administrator'`;
   await sql`grant connect on database postgres to dba`; // in the embedded cluster nobody else may look in
-  const rootUrl = Object.assign(new URL(server.urls.root), {
-    username: "dba",
-    password: "a password of the administrator",
-  }).href;
-  const options = { ownerUrl: server.urls.owner, serviceUrl: server.urls.service, rootUrl };
+  const options = { ownerUrl: server.urls.owner, serviceUrl: server.urls.service, rootUrl: asDba };
   const { applied } = await migrate(options);
   assert.ok(applied.length > 0);
   assert.deepEqual((await migrate(options)).applied, []);
@@ -136,10 +138,6 @@ test("an administrator who is no superuser can do it all: roles, database, migra
 });
 
 test("a migrate that is killed as the database is made leaves nobody in tms_owner, and the next one gives it away and closes large objects", async () => {
-  const asDba = Object.assign(new URL(server.urls.root), {
-    username: "dba",
-    password: "a password of the administrator",
-  }).href;
   const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL, root } = server.urls;
   for (const ROOT_DATABASE_URL of [asDba, root]) {
     const env = { ROOT_DATABASE_URL, DATABASE_URL, SERVICE_DATABASE_URL };
@@ -178,10 +176,6 @@ test("a migrate that is killed as the database is made leaves nobody in tms_owne
 });
 
 test("an administrator's own database is given to tms_owner while it is empty, and not when something is in it", async () => {
-  const asDba = Object.assign(new URL(server.urls.root), {
-    username: "dba",
-    password: "a password of the administrator",
-  }).href;
   const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL } = server.urls;
   const env = { ROOT_DATABASE_URL: asDba, DATABASE_URL, SERVICE_DATABASE_URL };
   const dba = postgres(asDba, { max: 1 });
