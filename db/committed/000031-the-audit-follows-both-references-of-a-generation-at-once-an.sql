@@ -1,5 +1,5 @@
 --! Previous: sha1:8c92c74d3c04f9da6b2a3c2be676cbfdc287ac28
---! Hash: sha1:8c0fa4c080a790da12123afe5ac7980caa168600
+--! Hash: sha1:e0081465ebbd217ddd3ff93ee5a1accb84dedede
 --! Message: the audit follows both references of a generation at once and asks once a run for tenants that do not exist
 
 set local citus.enable_ddl_propagation = off;
@@ -192,9 +192,9 @@ set search_path = pg_catalog, pg_temp
 set quote_all_identifiers = off
 as $$
   with recursive ancestors as (
-    select conrelid as child, confrelid as parent from pg_constraint where contype = 'f'
+    select conrelid as child, confrelid as parent from pg_constraint where contype = 'f' and conparentid = 0
     union
-    select a.child, k.confrelid from ancestors a join pg_constraint k on k.conrelid = a.parent and k.contype = 'f'
+    select a.child, k.confrelid from ancestors a join pg_constraint k on k.conrelid = a.parent and k.contype = 'f' and k.conparentid = 0
   )
   select pass from (
     select c."check" as pass, 1 as part, n
@@ -202,8 +202,8 @@ as $$
     where c.family = 'schema' and p_family is distinct from 'data' and (c.gate or not p_gate)
     union all
     -- Parents before their children, which then need not ask again whether there are such tenants.
-    select 'scan ' || r.relid, 2, row_number() over (order by (select count(*) from ancestors a where a.child = r.relid), r.relid::text)
-    from audit.relations() r
+    select 'scan ' || r.relid, 2, row_number() over (order by coalesce(a.count, 0), r.relid::text)
+    from audit.relations() r left join (select child, count(*) from ancestors group by child) a on a.child = r.relid
     -- A partition or a child is read with its table, and by itself for what its table does not have.
     where (not r.is_child or exists (
         select from pg_constraint k
@@ -246,7 +246,9 @@ as $$
   select unnest(array_remove(array[t.check_name, t.check_elsewhere], null))
   from audit.scanned(p_pass) r cross join lateral audit.row_tests(r) t
   union
-  select d.check_name from audit.data_checks() d where p_pass = 'scan ' || d.answered_by
+  select d.check_name from audit.data_checks() d
+  where p_pass = 'scan ' || d.answered_by
+    and not exists (select from audit.scanned(p_pass) s cross join lateral audit.relations(array[s]) r where r.is_child)
 $$;
 comment on function audit.pass_checks(text) is 'The checks that a pass is part of.';
 
@@ -584,11 +586,12 @@ as $$
       case when is_temporal then format('left join lateral (select c.%I as tenant_id from %s) %s on true', ref.tenant_column, covering, alias)
       else format('left join %s %s on %s.tenant_id = c.%I and %s',
         -- Postgres lets a foreign key point at a unique key only. Where that is gone, duplicates must not multiply rows.
-        case when audit.is_unique(parent, array['tenant_id'::name] || parent_columns)
+        case when is_single
           then parent::text
           else format('(select distinct on (tenant_id, %s) * from %s)', parent_names, parent) end,
-        alias, alias, ref.tenant_column, matched) end as joins, parent_names, matched, covering, is_plain, child_list
+        alias, alias, ref.tenant_column, matched) end as joins, parent_names, matched, covering, is_plain, child_list, is_single
     from ref
+    cross join lateral audit.is_unique(ref.parent, array['tenant_id'::name] || ref.parent_columns) as is_single
     cross join lateral (
       select string_agg(quote_ident(w.parent), ', ' order by w.n) as parent_names, bool_and(coalesce(k.is_plain, true)) as is_plain,
         string_agg(coalesce(k.compared_with, format('c.%I', w.child)), ', ' order by w.n) as child_list,
@@ -601,10 +604,10 @@ as $$
       cross join lateral coalesce(k.compared, format('.%I = c.%I', w.parent, w.child)) t (compared)) t
   ), whole as (
     select ref_sql.*, b.question as built_in, b.built_for, b.shortcut,
-      (select string_agg(replace(o.predicate, '{' || expected || '}', alias), ') or (') from own o where o.asked_with = expected and not o.of_parent) as also,
+      (select string_agg(replace(o.predicate, '{' || expected || '}', alias), ') or (') from own o where o.asked_with = expected and not (o.of_parent and is_single)) as also,
       -- Every row has a parent to look for, and finds one at most: then the same reading counts the rows.
       tenant_column = 'tenant_id' and audit.is_never_null(p_table, 'tenant_id') and (select bool_and(audit.is_never_null(p_table, x)) from unnest(child_columns) x)
-        and audit.is_unique(ref_sql.parent, array['tenant_id'::name] || parent_columns) and not is_temporal as countable
+        and is_single and not is_temporal as countable
     from ref_sql
     left join (values
       -- Both ways at once: media without their generation, and completed generations without media. Those with several media
@@ -673,7 +676,7 @@ as $$
   ), own_sql as (
     select o.check_name, r.joins, case
         -- Few parents are so, and most of their columns stand in no index: they are looked for first, by themselves.
-        when o.of_parent and r.alias is not null then format('select 0, count(*), null::bigint, null::bigint from %1$s %2$s
+        when o.of_parent and r.is_single then format('select 0, count(*), null::bigint, null::bigint from %1$s %2$s
           where %3$s and exists (select from %4$s c where %2$s.tenant_id = c.%5$I and %6$s and {slice c}) and {slice %2$s}',
           r.parent, r.alias, p.predicate, p_table, r.tenant_column, r.matched)
         when o.indexed then format('select 0, count(*), null::bigint, null::bigint from %s c where %s and {slice c}', p_table, o.predicate)
@@ -951,7 +954,7 @@ begin
   v_bounds := array(
     select id from (
       select distinct on (slice) slice, id
-      from (select id, (row_number() over (order by id) - 1) * 16 / v_tenants as slice from app.tenants) t
+      from (select id, (row_number() over (order by id) - 1) * 16 / nullif(v_tenants, 0) as slice from app.tenants) t
       order by slice, id) s
     where slice > 0 order by id);
   return array(
@@ -1066,6 +1069,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_column name;
+  v_is_child boolean;
   v_joined regclass;
   v_asked text[];
   v_slices text[];
@@ -1086,7 +1090,7 @@ declare
   v_found audit.outcome;
   v_kept jsonb;
 begin
-  select tenant_column into strict v_column from audit.relations(array[p_table]);
+  select tenant_column, is_child into strict v_column, v_is_child from audit.relations(array[p_table]);
   select jsonb_agg(t) into v_tests from audit.row_tests(p_table) t; -- once: writing them takes milliseconds
   for v_joined in
     select p_table union select 'app.tenants'::regclass
@@ -1156,7 +1160,7 @@ begin
     if v_test.question is not null then
       v_suspected := v_answers ->> v_test.question is distinct from '0';
     elsif v_test.check_name = 'tenant_missing' then
-      v_suspected := p_tenant_id is null and (v_lost_in = p_table or v_lost_in::text <> all (p_settled)) and audit.count_lost_tenants(v_lost_in) > 0;
+      v_suspected := p_tenant_id is null and (v_lost_in = p_table or (v_lost_in::text = any (p_settled)) is not true) and audit.count_lost_tenants(v_lost_in) > 0;
     else
       v_suspected := v_suspects > 0 and v_test.predicate = any (v_asked);
     end if;
@@ -1199,7 +1203,7 @@ begin
   end if;
   for v_check, v_answer in
     select d.check_name, coalesce(v_also, case when to_regclass(d.tables[1]) = p_table then array[v_rows, null] end)
-    from audit.data_checks() d where to_regclass(d.answered_by) = p_table
+    from audit.data_checks() d where to_regclass(d.answered_by) = p_table and not v_is_child
   loop
     return next audit.check_rows(v_check, p_tenant_id, v_answer);
   end loop;
@@ -1643,8 +1647,8 @@ as $$
     ('function', 'audit.our_roles()', 'tms_owner', 'tms_auditor', '5dab71b472e5360b7a2ae17eb1cd2f43'),
     ('function', 'audit.own_tables()', 'tms_owner', 'tms_auditor', 'd8d62003b8a8ea98a89b0fb97bae35d7'),
     ('function', 'audit.own_tenant(oid,text)', 'tms_owner', 'tms_auditor', '6c02ea1724ac67e414894e331de512a8'),
-    ('function', 'audit.pass_checks(text)', 'tms_owner', 'tms_auditor', '3690d152fc02db79c130879c024c11bc'),
-    ('function', 'audit.passes(text,boolean)', 'tms_owner', 'tms_auditor', '011b5824a7835f572d622dfd89e5e180'),
+    ('function', 'audit.pass_checks(text)', 'tms_owner', 'tms_auditor', 'e8e03400ced553936462672efd9ed231'),
+    ('function', 'audit.passes(text,boolean)', 'tms_owner', 'tms_auditor', '78ad8e3448342c95ca12ac9fcd352bf8'),
     ('function', 'audit.pattern_of(text)', 'tms_owner', 'tms_auditor', '71bfc351a701c62cdc853ec1eb58c076'),
     ('function', 'audit.plan_merges(regclass,name,integer)', 'tms_owner', 'tms_auditor', 'd108b6b303d8f7d9593126ec54ce1bb9'),
     ('function', 'audit.progress_line(integer,integer,text,bigint,bigint,timestamp with time zone,text)', 'tms_owner', 'tms_auditor', '95e256b7454f60f5855a215e54f8d46d'),
@@ -1657,18 +1661,18 @@ as $$
     ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', '3f41b7468d915ca63eb8d00a2380d7d4'),
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '4ab6885a92e5986c7051f0032ce4ffc5'),
     ('function', 'audit.role_name(oid)', 'tms_owner', 'tms_auditor', 'd93e0bfa0cc30ca6a3a0e814d7901901'),
-    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '792c1fcd0b60937b5a5f77f15f9fcbe9'),
+    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '30e299bdcce7933fc4406f84b400be2a'),
     ('function', 'audit.run(text,text,integer,bigint)', 'tms_owner', 'tms_auditor', 'f30ad84e75d3d727a46ca711468351fa'),
     ('function', 'audit.run_check(text,text,integer)', 'tms_owner', 'tms_auditor', 'd4f5e06dee60c858690543f7df24581c'),
     ('function', 'audit.run_family(text,boolean,integer)', 'tms_owner', 'tms_auditor', 'bb2a13f6aeb96d6e90c27e9696dd6464'),
     ('function', 'audit.sample_tenants(uuid,integer)', 'tms_owner', 'tms_auditor', '0ad9c042a63b35d83bd30743bc3698e3'),
     ('function', 'audit.say_scanned(bigint)', 'tms_owner', 'tms_auditor', '6b02023e2942fc31f4fa347a9a1eee61'),
-    ('function', 'audit.scan(regclass,uuid,text[])', 'tms_owner', 'tms_auditor', '7b70feb02006b0a582664f622955ab55'),
+    ('function', 'audit.scan(regclass,uuid,text[])', 'tms_owner', 'tms_auditor', '4bd65a9054c7f3ec0ad98f4d1aa4a557'),
     ('function', 'audit.scanned(text)', 'tms_owner', 'tms_auditor', '714ae3acb57dbdc53fb0a71fd8427aa1'),
     ('function', 'audit.severity_rank(text)', 'tms_owner', 'tms_auditor', '1fa26f34a59db5d581099b2a3365ab06'),
     ('function', 'audit.short_hash(text)', 'tms_owner', 'tms_auditor', '6f23cfe71952fec1f8acb0400a595545'),
     ('function', 'audit.shown_relations()', 'tms_owner', 'tms_auditor', '8cf1d51c18444e217ad517e3a87c0f96'),
-    ('function', 'audit.slices(regclass,name,uuid)', 'tms_owner', 'tms_auditor', 'ac9a6fa6b3cea3859f77e9725b576db1'),
+    ('function', 'audit.slices(regclass,name,uuid)', 'tms_owner', 'tms_auditor', '8f4900a8ae1f76eded9518ad27b7c45f'),
     ('function', 'audit.start_run(text,text,integer)', 'tms_owner', 'tms_auditor', '23e14457719a6c8e00785fb32adc22e4'),
     ('function', 'audit.table_remedies()', 'tms_owner', 'tms_auditor', 'ac6b4f0812e4efe3d9444bc3cdfccf3b'),
     ('function', 'audit.template_rights()', 'tms_owner', 'tms_auditor', '895240ac6dccd5a5070dad49e0c10c8b'),

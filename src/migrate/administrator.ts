@@ -69,7 +69,7 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
       if (!found) await createDatabase(sql, database, admin!.rolsuper);
       // Where nobody has anything in it yet: also one that a run was killed behind, or that somebody made for us.
       const [blank] = await sql<{ own: boolean }[]>`
-        select datdba = current_user::regrole as own from pg_catalog.pg_database d
+        select pg_catalog.pg_get_userbyid(datdba) = current_user as own from pg_catalog.pg_database d
         where datname = ${database} and not exists (select from pg_catalog.pg_shdepend where dbid = d.oid)`;
       if (blank && admin!.rolsuper) await closeLargeObjects(rootUrl, database);
       else if (blank?.own) await giveDatabase(sql, database);

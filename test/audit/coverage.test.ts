@@ -251,6 +251,38 @@ void describe("the reach of the data checks", () => {
     assert.match(found[0]!.detail, /rows stand for one identity/);
   });
 
+  it("takes a user who stands in a child of users as well for no removed one", async () => {
+    const twins = `create table app.leavers (primary key (tenant_id, id)) inherits (app.users); alter table app.leavers owner to tms_owner;
+      insert into app.leavers select (jsonb_populate_record(u, '{"removed_at": "2099-01-01"}')).* from only app.users u
+      where (tenant_id, id) in (select tenant_id, user_id from app.board_members)`;
+    for (const check of ["board_member_outside_tenant", "removed_member_on_board"])
+      assert.deepEqual(await planted(database.sql, twins, check), [], check);
+  });
+
+  it("answers a check once where its table is a child, and read for a constraint of its own", () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(
+        "create table app.kept (tenant_id uuid not null, id uuid not null); alter table app.kept owner to tms_owner; grant select on app.kept to tms_auditor",
+      );
+      const tables = {
+        identity_twice_in_tenant: "app.users",
+        provider_twice_in_tenant: "app.provider_configs",
+        credit_balance: "app.credit_transactions",
+      };
+      for (const table of Object.values(tables))
+        await sql.unsafe(
+          `alter table ${table} inherit app.kept; alter table ${table} add constraint young check (created_at < '2099-01-01') not valid`,
+        );
+      for (const check of Object.keys(tables)) {
+        const told = await sql`
+          select p from audit.passes('data') p where ${check} in (select audit.pass_checks(p))`;
+        const answers = await sql`
+          select o.checked::int from audit.passes('data') p cross join lateral audit.examine(p, null, 0) o where o."check" = ${check}`;
+        assert.deepEqual([told.map(({ p }) => p), answers.length], [[check], 1]);
+        assert.ok(answers[0]!.checked > 0, check);
+      }
+    }));
+
   it("asks each row where its key no longer leads to one row of the id's name", async () => {
     const twins = `alter table app.generations drop constraint generations_pkey cascade;
       set local session_replication_role = replica;

@@ -382,7 +382,7 @@ void describe("the data checks", () => {
           return audit.counted_lost(p_table);
         end $$;
         analyze`);
-      const asked = async (table: string, settled: string[]) => {
+      const asked = async (table: string, settled: string[] | null) => {
         await sql`select set_config('test.asked', '', true)`;
         await sql`select * from control.examine(${`scan ${table}`}, null, 1, ${settled})`;
         const [row] = await sql<{ asked: string }[]>`select current_setting('test.asked') as asked`;
@@ -393,6 +393,7 @@ void describe("the data checks", () => {
       // There are fewer boards than users.
       assert.equal(await asked("app.generations", []), "app.boards");
       assert.equal(await asked("app.generations", ["app.tenants", "app.media"]), "app.boards");
+      assert.equal(await asked("app.generations", null), "app.boards");
       assert.equal(await asked("app.generations", ["app.users"]), "");
       // Of rows without a parent their parents say nothing.
       await sql.unsafe(

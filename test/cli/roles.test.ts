@@ -116,21 +116,21 @@ test("an owner that roles.sql has not given its roles is told to run it", async 
 
 /** An administrator who is no superuser, as the next test makes it. */
 const asDba = Object.assign(new URL(server.urls.root), {
-  username: "dba",
+  username: "Jane.Doe",
   password: "a password of the administrator",
 }).href;
 
 test("an administrator who is no superuser can do it all: roles, database, migrations", async () => {
   for (const name of ["tms", "tms_shadow"]) await sql`drop database ${sql(name)} with (force)`;
   await sql`drop role tms_owner, tms_service, tms_app, tms_registrar, tms_auditor`;
-  await sql`create role dba login createrole createdb password 'a password of the administrator'`;
-  await sql`grant connect on database postgres to dba`; // in the embedded cluster nobody else may look in
+  await sql`create role "Jane.Doe" login createrole createdb password 'a password of the administrator'`;
+  await sql`grant connect on database postgres to "Jane.Doe"`; // in the embedded cluster nobody else may look in
   const options = { ownerUrl: server.urls.owner, serviceUrl: server.urls.service, rootUrl: asDba };
   const { applied } = await migrate(options);
   assert.ok(applied.length > 0);
   assert.deepEqual((await migrate(options)).applied, []);
   const [left] =
-    await sql`select count(*)::int as n from pg_auth_members where member = 'dba'::regrole and roleid = 'tms_owner'::regrole and inherit_option`;
+    await sql`select count(*)::int as n from pg_auth_members where member = '"Jane.Doe"'::regrole and roleid = 'tms_owner'::regrole and inherit_option`;
   assert.equal(left!.n, 0);
   const service = postgres(server.urls.service, { max: 1 });
   assert.deepEqual([...(await service`select * from api.get_login_faults() as fault`)], []);
@@ -191,7 +191,7 @@ test("an administrator's own database is given to tms_owner while it is empty, a
     if (empty) assert.deepEqual([code, stderr], [0, ""]);
     else assert.match(stderr, /the database must be tms_owner's; .*alter database tms owner to tms_owner;/s);
     const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
-    assert.equal(owned!.owner, empty ? "tms_owner" : "dba");
+    assert.equal(owned!.owner, empty ? "tms_owner" : '"Jane.Doe"');
   }
   await dba.end();
   const members = await sql`
