@@ -1,5 +1,5 @@
 --! Previous: sha1:8c92c74d3c04f9da6b2a3c2be676cbfdc287ac28
---! Hash: sha1:e0081465ebbd217ddd3ff93ee5a1accb84dedede
+--! Hash: sha1:2c5b20946ba27ec81624c0f2ddef81c3d5545aaa
 --! Message: the audit follows both references of a generation at once and asks once a run for tenants that do not exist
 
 set local citus.enable_ddl_propagation = off;
@@ -512,11 +512,10 @@ comment on function audit.comparisons(oid) is
 -- cheapest way there is, and of all tests of one reference: it counts, merging two indexes where it can. Only where it counts
 -- a suspect is the predicate asked, row by row. Its four numbers: rows of the table (0: it did not count them), suspects, and
 -- for the data check that the same reading answers rows and suspects, or null. {slice x} stands for the condition on the row x.
--- `merged` is the column by whose index it merges.
 -- Its columns may change between releases, which `create or replace` refuses.
 drop function if exists audit.row_tests(regclass);
 create or replace function audit.row_tests(p_table regclass)
-returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, question text, shortcut text, child_column name, parent regclass, merged name)
+returns table (check_name text, check_elsewhere text, joins text, predicate text, elsewhere text, detail text, question text, shortcut text, child_column name, parent regclass)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
@@ -689,7 +688,7 @@ as $$
   select * from (
   select 'tenant_missing', null::text, 'left join app.tenants t on t.id = c.tenant_id', 't.id is null', null::text,
     $q$case when c.tenant_id is null then 'the row has no tenant' else 'there is no tenant ' || c.tenant_id end$q$,
-    null::text, null::text, null::name, null::regclass, null::name
+    null::text, null::text, null::name, null::regclass
   where p_table is distinct from to_regclass('app.tenants') and not exists (select from audit.relations(array[p_table]) where is_child)
   union all
   select
@@ -703,10 +702,8 @@ as $$
       (select string_agg(format(case when is_full then $f$%L || coalesce(c.%I::text, 'null')$f$ else $f$%L || c.%I$f$ end, x || ' ', x), ', ') from unnest(child_columns) x))
       || format($q$ || case when s.elsewhere then %L else %L end$q$,
         format(' is in %s, but in another tenant', parent), format(' is not in %s', parent)),
-    question, case when countable then shortcut end, t.child_column, questions.parent,
-    case when is_built_in and cardinality(built_for) > 1 then null else t.child_column end
+    question, case when countable then shortcut end, case when cardinality(child_columns) = 1 then child_columns[1] end, questions.parent
   from questions
-  cross join lateral (select case when cardinality(child_columns) = 1 then child_columns[1] end as child_column) t
   left join (values
     ('app.boards', 'owner_id', 'board_owner_outside_tenant'), ('app.board_members', 'user_id', 'board_member_outside_tenant'),
     ('app.board_members', 'board_id', 'membership_without_board'), ('app.board_members', 'invited_by', 'board_inviter_outside_tenant')
@@ -714,7 +711,7 @@ as $$
   union all
   -- Another tenant that a row names, or what it repeats of its own.
   select distinct 'parent_missing', null, null, p.predicate, null, p.detail, format('select 0, count(*), null::bigint, null::bigint from %s c where %s and {slice c}', p_table, p.predicate),
-    null, null::name, null::regclass, null::name
+    null, null::name, null::regclass
   from pg_constraint k
   cross join lateral (
     select format('%s and not exists (select from app.tenants r where %s)', string_agg(format('c.%I is not null', w.child), ' and ' order by w.child),
@@ -724,25 +721,25 @@ as $$
     from audit.comparisons(k.oid) w) p
   where k.conrelid = p_table and k.contype = 'f' and k.conparentid = 0 and k.confrelid = to_regclass('app.tenants') and p.pairs <> array['tenant_id id']
   union all
-  select check_name, null, joins, predicate, null, detail, question, null, null, null, null from own_sql
+  select check_name, null, joins, predicate, null, detail, question, null, null, null from own_sql
   union all
   select 'times_out_of_order', null, null, format('c.%I < c.created_at', name), null,
-    format($q$%L || c.%I || ' is before created_at ' || c.created_at$q$, name || ' ', name), null, null, null, null, null
+    format($q$%L || c.%I || ' is before created_at ' || c.created_at$q$, name || ' ', name), null, null, null, null
   from col
   where is_own and name in ('updated_at', 'completed_at', 'removed_at') and type = 'timestamptz'::regtype
     and exists (select from col where name = 'created_at' and type = 'timestamptz'::regtype)
   union all
   select 'not_an_object', null, null, format($q$jsonb_typeof(c.%I) <> 'object'$q$, name), null,
-    format($q$%L || jsonb_typeof(c.%I)$q$, name || ' holds a JSON ', name), null, null, null, null, null
+    format($q$%L || jsonb_typeof(c.%I)$q$, name || ' holds a JSON ', name), null, null, null, null
   from col where is_own and name in ('settings', 'config', 'input', 'registration') and type = 'jsonb'::regtype
   union all
   -- A validated CHECK cannot have been broken; one that was added NOT VALID says nothing about the rows before it.
   select 'constraint_broken', null, null, format('not (%s)%s', case when 0 = any (conkey) -- it is about the whole row, which is c here
       then replace(pg_get_expr(conbin, conrelid), (select quote_ident(relname) from pg_class where oid = conrelid) || '.*', 'c.*')
       else pg_get_expr(conbin, conrelid) end, case when connoinherit then format(' and c.tableoid = %L::regclass', p_table) end), null,
-    format($q$%L$q$, format('the row breaks the constraint %I', conname)), null, null, null, null, null
+    format($q$%L$q$, format('the row breaks the constraint %I', conname)), null, null, null, null
   from pg_constraint where conrelid = p_table and contype = 'c' and coninhcount = 0 and not convalidated
-  ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, question, shortcut, child_column, parent, merged)
+  ) as tests (check_name, check_elsewhere, joins, predicate, elsewhere, detail, question, shortcut, child_column, parent)
   order by question, check_name
 $$;
 comment on function audit.row_tests(regclass) is
@@ -1100,9 +1097,12 @@ begin
   end loop;
   v_slices := audit.slices(p_table, v_column, p_tenant_id);
   for v_test in
-    select distinct on (question) t ->> 'question' as question, t ->> 'shortcut' as shortcut, t ->> 'child_column' as child_column, t ->> 'parent' as parent, t ->> 'merged' as merged
+    -- A question of several references groups as it reads, and of one it merges two indexes.
+    select t ->> 'question' as question, max(t ->> 'shortcut') as shortcut,
+      case when count(distinct t ->> 'child_column') = 1 then max(t ->> 'child_column') end as merged,
+      array_agg(distinct (t ->> 'parent')::regclass) filter (where t ->> 'parent' is not null) as parents
     from jsonb_array_elements(v_tests) t where t ->> 'question' is not null
-    order by question, child_column, parent
+    group by 1 order by 1
   loop
     v_answer := null;
     if p_tenant_id is null and v_test.shortcut is not null then
@@ -1110,7 +1110,7 @@ begin
     end if;
     v_answer := coalesce(v_answer, audit.count_suspects(v_test.question,
       -- What an index holds is no work to share. And where the tables' rows have to be read, they are read once, unless a ledger would have to be sorted.
-      case when p_tenant_id is null and (v_test.parent is null or audit.is_unvacuumed(p_table, v_test.parent) and v_test.question not like '%array_agg(%')
+      case when p_tenant_id is null and (v_test.parents is null or audit.is_unvacuumed(variadic p_table || v_test.parents) and v_test.question not like '%array_agg(%')
         then array['true'] else v_slices end,
       p_table, v_test.merged));
     v_answers := v_answers || jsonb_build_object(v_test.question, v_answer[2]);
@@ -1661,13 +1661,13 @@ as $$
     ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', '3f41b7468d915ca63eb8d00a2380d7d4'),
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '4ab6885a92e5986c7051f0032ce4ffc5'),
     ('function', 'audit.role_name(oid)', 'tms_owner', 'tms_auditor', 'd93e0bfa0cc30ca6a3a0e814d7901901'),
-    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '30e299bdcce7933fc4406f84b400be2a'),
+    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '6941b875002eac2d7feee44032176059'),
     ('function', 'audit.run(text,text,integer,bigint)', 'tms_owner', 'tms_auditor', 'f30ad84e75d3d727a46ca711468351fa'),
     ('function', 'audit.run_check(text,text,integer)', 'tms_owner', 'tms_auditor', 'd4f5e06dee60c858690543f7df24581c'),
     ('function', 'audit.run_family(text,boolean,integer)', 'tms_owner', 'tms_auditor', 'bb2a13f6aeb96d6e90c27e9696dd6464'),
     ('function', 'audit.sample_tenants(uuid,integer)', 'tms_owner', 'tms_auditor', '0ad9c042a63b35d83bd30743bc3698e3'),
     ('function', 'audit.say_scanned(bigint)', 'tms_owner', 'tms_auditor', '6b02023e2942fc31f4fa347a9a1eee61'),
-    ('function', 'audit.scan(regclass,uuid,text[])', 'tms_owner', 'tms_auditor', '4bd65a9054c7f3ec0ad98f4d1aa4a557'),
+    ('function', 'audit.scan(regclass,uuid,text[])', 'tms_owner', 'tms_auditor', '709e6bb70afa0bdade05e56ec177709c'),
     ('function', 'audit.scanned(text)', 'tms_owner', 'tms_auditor', '714ae3acb57dbdc53fb0a71fd8427aa1'),
     ('function', 'audit.severity_rank(text)', 'tms_owner', 'tms_auditor', '1fa26f34a59db5d581099b2a3365ab06'),
     ('function', 'audit.short_hash(text)', 'tms_owner', 'tms_auditor', '6f23cfe71952fec1f8acb0400a595545'),
