@@ -33,7 +33,7 @@ Service, floor and PostGraphile run built, with the same options of Node.js; Pos
 rls: one statement, run in the backend by a plpgsql loop: as tms_app under the policies alone, as tms_app with the explicit predicate
 too, as the service's own are written, and as owner past the policies with the predicate. growth: the service's own SQL functions over one connection, databases of different size in turn.
 deletion: one round, in two copies of one database, by api.delete_tenant and by hand-ordered deletes; two readers of other tenants meanwhile.
-audit: all pages in Postgres's cache; from disk: Postgres's cache and the system's of the database's files emptied before each turn.
+audit: in one session, whose first run is told by itself; all pages in Postgres's cache; from disk: Postgres's cache and the system's of the database's files emptied before each turn.
 Commits do not wait for the disk.`;
 
 /** Prints figures and ratios, and keeps those of a full run for the documents. */

@@ -1,5 +1,6 @@
--- Write the next migration here. Around includes of functions:
--- grant create on schema app, api to tms_app, tms_registrar;
--- set local citus.enable_ddl_propagation = off;
--- set local citus.enable_ddl_propagation = on;
--- revoke create on schema app, api from tms_app, tms_registrar;
+set local citus.enable_ddl_propagation = off;
+--! include context/table_faults.sql
+--! include audit/count_suspects.sql
+--! include audit/checks/tables.sql
+--! include audit/manifest.sql
+set local citus.enable_ddl_propagation = on;
