@@ -117,7 +117,6 @@ function readStat(pid: string): string[] | undefined {
  */
 export async function seed(sql: postgres.Sql, tenants: number, boards: number): Promise<void> {
   await sql.unsafe(`
-    set synchronous_commit = off;
     drop index app.tenants_search;
     insert into app.tenants (id, name, slug, created_at, updated_at)
     select md5('t' || n)::uuid, 'Tenant ' || n, 't-' || n, at, at

@@ -73,20 +73,17 @@ function given(env: NodeJS.ProcessEnv): Partial<Record<Name, string>> {
   return Object.fromEntries(set);
 }
 
+const KEYS = ["SERVICE_JWT_SECRET", "SERVICE_JWT_PUBLIC_KEY", "SERVICE_JWT_JWKS_URL"] as const;
+
 /** Faults of single variables, then of variables beside each other; a variable with a fault is judged once. */
 function findFaults(set: Partial<Record<Name, string>>): string[] {
   isSound(set);
   const names = new Set((isSound.errors ?? []).map(error => error.instancePath.slice(1) as Name));
   const faults = [...names].map(name => `${name}: expected ${KINDS[TABLE[name].kind].expects}`);
-  const keys = (["SERVICE_JWT_SECRET", "SERVICE_JWT_PUBLIC_KEY", "SERVICE_JWT_JWKS_URL"] as const).filter(
-    name => set[name],
-  );
+  const keys = KEYS.filter(name => set[name]);
   if (keys.length > 1) faults.push(`${keys.join(", ")}: expected exactly one of them`);
   if (keys.length === 0 && set.SERVICE_DATABASE_URL)
-    faults.push(
-      "SERVICE_JWT_SECRET, SERVICE_JWT_PUBLIC_KEY, SERVICE_JWT_JWKS_URL: expected exactly one of them, " +
-        "since SERVICE_DATABASE_URL is set",
-    );
+    faults.push(`${KEYS.join(", ")}: expected exactly one of them, since SERVICE_DATABASE_URL is set`);
   if (set.SERVICE_DATABASE_READ_URL && !set.SERVICE_DATABASE_URL)
     faults.push("SERVICE_DATABASE_READ_URL: expected together with SERVICE_DATABASE_URL only");
   if (keys.length < 2 && !keys.some(name => names.has(name))) {

@@ -190,12 +190,18 @@ async function callReplica(app: FastifyInstance, name: string, ...values: unknow
 
 /** Calls a function without the server's statement timeout: for work that is as long as a tenant is large. */
 async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
-  return app.pg.transact(async client => {
-    await client.query("set local statement_timeout = 0; set local lock_timeout = '10s'");
-    const { text } = statementOf(name, values.length);
-    const query = { text, values, query_timeout: 2 ** 31 - 1 };
-    const { rows } = await client.query<Row>(query);
-    return rows[0]!;
+  const { text } = statementOf(name, values.length);
+  const query = { text, values, query_timeout: 2 ** 31 - 1 };
+  return onOwnConnection(app.database.pools.primary, async client => {
+    try {
+      await client.query("begin; set local statement_timeout = 0; set local lock_timeout = '10s'");
+      const { rows } = await client.query<Row>(query);
+      await client.query("commit");
+      return rows[0]!;
+    } catch (error) {
+      if (isOfStatement(error)) await client.query("rollback");
+      throw error;
+    }
   });
 }
 

@@ -36,8 +36,10 @@ export const reasonOf = ({ reason, error }: Problem): string =>
 
 type Titled = readonly [status: number, error: string, detail: string];
 
+type OwnConstraint = "tenants_slug_key" | "users_tenant_identity_key" | "users_tenant_id_fkey";
+
 /** Real constraint violations, by the constraint's name: what races past a check still answers like it. */
-const BY_CONSTRAINT: Record<string, Titled> = {
+export const BY_CONSTRAINT: Record<OwnConstraint, Titled> = {
   tenants_slug_key: [409, "Conflict", "A tenant with this slug already exists"],
   users_tenant_identity_key: [409, "Conflict", "This identity is already a member of the tenant"],
   // The tenant was deleted in between.
@@ -99,9 +101,9 @@ export const takesNoWrites = (error: unknown) =>
   error instanceof pg.DatabaseError && sqlstateOf(error) === "25006";
 
 /** Of a constraint with an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
-const constraintOf = ({ code, constraint, message }: pg.DatabaseError): string | undefined =>
+const constraintOf = ({ code, constraint, message }: pg.DatabaseError) =>
   code?.startsWith("23")
-    ? Object.keys(BY_CONSTRAINT).find(
+    ? (Object.keys(BY_CONSTRAINT) as OwnConstraint[]).find(
         name => constraint === name || (!constraint && new RegExp(`\\b${name}_\\d+\\b`).test(message)),
       )
     : undefined;
@@ -125,7 +127,7 @@ function fromDatabase(error: pg.DatabaseError): Problem | undefined {
     });
   }
   const reason = constraintOf(error);
-  if (reason) return new Problem(...BY_CONSTRAINT[reason]!, { reason });
+  if (reason) return new Problem(...BY_CONSTRAINT[reason], { reason });
   const code = sqlstateOf(error);
   const known = [code, code.slice(0, 2)].map(code => BY_SQLSTATE[code]).find(Boolean);
   return known && new Problem(...known, { cause: error });

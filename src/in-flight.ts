@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
+import { lineOf } from "./log.ts";
 import { refusal } from "./problems.ts";
 
 /** So long a stopping service still answers, so that a client on a kept connection reads 503 instead of losing it. */
@@ -43,10 +44,8 @@ export default fp(
       if (at >= 0) told(ofSocket!.splice(at, 1)[0]!);
     }
     /** Fastify tells of an answer that is sent; without this, what a client began and did not wait for would leave no line. */
-    function told({ raw, request, elapsedTime }: FastifyReply): void {
-      const { method, url, ip } = request;
-      if (!raw.writableFinished)
-        request.log.info({ method, url, ms: Math.round(elapsedTime * 1e3) / 1e3, ip }, "client left");
+    function told(reply: FastifyReply): void {
+      if (!reply.raw.writableFinished) reply.request.log.info(lineOf(reply), "client left");
     }
     app.server.on("connection", socket => {
       taken++;

@@ -11,6 +11,14 @@ const standardOutput = new boom.SonicBoom({ fd: 1, sync: true, maxLength: 1024 *
   () => {},
 );
 
+/** What is told of every request that ends; times in milliseconds. */
+export const lineOf = ({ request: { method, url, ip }, elapsedTime }: FastifyReply) => ({
+  method,
+  url,
+  ms: Math.round(elapsedTime * 1e3) / 1e3,
+  ip,
+});
+
 /** One line for a finished request, on the logger that knows its tenant; the start of one is for debugging. */
 class OneLine extends LogController {
   constructor() {
@@ -24,8 +32,7 @@ class OneLine extends LogController {
     request: FastifyRequest,
     reply: FastifyReply,
   ): void {
-    const { method, url, ip } = request;
-    const line = { method, url, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 1e3) / 1e3, ip };
+    const line = { status: reply.statusCode, ...lineOf(reply) };
     if (error) request.log.error({ ...line, err: error }, "request errored");
     else request.log.info(line, "request completed");
   }
@@ -50,8 +57,11 @@ export function loggerOptions(config: Config, stream: LogStream = standardOutput
 }
 
 /** A logger whose lines carry the tenant of a resolved request. */
-export const tenantLog = ({ log, tenant, server }: FastifyRequest) =>
-  log.child({ tenant_slug: tenant.slug ?? server.defaultTenantSlug });
+export const tenantLog = (request: FastifyRequest) => request.log.child({ tenant_slug: shownSlug(request) });
+
+/** A resolved request's tenant; in single-tenant mode requests name none. */
+export const shownSlug = ({ tenant, server }: FastifyRequest): string =>
+  tenant.slug ?? server.defaultTenantSlug;
 
 /** The trace of a W3C `traceparent` header; undefined for what is none. */
 export function traceId(header: string | string[] | undefined): string | undefined {

@@ -3,6 +3,7 @@ import fp from "fastify-plugin";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Config } from "./config.ts";
 import { type Problem, reasonOf } from "./errors.ts";
+import { shownSlug } from "./log.ts";
 import { getMetrics } from "./operations.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -60,7 +61,7 @@ export default fp(
         const { source, slug } = tenant;
         resolutions.inc(
           config.metricsTenantLabel && (slug === null || !OPEN.test(route))
-            ? { source, outcome: "resolved", tenant: slug ?? app.defaultTenantSlug }
+            ? { source, outcome: "resolved", tenant: shownSlug(request) }
             : { source, outcome: "resolved" },
         );
       } else if (refusal && UNRESOLVED.includes(refusal.reason)) {

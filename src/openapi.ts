@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import type { RequestHeader, ResponseHeader } from "./operations.ts";
 import { type Example, PROBLEMS, type ProblemName } from "./problems.ts";
-import { ErrorBody, Uuid } from "./schemas/common.ts";
+import { ErrorBody, IDEMPOTENCY_KEY_PATTERN, Uuid } from "./schemas/common.ts";
 
 type Json = Record<string, unknown>;
 interface Operation extends Json {
@@ -55,7 +55,7 @@ const RESPONSE_HEADERS = {
 const REQUEST_HEADERS: Record<RequestHeader, Json> = {
   "Idempotency-Key": text("Makes a repeat of the request safe", {
     type: "string",
-    pattern: "^[\\x20-\\x7e]{8,255}$",
+    pattern: IDEMPOTENCY_KEY_PATTERN,
     examples: ["2026-11-20-initech"],
   }),
   "If-Match": text("The ETag that the tenant must still have; otherwise 412"),

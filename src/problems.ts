@@ -1,6 +1,7 @@
-import { BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
+import { BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
+import { EXAMPLE_ID as ID } from "./schemas/common.ts";
 
-/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. Named as logs name the reason. */
+/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. docs/errors.md tells which reasons logs call otherwise. */
 export type Example = readonly [
   status: number,
   error: string,
@@ -8,7 +9,6 @@ export type Example = readonly [
   extra?: Record<string, unknown>,
 ];
 
-const ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
 const rejected = (field: string, message: string): Example => [
   422,
   "Validation failed",
@@ -39,7 +39,7 @@ export const PROBLEMS = {
   ],
   no_credentials: [401, "Unauthorized", "A bearer token is required"],
   expired: [401, "Unauthorized", "The token has expired"],
-  not_a_member: [403, "Access denied", "User does not belong to tenant"],
+  not_a_member: BY_CONSTRAINT.users_tenant_id_fkey,
   not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
   not_an_admin: [403, "Access denied", "The tenant role admin is required"],
   registration_disabled: [
@@ -52,7 +52,7 @@ export const PROBLEMS = {
   tenant_not_found: [404, "Tenant not found", `Tenant with ID ${ID} not found`],
   member_not_found: [404, "Member not found", `Member with ID ${ID} not found`],
   tenants_slug_key: [409, "Conflict", "A tenant with slug 'acme' already exists"],
-  users_tenant_identity_key: [409, "Conflict", "This identity is already a member of the tenant"],
+  users_tenant_identity_key: BY_CONSTRAINT.users_tenant_identity_key,
   wrong_status: [409, "Conflict", "The tenant is active, not pending"],
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],

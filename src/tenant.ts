@@ -8,7 +8,7 @@ import { type Claims, claimValue } from "./auth.ts";
 import type { Config } from "./config.ts";
 import { asciiDomain } from "./domain.ts";
 import { Problem } from "./errors.ts";
-import { refusal } from "./problems.ts";
+import { PROBLEMS, refusal } from "./problems.ts";
 import { isSlug, LONGEST_SLUG } from "./slug.ts";
 
 export type TenantSource =
@@ -112,10 +112,7 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
   const tenant = named(claims.tenant);
   if (tenant !== undefined) {
     // A slug that no tenant can have has no members: the same answer as for one that has others.
-    if (!isSlug(tenant))
-      throw new Problem(403, "Access denied", "User does not belong to tenant", {
-        reason: "tenant_claim_malformed",
-      });
+    if (!isSlug(tenant)) throw new Problem(...PROBLEMS.not_a_member, { reason: "tenant_claim_malformed" });
     return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
   }
   for (const [name, source] of CLAIMS) {

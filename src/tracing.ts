@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
-import { traceId } from "./log.ts";
+import { shownSlug, traceId } from "./log.ts";
 import { StartupError } from "./startup-error.ts";
 
 /**
@@ -107,7 +107,7 @@ export default fp(
     app.addHook("onResponse", (request, reply, done) => {
       const span = request.span?.own;
       span?.setAttribute("http.response.status_code", reply.statusCode);
-      if (request.resolved) span?.setAttribute("tenant.slug", request.tenant.slug ?? app.defaultTenantSlug);
+      if (request.resolved) span?.setAttribute("tenant.slug", shownSlug(request));
       if (reply.statusCode >= 500) span?.setStatus({ code: ERROR! });
       span?.end();
       done();

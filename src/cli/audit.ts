@@ -3,8 +3,8 @@ import { toHtml } from "../audit/html.ts";
 import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
-import { StartupError, tell } from "../startup-error.ts";
-import { textOption } from "./options.ts";
+import { tell } from "../startup-error.ts";
+import { numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";
 
@@ -52,9 +52,11 @@ function progressBar(): { show: (progress: Progress) => void; end: () => void } 
 }
 
 function scopeFrom({ tenant, only, sample }: Arguments): Scope {
-  if (sample !== "all" && !/^[1-9]\d{0,8}$/.test(sample))
-    throw new StartupError(`--sample takes a number of tenants, or all, and not ${JSON.stringify(sample)}`);
-  return { tenant, only, sample: sample === "all" ? null : Number(sample) };
+  return {
+    tenant,
+    only,
+    sample: sample === "all" ? null : numberFrom(sample, "sample", "a number of tenants, or all"),
+  };
 }
 
 function cannot(error: unknown) {

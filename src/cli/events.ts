@@ -3,8 +3,7 @@ import type postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { isUnreachable } from "../connection-faults.ts";
 import { plain } from "../plain.ts";
-import { StartupError } from "../startup-error.ts";
-import { flagOption, textOption } from "./options.ts";
+import { flagOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -68,12 +67,6 @@ const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
     actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`
   }`;
 
-function countFrom(last: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(last))
-    throw new StartupError(`--last takes a number of events, and not ${JSON.stringify(last)}`);
-  return Number(last);
-}
-
 export const events: CommandModule<object, Arguments> = {
   command: "events",
   describe: "Show what happened to tenants, when and by whom",
@@ -85,7 +78,7 @@ export const events: CommandModule<object, Arguments> = {
       .option("json", flagOption("One JSON object a line"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
   handler: async ({ tenant, last, follow, json }) => {
-    const count = countFrom(last);
+    const count = numberFrom(last, "last", "a number of events");
     await asOwner(async (sql, lost) => {
       const seen = new Set<number>();
       /** false: nobody reads on. */

@@ -10,6 +10,7 @@ import { SCHEMA_VERSION } from "../migrate/history.ts";
 import * as operations from "../operations.ts";
 import { refusal } from "../problems.ts";
 import { CACHING, etagOf, normalizeNames, sendable, sendPage, sendRow } from "../representation.ts";
+import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
 import type {
   CreateTenant,
   ExplainByClaims,
@@ -187,12 +188,14 @@ function ifMatch({ headers: { "if-match": given } }: FastifyRequest<One>): strin
   return tags(given, false);
 }
 
+const KEY = new RegExp(IDEMPOTENCY_KEY_PATTERN);
+
 function idempotencyKey({ raw: { rawHeaders } }: FastifyRequest): string | null {
   // Two of them Node would join to one.
   const [key, ...more] = rawHeaders.filter(
     (_, i) => rawHeaders[i - 1]?.toLowerCase() === "idempotency-key" && i % 2 === 1,
   );
   if (key === undefined) return null;
-  if (more.length === 0 && /^[\x20-\x7e]{8,255}$/.test(key)) return key;
+  if (more.length === 0 && KEY.test(key)) return key;
   throw invalid([{ field: "Idempotency-Key", message: "must be 8 to 255 printable ASCII characters" }]);
 }

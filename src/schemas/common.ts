@@ -7,6 +7,9 @@ export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
 /** What a token's `sub` or `iss` can be: a log prints it as one line. */
 export const PRINTABLE_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
+export const IDEMPOTENCY_KEY_PATTERN = "^[\\x20-\\x7e]{8,255}$";
+export const EXAMPLE_ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
+
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,
   minLength: 1,
@@ -27,7 +30,7 @@ export const JsonObject = Type.Object(
   {},
   { additionalProperties: true, examples: [{ plan: "team", seats: 25 }] },
 );
-export const Uuid = Type.String({ format: "uuid", examples: ["5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10"] });
+export const Uuid = Type.String({ format: "uuid", examples: [EXAMPLE_ID] });
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
 export const Email = Type.String({
   format: "email-address",

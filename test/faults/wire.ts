@@ -1,7 +1,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** A wire between the service and Postgres that counts, cuts, freezes and refuses. */
-export interface Wire {
+interface Wire {
   /** The address that was given, by way of the wire. */
   url: string;
   /** Round trips the client asked for since the last call: every Sync and every simple query. */
