@@ -6,6 +6,7 @@ import type { Config } from "./config.ts";
 import { codeOf, takesNoWrites, toProblem } from "./errors.ts";
 import { tenantLog } from "./log.ts";
 import { isOfStatement, Pipeline } from "./pipeline.ts";
+import { Shares } from "./shares.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
 export interface Row {
@@ -67,6 +68,8 @@ export default fp(
     app.decorate("database", {
       pools,
       pipelines,
+      shares: new Shares(),
+      connections: config.databasePoolSize,
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
       operatorRole: config.operator.role,
@@ -192,7 +195,7 @@ async function callReplica(app: FastifyInstance, name: string, ...values: unknow
 async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   const { text } = statementOf(name, values.length);
   const query = { text, values, query_timeout: 2 ** 31 - 1 };
-  return onOwnConnection(app.database.pools.primary, async client => {
+  const work = async (client: pg.PoolClient) => {
     try {
       await client.query("begin; set local statement_timeout = 0; set local lock_timeout = '10s'");
       const { rows } = await client.query<Row>(query);
@@ -202,7 +205,9 @@ async function callPatiently(app: FastifyInstance, name: string, ...values: unkn
       if (isOfStatement(error)) await client.query("rollback");
       throw error;
     }
-  });
+  };
+  const { pools, shares, connections } = app.database;
+  return shares.run(name, Math.ceil(connections / 5), () => onOwnConnection(pools.primary, work));
 }
 
 /** Two that wait for each other, and snapshots that do not fit: nothing was committed, and one of them may go on. */
@@ -221,20 +226,27 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
 function asCaller(call: typeof callFunction) {
   return async (request: FastifyRequest, name: string, ...values: unknown[]): Promise<Row> => {
     const { identity, tenant, server } = request;
+    const { shares, connections } = server.database;
     const mayLag = identity.operator && server.database.pools.replica && OPERATOR_READS.includes(name);
+    const inTurn = <T>(work: () => Promise<T>) =>
+      tenant.slug === null || SHORT.has(name)
+        ? work()
+        : shares.run(`tenant ${tenant.slug}`, Math.ceil(connections / 2), work);
     const span = request.span?.call(name);
     try {
-      const row = await persistently(() =>
-        (mayLag ? callReplica : call)(
-          server,
-          name,
-          tenant.slug,
-          identity.provider,
-          identity.subject,
-          identity.email,
-          identity.name,
-          identity.operator ? null : server.database.operatorRole,
-          ...values,
+      const row = await inTurn(() =>
+        persistently(() =>
+          (mayLag ? callReplica : call)(
+            server,
+            name,
+            tenant.slug,
+            identity.provider,
+            identity.subject,
+            identity.email,
+            identity.name,
+            identity.operator ? null : server.database.operatorRole,
+            ...values,
+          ),
         ),
       );
       logResolved(request);
@@ -273,6 +285,9 @@ declare module "fastify" {
       pools: Pools;
       /** Empty where each call has a connection of its own. */
       pipelines: ReadonlyMap<pg.Pool, Pipeline>;
+      shares: Shares;
+      /** How many of them an instance opens at most. */
+      connections: number;
       prepared: boolean;
       explicit: boolean;
       /** What somebody lacks who is no operator. */

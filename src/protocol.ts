@@ -28,9 +28,9 @@ function faultOf(
   if (encoding.toLowerCase() !== "identity" && (Number(length) > 0 || headers["transfer-encoding"]))
     return new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
   const query = url.indexOf("?");
-  // To the router an empty part is an id.
-  if (url.startsWith("/api/") && /\/(?:\/|$)/.test(query < 0 ? url : url.slice(0, query)))
-    return new Problem(...BY_STATUS[404]!);
+  // To the router an empty part is an id. To a proxy, and so perhaps to us, whole addresses are sent.
+  const path = (query < 0 ? url : url.slice(0, query)).replace(/^https?:\/\/[^/]*/i, "");
+  if (path.startsWith("/api/") && /\/(?:\/|$)/.test(path)) return new Problem(...BY_STATUS[404]!);
   if (query >= 0 && url.includes("%", query)) {
     for (const [escapes] of url.slice(query).matchAll(/(?:%[0-9a-f]{2})+/gi)) {
       if (!isUtf8(Buffer.from(escapes.replaceAll("%", ""), "hex")))

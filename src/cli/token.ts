@@ -113,7 +113,7 @@ export const token: CommandModule<object, Arguments> = {
     const twice = claims.find(([name], i) => claims.findIndex(([other]) => other === name) < i);
     if (twice) throw new StartupError(`--claim ${twice[0]} is given more than once`);
     const also = { email, [config.jwt.tenantClaim ?? "tenant"]: tenant };
-    const given = claims.find(([name]) => also[name] !== undefined);
+    const given = claims.find(([name]) => Object.hasOwn(also, name) && also[name] !== undefined);
     if (given)
       throw new StartupError(
         `--claim ${given[0]} is given beside --${given[0] === "email" ? "email" : "tenant"}`,

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -224,6 +225,51 @@ test("an exhausted pool refuses with 503 after its patience, and works again whe
     });
     assert.equal((await held!).status, 200);
     assert.equal((await boards(small)).status, 200);
+  }));
+
+test("requests of a tenant that wait for locks use no more than half of the connections", () =>
+  withService(database, { SERVICE_DATABASE_POOL_SIZE: "4" }, async small => {
+    await seedUser(database.sql, await seedTenant(database.sql, { slug: "globex" }), { subject: "bob" });
+    const bob = await token({ sub: "bob", tenant: "globex" });
+    const remove = (by: string) =>
+      small.request({ method: "DELETE", url: `/api/tenants/members/${randomUUID()}`, token: by });
+    const refused: TestResponse[] = [];
+    let asked: Promise<unknown>[] = [];
+    await whileLocked("select from app.users where auth_subject = 'ann' for update", async () => {
+      asked = Array.from({ length: 8 }, async () => {
+        const answer = await remove(ann);
+        if (answer.status === 503) refused.push(answer);
+        else assert.equal(answer.status, 404);
+      });
+      await lockWaiters(database.sql, 2);
+      for (const answer of await Promise.all([remove(bob), remove(bob)])) assert.equal(answer.status, 404);
+      assert.equal((await small.request({ url: "/api/tenants/mine", token: bob })).status, 200);
+      assert.equal((await small.request({ url: "/ready" })).status, 200);
+      await until("all but two are refused", () => refused.length === 6);
+    });
+    await Promise.all(asked);
+    for (const { body } of refused)
+      assert.equal(body.detail, "The service is at its limit; send the request again");
+    assert.equal(refused.length, 6);
+    assert.equal((await remove(ann)).status, 404);
+  }));
+
+test("deletions use no more than a fifth of the connections, however many are asked for", () =>
+  withService(database, { SERVICE_DATABASE_POOL_SIZE: "4" }, async small => {
+    const ids = await Promise.all([1, 2].map(n => seedTenant(database.sql, { slug: `gone-${n}` })));
+    const remove = (id: string) =>
+      small.request({ method: "DELETE", url: `/api/setup/tenant/${id}`, token: operator });
+    let asked: Promise<TestResponse>[] = [];
+    await whileLocked("lock table app.media in share mode", async () => {
+      asked = ids.map(remove);
+      await lockWaiters(database.sql);
+      const refused = await Promise.all(asked.map(answer => Promise.race([answer, sleep(6_000)])));
+      assert.equal(refused.filter(answer => answer?.status === 503).length, 1);
+      assert.equal((await boards(small)).status, 200);
+    });
+    assert.equal((await Promise.all(asked)).filter(({ status }) => status === 200).length, 1);
+    const { status } = await remove(ids[0]!);
+    assert.ok(status === 200 || status === 404, String(status));
   }));
 
 test("a write whose answer was lost is repeated safely with its idempotency key", () =>
