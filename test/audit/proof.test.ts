@@ -14,12 +14,16 @@ const STUBBORN = {
     create table app.own (tenant_id uuid not null, id int not null, at date, price app.money, primary key (tenant_id, id));`,
   "numbers that tms_app may not draw": `
     create table app.own (tenant_id uuid not null, id serial, at date, primary key (tenant_id, id));`,
+  "a type that reads its own text and no other": `
+    create extension if not exists hstore schema app; create domain app.pairs as app.hstore not null;
+    create table app.own (tenant_id uuid not null, id int not null, at date, price app.pairs, primary key (tenant_id, id));`,
 };
 const ISOLATED = "alter table app.own owner to tms_owner; select app.isolate('app.own');";
 const ROW = {
   "a table without a partition for the row": "id, at) select id, 1, '2026-05-01'",
   "a domain that is never null": "id, price) select id, 1, 1",
   "numbers that tms_app may not draw": "id) select id, 1",
+  "a type that reads its own text and no other": `id, price) select id, 1, 'a=>"{b}", c=>NULL'`,
 };
 
 const database = await createDatabase();

@@ -80,6 +80,18 @@ void describe("the data checks", () => {
       assert.equal(await asked("app.generations", ["app.boards", "app.users"]), "app.generations");
     }));
 
+  it("read parents before their children, also where a table refers to itself", () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(`create table app.z_parents (tenant_id uuid not null, id int, above int, primary key (tenant_id, id), foreign key (tenant_id, above) references app.z_parents);
+        create table app.a_children (tenant_id uuid not null, id int, parent int, primary key (tenant_id, id), foreign key (tenant_id, parent) references app.z_parents)`);
+      const passes = await sql<{ pass: string }[]>`
+        select pass from audit.passes('data') with ordinality as p (pass, n) where pass ~ 'app.(z_parents|a_children)$' order by n`;
+      assert.deepEqual(
+        passes.map(({ pass }) => pass),
+        ["scan app.z_parents", "scan app.a_children"],
+      );
+    }));
+
   it("take sums of keys for an answer where each completed generation has one medium, and for none where anything else is so", async () => {
     const answer = (plant: string, size: keyof typeof SIZES = "paired") =>
       rolledBack(database.sql, async sql => {

@@ -30,15 +30,18 @@ void describe("the references of the data checks", () => {
       insert into app.rates values ('${a.tenant}', 1, '[2026-01-01,2026-02-01)'), ('${a.tenant}', 1, '[2026-02-01,2026-03-01)');
       insert into app.uses values ('${a.tenant}', 1, 1, '[2026-01-10,2026-02-10)'), ('${a.tenant}', 2, null, '[2020-01-01,2030-01-01)');`;
     assert.deepEqual(await planted(database.sql, tables, "parent_missing"), []);
-    const found = await planted(
-      database.sql,
-      `${tables} ${REPLICA} insert into app.uses values ('${a.tenant}', 3, 1, '[2026-02-10,2026-03-10)'), ('${b.tenant}', 1, 1, '[2026-01-10,2026-02-10)')`,
-      "parent_missing",
-    );
-    assert.deepEqual(
-      found.map(one => `${one.tenant_id} ${String(one.row.id)}`).sort(),
-      [`${a.tenant} 3`, `${b.tenant} 1`].sort(),
-    );
+    const lost = `${tables} ${REPLICA} insert into app.uses values ('${a.tenant}', 3, 1, '[2026-02-10,2026-03-10)'), ('${b.tenant}', 1, 1, '[2026-01-10,2026-02-10)')`;
+    for (const [check, expected] of [
+      ["parent_missing", `${a.tenant} 3`],
+      ["parent_of_other_tenant", `${b.tenant} 1`],
+    ] as const) {
+      const found = await planted(database.sql, lost, check);
+      assert.deepEqual(
+        found.map(one => `${one.tenant_id} ${String(one.row.id)}`),
+        [expected],
+        check,
+      );
+    }
   });
 
   it("a tenant may refer to one of its users, whatever its size", async () => {

@@ -160,6 +160,27 @@ void describe("audit.run()", () => {
     assert.equal(row!.checked, TENANTS * 13);
   });
 
+  it("runs no operator that the caller's path has before Postgres's", async () => {
+    const operators = ["=", "<>", "<", ">", "+", "||"].flatMap((sign, i) =>
+      ["text", "int", "bigint"].map(
+        type => `create function evil.f${i}(${type}, ${type}) returns boolean language plpgsql as 'begin raise ''run''; end';
+          create operator evil.${sign} (leftarg = ${type}, rightarg = ${type}, function = evil.f${i});`,
+      ),
+    );
+    await sql.unsafe(`create schema evil; ${operators.join("")} grant usage on schema evil to public`);
+    await dba.unsafe("set search_path = evil, pg_catalog");
+    try {
+      await assert.rejects(dba.unsafe("select 'a'::text = 'b'"), /run/);
+      await dba`call audit.run(p_sample => 1)`;
+      await assert.rejects(dba`call audit.run(p_only => 'x')`, { code: "22023", message: /^p_only is data/ });
+      await assert.rejects(dba`call audit.run(p_sample => 0)`, { code: "22023", message: /^p_sample is/ });
+    } finally {
+      await dba.unsafe("reset search_path");
+    }
+    await sql.unsafe("drop schema evil cascade");
+    assert.equal(Number((await lastRun()).not_run), 0);
+  });
+
   it("is the same for a session that spells names and strings in another way", async () => {
     await dba.unsafe("set quote_all_identifiers = on; set standard_conforming_strings = off");
     await dba`call audit.run(p_sample => 2)`;

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { rowsRead } from "./support.ts";
 
 const database = await createDatabase();
 const acme = await seedTenant(database.sql, { slug: "acme", isDefault: true });
@@ -36,6 +37,7 @@ for (const [how, object, fault] of [
     MISSING,
   ],
   [policy("as restrictive to tms_app using (tenant_id is not null)"), "app.boards", MISSING],
+  [policy("as restrictive to tms_app using (id = (select app.tenant_id()))"), "app.boards", MISSING],
   ["alter policy tenant_only on app.users using (id is not null)", "app.users", MISSING],
   // Nothing is seen without a tenant, nor in one that does not exist.
   ...["using", "with check"].map(part => [
@@ -147,4 +149,11 @@ test("the tenants' tables are those of app with a tenant_id, and elsewhere those
         )
         .join(";")}`);
     assert.deepEqual(new Set(await tables()), new Set([...own, "app.bare", "crm.gone", "crm.column_read"]));
+  }));
+
+test("the proof reads no row of a table, however many it has", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`insert into app.users (tenant_id, auth_provider, auth_subject) select '${acme}', 'jwt', 'user-' || i from generate_series(1, 20000) i;
+      analyze app.users`);
+    assert.equal(await rowsRead(tx, "app.users", () => tx`select * from app.leaking_tables()`), 0);
   }));

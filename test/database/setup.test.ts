@@ -281,6 +281,8 @@ test("the count by status is exact after every kind of change, also of many tena
                  (select count(*)::int from app.tenants where ${status}::text is null or status = ${status}) as there`;
         assert.equal(row!.counted, row!.there);
       }
+      const [none] = await tx`select app.count_tenants('unheard of')::int as counted`;
+      assert.equal(none!.counted, 0);
     };
     await tx`insert into app.tenants (name, slug, status)
       select 'n', 's-' || i, (array['pending', 'active', 'suspended'])[1 + i % 3] from generate_series(1, 30) i`;

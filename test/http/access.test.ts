@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser } from "../harness.ts";
+import { rolledBack, seedTenant, seedUser } from "../harness.ts";
 import { assertError, createWorld, DENIED, operator, person } from "./world.ts";
 
 const ids: Record<string, string> = {};
@@ -130,6 +130,24 @@ test("unknown, pending, suspended, left and foreign tenants answer the same, byt
     }
     assert.equal(answers.size, 1, `${method} ${url}`);
   }
+});
+
+test("a slug that nobody has is looked for as long as another: its members are looked up, too", async () => {
+  const lookUps = (slug: string) =>
+    rolledBack(sql, async tx => {
+      const soFar = async () => {
+        const [row] = await tx<{ scans: number }[]>`
+          select (seq_scan + idx_scan)::int as scans from pg_stat_xact_user_tables where relid = 'app.users'::regclass`;
+        return row!.scans;
+      };
+      const before = await soFar();
+      await tx
+        .savepoint(nested => nested`select * from app.enter_tenant(${slug}, 'jwt', 'nobody', null, null)`)
+        .catch(error => assert.equal(error.code, "TM403"));
+      return (await soFar()) - before;
+    });
+  assert.equal(await lookUps("acme"), 1);
+  assert.equal(await lookUps("no-such-tenant"), 1);
 });
 
 test("a tenant whose id is what stands for an unknown slug has its members, and lends them to nobody", async () => {

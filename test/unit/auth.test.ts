@@ -310,6 +310,7 @@ test("the operator's claim may be a dotted path or a name with dots, the name fi
     SERVICE_OPERATOR_ROLE: "Object",
   });
   assert.equal(await is(inherited, {}), false);
+  assert.equal(await is(inherited, { constructor: {} }), false);
 });
 
 test("one token gives one identity, frozen to its depth", async t => {

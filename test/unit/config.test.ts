@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import path from "node:path";
 import { test } from "node:test";
+import { configurationAdvice } from "../../src/advice.ts";
 import { type Config, ConfigError, loadConfig } from "../../src/config.ts";
 import { TABLE } from "../../src/variables.ts";
 import { pem, SECRET } from "./tokens.ts";
@@ -325,4 +326,19 @@ test("an unknown SERVICE_ variable is a warning that names it", () => {
       }),
     /exactly one of them, since SERVICE_DATABASE_URL is set\n {2}SERVICE_JWT_SECRT is not a variable of this service; nothing reads it$/,
   );
+});
+
+test("who runs the service is told what its configuration leaves open", () => {
+  const advice = (env: Record<string, string>) =>
+    configurationAdvice(load({ SERVICE_DATABASE_URL: DATABASE, SERVICE_JWT_SECRET: SECRET, ...env }));
+  const open = ["SERVICE_JWT_ISSUER", "SERVICE_JWT_AUDIENCE"];
+  assert.deepEqual(
+    advice({}).map(sentence => /SERVICE_\w+/.exec(sentence)?.[0]),
+    open,
+  );
+  const held = { SERVICE_JWT_ISSUER: "https://idp.example", SERVICE_JWT_AUDIENCE: "tms" };
+  assert.deepEqual(advice(held), []);
+  assert.deepEqual(advice({ ...held, SERVICE_JWT_SECRET: "ab".repeat(20) }), [
+    "The JWT secret is weak: use 32 random bytes or more",
+  ]);
 });

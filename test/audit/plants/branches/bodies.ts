@@ -44,6 +44,15 @@ export const bodyBranches: Branch[] = [
     "warning app.media crm.tests(text)",
   ],
   [
+    "trigger_rights",
+    `${ORDERS} create function shop.soft() returns trigger language plpgsql as $$ begin return null; end $$; create function shop.plain() returns trigger language plpgsql as $$ begin return old; end $$;
+     create function shop.known() returns trigger language plpgsql as $$ begin return null; end $$; alter function shop.known() owner to tms_owner; select audit.accept('shop.known()');
+     create trigger soft before delete on shop.orders for each row execute function shop.soft(); create trigger later after delete on shop.orders for each row execute function shop.soft();
+     create trigger written before insert on shop.orders for each row execute function shop.soft(); create trigger whole before delete on shop.orders execute function shop.soft();
+     create trigger plain before delete on shop.orders for each row execute function shop.plain(); create trigger known before delete on shop.orders for each row execute function shop.known()`,
+    "warning shop.orders soft",
+  ],
+  [
     "trigger_notifies",
     `${CRM} ${[
       "perform pg_notify('x', new.id::text); return new",
@@ -172,6 +181,55 @@ export const bodyBranches: Branch[] = [
         "if new.partner = app.tenant_id() then perform app.set_tenant(old.tenant_id); end if",
       ],
     ),
+  ],
+  // The setting's name put into a text.
+  [
+    "function_body",
+    `${entering(
+      ["after insert", "shop.orders", "execute format('set local %s = %L', 'app.tenant_id', new.partner)"],
+      ["after insert", "shop.orders", "execute format('set local %1$I to %L', 'app.tenant_id', new.partner)"],
+      ["after insert", "shop.orders", "execute format('set local %s = %L', 'shop.note', new.partner)"],
+    )} ${[
+      "execute format('set %I = %L', 'app.tenant_id', p)",
+      "execute format('set session %s to %L', 'app.tenant_id', p)",
+      "execute format('set local %I = %L', 'app.tenant_id', p)",
+      "perform set_config('app.tenant_id', p, current_setting('shop.here', true) is not null)",
+      "perform set_config('app.tenant_id', coalesce(p, ''), true)",
+    ]
+      .map(
+        (body, i) =>
+          `create function shop.g${i}(p text) returns void language plpgsql as $$ begin ${body}; end $$; alter function shop.g${i}(text) owner to tms_owner; grant execute on function shop.g${i}(text) to tms_app;`,
+      )
+      .join("")}`,
+    "error shop.f0() ",
+    "error shop.f1() ",
+    "error shop.g0(text) ",
+    "error shop.g1(text) ",
+    "error shop.g3(text) ",
+  ],
+  // As other languages keep and set things; by a language of their names.
+  [
+    "function_body",
+    `${ORDERS} create language pltcl handler plpgsql_call_handler; create language plperl handler plpgsql_call_handler; ${(
+      [
+        ["pltcl", "global last; set last $1"],
+        ["pltcl", "upvar #0 kept k; set k $1"],
+        ["pltcl", "set ::last $1"],
+        ["pltcl", "return $::last"],
+        ["pltcl", "spi_exec {set session app.tenant_id to 'x'}"],
+        ["pltcl", "if {$1 ne {}} {set role $1}; spi_exec -count 1 {select 1}"],
+        ["pltcl", 'spi_exec "select $1::text"; return [set x 1]'],
+        ["plperl", "our $last; $last = shift;"],
+        ["plperl", "my $x = shift; return $x;"],
+      ] as const
+    )
+      .map(
+        ([language, body], i) =>
+          `create function shop.l${i}(text) returns text language ${language} as $body$ ${body} $body$;`,
+      )
+      .join("")}`,
+    "error shop.l4(text) ",
+    ...[0, 1, 2, 3, 7].map(i => `warning shop.l${i}(text) `),
   ],
   [
     "function_body",

@@ -1,6 +1,6 @@
 /** Row-level security, keys and indexes. */
 import { PARTITIONED } from "../keys.ts";
-import type { Branch } from "./branch.ts";
+import { type Branch, ORDERS } from "./branch.ts";
 
 export const keyBranches: Branch[] = [
   [
@@ -67,6 +67,38 @@ export const keyBranches: Branch[] = [
     'warning app."_BoardToMedia" A',
     'warning app."_BoardToMedia" B',
     "warning app.media company_id",
+  ],
+  [
+    "foreign_key_missing",
+    `alter table app.media add created_by uuid, add "updatedBy" uuid, add board uuid, add owner uuid, add note_by text, add board_uuid uuid, add token uuid;
+     alter table app.tenants add board_id uuid, add partner_id uuid, add created_by uuid`,
+    "warning app.media board",
+    "warning app.media board_uuid",
+    "warning app.media created_by",
+    "warning app.media updatedBy",
+    "warning app.tenants board_id",
+  ],
+  // Of what a child by INHERITS has from its parent, keys are not; and what only it has.
+  [
+    "foreign_key_missing",
+    `${ORDERS} alter table shop.orders add by_user uuid, add foreign key (tenant_id, by_user) references app.users (tenant_id, id);
+     create table shop.old (primary key (tenant_id, id)) inherits (shop.orders); create table shop.older (board_id uuid, primary key (tenant_id, id)) inherits (shop.old);
+     create table shop.held (primary key (tenant_id, id), foreign key (tenant_id, by_user) references app.users (tenant_id, id)) inherits (shop.orders)`,
+    "error shop.old by_user",
+    "error shop.older by_user",
+    "warning shop.older board_id",
+  ],
+  // Of some partitions only.
+  [
+    "foreign_key_missing",
+    `${PARTITIONED.replace("modulus 1", "modulus 2")} create table app.events_1 partition of app.events for values with (modulus 2, remainder 1);
+     alter table app.events_0 add foreign key (tenant_id, other) references app.users (tenant_id, id)`,
+    "warning app.events_0 other",
+  ],
+  [
+    "foreign_key_missing",
+    `${PARTITIONED.replace("modulus 1", "modulus 2")} create table app.events_1 partition of app.events for values with (modulus 2, remainder 1);
+     alter table app.events_0 add foreign key (tenant_id, other) references app.users (tenant_id, id); alter table app.events_1 add foreign key (tenant_id, other) references app.users (tenant_id, id)`,
   ],
   [
     "constraint_not_valid",

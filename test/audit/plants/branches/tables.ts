@@ -14,6 +14,14 @@ const TABLES = [
 
 export const tableBranches: Branch[] = [
   [
+    "view_leaks",
+    `${SHOP} create function shop.totals() returns bigint language sql stable as $$ select count(*) from app.boards $$; create function shop.one() returns int language sql return 1;
+     create function shop.whole() returns bigint language sql stable begin atomic select count(*) from app.media; end; create function shop.says() returns text language sql as $$ select 'boards from A to Z' $$;
+     create materialized view shop.a as select * from shop.totals(); create materialized view shop.b as select shop.one(), shop.says(); create materialized view shop.c as select shop.whole(), shop.one()`,
+    "warning shop.a ",
+    "warning shop.c ",
+  ],
+  [
     "table_rules",
     "alter table app.tenants add constraint named exclude using btree (name with =)",
     "warning app.tenants app.named",
