@@ -13,6 +13,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/run.sql
 --! include audit/code.sql
 --! include audit/checks/bodies.sql
+--! include audit/checks/grants.sql
 --! include audit/checks/keys.sql
 --! include audit/checks/tables.sql
 --! include audit/manifest.sql
