@@ -3,22 +3,6 @@ import { PARTITIONED } from "../keys.ts";
 import { type Branch, CRM, OPEN_SHOP, ORDERS, onDatabase, SHOP } from "./branch.ts";
 
 export const rightBranches: Branch[] = [
-  // Into a child by INHERITS only its own name leads: it may be one of requests, behind its own policies.
-  ...(
-    [
-      ["table_grants", ""],
-      ["rls_disabled", "alter table shop.kept disable row level security", "error shop.kept "],
-      ["policy_missing", "drop policy tenant_only on shop.kept", "error shop.kept tenant_only"],
-      ["table_grants", "grant truncate on shop.kept to tms_app", "error shop.kept tms_app TRUNCATE"],
-    ] as Branch[]
-  ).map(
-    ([check, sql, ...found]): Branch => [
-      check,
-      `${ORDERS} create table shop.kept (primary key (tenant_id, id)) inherits (shop.orders); alter table shop.kept owner to tms_owner;
-     select app.isolate('shop.orders'), app.isolate('shop.kept'); ${sql}`,
-      ...found,
-    ],
-  ),
   [
     "table_grants",
     `${PARTITIONED} grant select on app.events_0 to tms_app; grant update on app.tenants to tms_app; grant select on app.media to tms_app with grant option;
