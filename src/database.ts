@@ -68,8 +68,7 @@ export default fp(
     app.decorate("database", {
       pools,
       pipelines,
-      shares: new Shares(),
-      connections: config.databasePoolSize,
+      shares: new Shares(config.databasePoolSize),
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
       operatorRole: config.operator.role,
@@ -103,21 +102,25 @@ interface Statement {
   name: string | undefined;
   text: string;
   values: unknown[];
+  /** In milliseconds; else the connection's. */
+  query_timeout?: number;
 }
 
 /** As `client.query`, without its copies of the configuration and of the stack: every request passes here. */
-function ask(client: pg.ClientBase, { name, text, values }: Statement): Promise<Row> {
+function ask(client: pg.ClientBase, { text, values, ...options }: Statement): Promise<Row> {
   return new Promise((resolve, reject) => {
     const query = new pg.Query<Row>(text, values, (error, result) =>
       error ? reject(error) : resolve(result.rows[0]!),
     );
-    client.query(Object.assign(query, { name }));
+    client.query(Object.assign(query, options));
   });
 }
 
 /** All three are on the wire before the first is answered (`pipeline`); after an error the last one rolls back. */
-async function askInTransaction(client: pg.ClientBase, statement: Statement): Promise<Row> {
-  const sent = [client.query("begin"), ask(client, statement), client.query("commit")] as const;
+async function askInTransaction(client: pg.ClientBase, statement: Statement, begin = "begin"): Promise<Row> {
+  // What waits on the wire counts as well.
+  const commit = { text: "commit", query_timeout: statement.query_timeout };
+  const sent = [client.query(begin), ask(client, statement), client.query(commit)] as const;
   const [begun, called, ended] = await Promise.allSettled(sent);
   for (const { reason } of [begun, called, ended].filter(answer => answer.status === "rejected"))
     throw reason;
@@ -194,20 +197,12 @@ async function callReplica(app: FastifyInstance, name: string, ...values: unknow
 /** Calls a function without the server's statement timeout: for work that is as long as a tenant is large. */
 async function callPatiently(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   const { text } = statementOf(name, values.length);
-  const query = { text, values, query_timeout: 2 ** 31 - 1 };
-  const work = async (client: pg.PoolClient) => {
-    try {
-      await client.query("begin; set local statement_timeout = 0; set local lock_timeout = '10s'");
-      const { rows } = await client.query<Row>(query);
-      await client.query("commit");
-      return rows[0]!;
-    } catch (error) {
-      if (isOfStatement(error)) await client.query("rollback");
-      throw error;
-    }
-  };
-  const { pools, shares, connections } = app.database;
-  return shares.run(name, Math.ceil(connections / 5), () => onOwnConnection(pools.primary, work));
+  const statement = { name: undefined, text, values, query_timeout: 2 ** 31 - 1 };
+  const begin = "begin; set local statement_timeout = 0; set local lock_timeout = '10s'";
+  const { pools, shares } = app.database;
+  return shares.run(name, 5, () =>
+    onOwnConnection(pools.primary, client => askInTransaction(client, statement, begin)),
+  );
 }
 
 /** Two that wait for each other, and snapshots that do not fit: nothing was committed, and one of them may go on. */
@@ -226,12 +221,11 @@ async function persistently<T>(call: () => Promise<T>): Promise<T> {
 function asCaller(call: typeof callFunction) {
   return async (request: FastifyRequest, name: string, ...values: unknown[]): Promise<Row> => {
     const { identity, tenant, server } = request;
-    const { shares, connections } = server.database;
     const mayLag = identity.operator && server.database.pools.replica && OPERATOR_READS.includes(name);
     const inTurn = <T>(work: () => Promise<T>) =>
       tenant.slug === null || SHORT.has(name)
         ? work()
-        : shares.run(`tenant ${tenant.slug}`, Math.ceil(connections / 2), work);
+        : server.database.shares.run(`tenant ${tenant.slug}`, 2, work);
     const span = request.span?.call(name);
     try {
       const row = await inTurn(() =>
@@ -286,8 +280,6 @@ declare module "fastify" {
       /** Empty where each call has a connection of its own. */
       pipelines: ReadonlyMap<pg.Pool, Pipeline>;
       shares: Shares;
-      /** How many of them an instance opens at most. */
-      connections: number;
       prepared: boolean;
       explicit: boolean;
       /** What somebody lacks who is no operator. */

@@ -14,12 +14,13 @@ interface Share {
  */
 export class Shares {
   readonly #shares = new Map<string, Share>();
+  constructor(readonly connections: number) {}
 
-  /** @throws Problem 503 when `most` of this name have been at work for 3 s and none of them ended */
-  async run<T>(name: string, most: number, work: () => Promise<T>): Promise<T> {
+  /** @throws Problem 503 when one of `parts` of all connections has been at work for this name for 3 s, and none of them ended */
+  async run<T>(name: string, parts: number, work: () => Promise<T>): Promise<T> {
     const share = this.#shares.get(name) ?? { held: 0, waiting: [] };
     this.#shares.set(name, share);
-    if (share.held < most) share.held++;
+    if (share.held < Math.ceil(this.connections / parts)) share.held++;
     else await turnOf(share);
     try {
       return await work();

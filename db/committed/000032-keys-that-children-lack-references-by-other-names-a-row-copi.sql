@@ -1,5 +1,5 @@
 --! Previous: sha1:2c5b20946ba27ec81624c0f2ddef81c3d5545aaa
---! Hash: sha1:f0381f0e4bf00d78c2db9ea27b4004f690ee8be7
+--! Hash: sha1:8fe1fe0bd03eb93aa89638a8e7b88155c6b74fcb
 --! Message: keys that children lack, references by other names, a row copied as its own text, no operator of the caller's path
 
 grant create on schema app, api to tms_app, tms_registrar;
@@ -2068,11 +2068,8 @@ as $$
     cross join lateral unnest(array[a.stem, a.stem || 's', a.stem || 'es', regexp_replace(a.stem, 'y$', 'ies')]) n (name)
     join named k on k.name = n.name and k.typcategory = a.typcategory
     order by a.relid, a.attnum, k.relnamespace <> a.relnamespace, k.relid::text
-  ), keys as materialized (
-    select k.oid, k.conrelid, k.conname, k.confrelid, k.confkey, k.conparentid,
-      array(select a.attname from unnest(k.conkey) with ordinality as u (attnum, n) join pg_attribute a on a.attrelid = k.conrelid and a.attnum = u.attnum order by n) as columns
-    from pg_constraint k
-    where k.contype = 'f' and k.confrelid <> to_regclass('app.tenants') and k.confrelid in (select relid from audit.relations())
+  ), refs as materialized (
+    select * from audit.tenant_references()
   ), branches (relid, ancestor, is_partition) as (
     select h.inhrelid, h.inhparent, c.relispartition
     from pg_inherits h join pg_class c on c.oid = h.inhrelid and c.relkind in ('r', 'p')
@@ -2090,28 +2087,35 @@ as $$
        from (select r.constraint_name union select e.constraint_name) x (n) where n is not null),
       coalesce(e.constraint_name, r.constraint_name), array_to_string(r.child_columns, ', '), r.parent, array_to_string(r.parent_columns, ', '),
       case when e.cascades then ' on delete cascade' end)
-  from audit.tenant_references() r
+  from refs r
   left join audit.expected_references() e on to_regclass(e.child) = r.child and to_regclass(e.parent) = r.parent and array[e.child_column] = r.child_columns
   left join pg_constraint c on c.conrelid = r.child and c.conname = r.constraint_name
   union all
   -- A child by INHERITS has its parent's columns, and none of its keys.
-  select 'error', null, b.relid::regclass::text, jsonb_build_object('columns', to_jsonb(array_remove(k.columns, 'tenant_id'))),
-    case when not exists (select from keys o where o.conrelid = b.relid and o.confrelid = k.confrelid and o.columns = k.columns and o.confkey = k.confkey)
-      then format('the foreign key %I of %s does not hold the rows of its child: they may point into another tenant', k.conname, b.ancestor::regclass) end,
-    format('alter table %s add %s;', b.relid::regclass, pg_get_constraintdef(k.oid))
-  from branches b join keys k on k.conrelid = b.ancestor
+  select 'error', null, b.relid::regclass::text, jsonb_build_object('columns', to_jsonb(r.child_columns)),
+    case when not exists (select from refs o where o.child = b.relid and (o.parent, o.child_columns, o.parent_columns) = (r.parent, r.child_columns, r.parent_columns))
+      then format('the foreign key %I of %s does not hold the rows of its child: they may point into another tenant', c.conname, r.child) end,
+    format('alter table %s add %s;', b.relid::regclass, pg_get_constraintdef(c.oid))
+  from branches b
+  join refs r on r.child = b.ancestor
+  join pg_constraint c on c.conrelid = r.child and c.conname = r.constraint_name
   where not b.is_partition
   union all
   -- Which partition a row goes to, whoever writes it says.
-  select 'warning', null, k.conrelid::regclass::text, jsonb_build_object('columns', to_jsonb(array_remove(k.columns, 'tenant_id'))),
-    case when exists (
-      select from pg_inherits h join pg_inherits s on s.inhparent = h.inhparent
-      where h.inhrelid = k.conrelid
-        and not exists (select from keys o where o.conrelid = s.inhrelid and o.confrelid = k.confrelid and o.columns = k.columns and o.confkey = k.confkey))
-      then format('the foreign key %I holds the rows of this partition, and not those of another: they may point into another tenant', k.conname) end,
-    format('alter table %s add %s;', (select inhparent::regclass from pg_inherits where inhrelid = k.conrelid), pg_get_constraintdef(k.oid))
-  from keys k
-  where k.conparentid = 0 and k.conrelid in (select relid from branches where is_partition)
+  select 'warning', null, r.child::text, jsonb_build_object('columns', to_jsonb(r.child_columns)),
+    case when not exists (
+        select from branches b join refs o on o.child = b.ancestor
+        where b.relid = r.child and (o.parent, o.child_columns, o.parent_columns) = (r.parent, r.child_columns, r.parent_columns))
+      and exists (
+        select from pg_inherits s
+        where s.inhparent = h.inhparent
+          and not exists (select from refs o where o.child = s.inhrelid and (o.parent, o.child_columns, o.parent_columns) = (r.parent, r.child_columns, r.parent_columns)))
+      then format('the foreign key %I holds the rows of this partition, and not those of another: they may point into another tenant', c.conname) end,
+    format('alter table %s add %s;', h.inhparent::regclass, pg_get_constraintdef(c.oid))
+  from refs r
+  join pg_constraint c on c.conrelid = r.child and c.conname = r.constraint_name
+  join pg_class p on p.oid = r.child and p.relispartition
+  join pg_inherits h on h.inhrelid = r.child
   union all
   -- Anybody's table: a column that looks like a reference and is bound by nothing. Of a uuid its name's end says so; a number or a text
   -- belongs to another system as often, unless the rest of its name is that of a table with such a key.
@@ -2703,7 +2707,7 @@ as $$
     ('function', 'audit.check_bypass_role()', 'tms_owner', 'tms_auditor', '6c045381d725d926e931d71b047e9f1d'),
     ('function', 'audit.check_constraint_not_valid()', 'tms_owner', 'tms_auditor', 'fbf75b4d3bf5c6df5a219a5c3fa253c7'),
     ('function', 'audit.check_default_privileges()', 'tms_owner', 'tms_auditor', '4bc9a18d746772555f169d42aa4bb79e'),
-    ('function', 'audit.check_foreign_key_missing()', 'tms_owner', 'tms_auditor', '7ba47c790721416019e3fbd8afc3dca8'),
+    ('function', 'audit.check_foreign_key_missing()', 'tms_owner', 'tms_auditor', 'bedcca20c921488906681cd91cff90d0'),
     ('function', 'audit.check_foreign_table()', 'tms_owner', 'tms_auditor', 'dd7744f8f790a391194de8e7aa04c671'),
     ('function', 'audit.check_function_body()', 'tms_owner', 'tms_auditor', 'ac87e7f0d8539f838c664eb407457376'),
     ('function', 'audit.check_function_bypass()', 'tms_owner', 'tms_auditor', 'd6611ba53656c4849548953731b1395e'),

@@ -10,6 +10,7 @@ import { keyBranches } from "./plants/branches/keys.ts";
 import { rightBranches } from "./plants/branches/rights.ts";
 import { roleBranches } from "./plants/branches/roles.ts";
 import { tableBranches } from "./plants/branches/tables.ts";
+import { triggerBranches } from "./plants/branches/triggers.ts";
 import { functions } from "./plants/functions.ts";
 import { keys, PARTITIONED } from "./plants/keys.ts";
 import { policies } from "./plants/policies.ts";
@@ -76,6 +77,7 @@ void describe("the schema checks", () => {
     ...roleBranches,
     ...functionBranches,
     ...bodyBranches,
+    ...triggerBranches,
   ]) {
     it(`${check} finds ${expected.length} in ${sql}`, async () => {
       const found = (await find(sql, check))

@@ -47,6 +47,7 @@ test("GET status answers the fields of the specification, without creating anyth
     ],
     [false, true, "default", true, "jwt"],
   );
+  assert.ok(body.recommendations.every((advice: unknown) => typeof advice === "string"));
   assert.match(body.recommendations.join("\n"), /SERVICE_JWT_ISSUER[\s\S]*SERVICE_JWT_AUDIENCE/);
   assert.doesNotMatch(body.recommendations.join("\n"), /weak/);
 });

@@ -100,6 +100,12 @@ export const keyBranches: Branch[] = [
     `${PARTITIONED.replace("modulus 1", "modulus 2")} create table app.events_1 partition of app.events for values with (modulus 2, remainder 1);
      alter table app.events_0 add foreign key (tenant_id, other) references app.users (tenant_id, id); alter table app.events_1 add foreign key (tenant_id, other) references app.users (tenant_id, id)`,
   ],
+  // And where their table has it anyway.
+  [
+    "foreign_key_missing",
+    `${PARTITIONED.replace("modulus 1", "modulus 2")} create table app.events_1 partition of app.events for values with (modulus 2, remainder 1);
+     alter table app.events add foreign key (tenant_id, other) references app.users (tenant_id, id); alter table app.events_0 add constraint own foreign key (tenant_id, other) references app.users (tenant_id, id)`,
+  ],
   [
     "constraint_not_valid",
     "alter table app.media add constraint old check (storage_url <> '') not valid",
