@@ -4,7 +4,13 @@ import { refuseKeyword, requireAddress, requireDatabase, userOf } from "./addres
 import { connect, onConnection } from "./connection.ts";
 import { explainDatabase } from "./connection-faults.ts";
 import { prepareDatabase } from "./migrate/administrator.ts";
-import { graphileMigrate, INTERRUPTED, RolledBack } from "./migrate/graphile.ts";
+import {
+  APPLICATION,
+  graphileMigrate,
+  INTERRUPTED,
+  RolledBack,
+  tellingBlockers,
+} from "./migrate/graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./migrate/history.ts";
 import { takeLock } from "./migrate/lock.ts";
 import { refuseNeighbours } from "./migrate/neighbours.ts";
@@ -33,6 +39,11 @@ const UNHURRIED = {
     idle_session_timeout: 0,
     row_security: true,
   },
+};
+
+/** Each check that a lock keeps waiting gives up, and is an error then. */
+const GATE = {
+  connection: { ...UNHURRIED.connection, application_name: APPLICATION, lock_timeout: 10_000 },
 };
 
 export interface Migrated {
@@ -77,7 +88,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       });
     }
     const after = await appliedMigrations(sql);
-    await checkIsolation(ownerUrl);
+    await tellingBlockers(sql, log, () => checkIsolation(ownerUrl));
     const applied = build.slice(before.length).map(migration => migration.file);
     return { applied, version: after.at(-1)!.filename, serverVersion };
   } catch (error) {
@@ -163,7 +174,7 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
  * migration, whether or not there was one to apply. Throws StartupError naming the object and the remedy.
  */
 export async function checkIsolation(ownerUrl: string): Promise<void> {
-  await onConnection(ownerUrl, async sql => sql`select audit.require_isolation()`, UNHURRIED).catch(error => {
+  await onConnection(ownerUrl, async sql => sql`select audit.require_isolation()`, GATE).catch(error => {
     if (error.code !== "55000") throw error;
     throw new StartupError(`Migrated, but ${lowerFirst(error.message)}`);
   });

@@ -14,7 +14,7 @@ export const GRAPHILE_CLI = path.join(
 );
 
 /** Ours is the only one on the database: the turn is held on `sql`. */
-const APPLICATION = "tms migrate";
+export const APPLICATION = "tms migrate";
 
 export const INTERRUPTED = "Interrupted: what was not committed is rolled back";
 
@@ -40,8 +40,7 @@ export class RolledBack extends StartupError {
 /** As a process of its own: the library would end ours when its pool loses a connection. */
 export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void> {
   const { ownerUrl, log, signal } = run;
-  const watch = setInterval(() => void tellBlockers(sql, log).catch(() => {}), 5_000);
-  try {
+  return tellingBlockers(sql, log, async () => {
     for (let waited = 0; ; waited++) {
       const { code, output } = await spawnGraphile(run);
       if (code === 0) return;
@@ -58,9 +57,7 @@ export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void
       if (waited === 0) log("graphile-migrate is at work on this database; waiting for it to end");
       await sleep(1000);
     }
-  } finally {
-    clearInterval(watch);
-  }
+  });
 }
 
 function spawnGraphile({ command, ownerUrl, signal }: Run): Promise<{ code: number | null; output: string }> {
@@ -115,7 +112,20 @@ function faultOf(code: number | null, output: string, url: string): StartupError
       );
 }
 
-/** Who holds the lock that a migration waits for. */
+/** Says, while `work` waits for a lock, who holds it. */
+export async function tellingBlockers<T>(
+  sql: postgres.Sql,
+  log: (line: string) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  const watch = setInterval(() => void tellBlockers(sql, log).catch(() => {}), 5_000);
+  try {
+    return await work();
+  } finally {
+    clearInterval(watch);
+  }
+}
+
 async function tellBlockers(sql: postgres.Sql, log: (line: string) => void) {
   const blockers = await sql<{ pid: number; who: string }[]>`
     select blocker as pid, concat_ws(', ', a.usename, nullif(a.application_name, '')) as who

@@ -69,6 +69,14 @@ void describe("the remedies", () => {
        alter table @.a_0 add unique (id), alter tenant_id set not null; alter table @.a add primary key (tenant_id, id)`,
     ],
     [
+      "a table and its child, which lacks its key to another",
+      "create table @.a (id int primary key, tenant_id uuid not null); create table @.b (id int primary key, tenant_id uuid not null, a_id int references @.a); create table @.b_1 () inherits (@.b)",
+    ],
+    [
+      "a tenant_id of a domain",
+      "create domain @.t as uuid; create table @.a (tenant_id @.t not null, id int primary key)",
+    ],
+    [
       "a table and its child",
       "create table @.a (id int primary key, tenant_id uuid); create table @.a_1 (primary key (id)) inherits (@.a)",
     ],
@@ -645,6 +653,65 @@ void describe("the remedies", () => {
       assert.deepEqual([...after], before);
       for (const check of ["table_without_tenant", "policy_changed", "table_missing"])
         assert.deepEqual(await runCheck(sql, check), [], check);
+    }));
+
+  for (const [how, columns, values] of [
+    ["one that may be null", "org uuid references app.tenants on delete cascade", "id"],
+    [
+      "several",
+      "seller uuid not null references app.tenants on delete cascade, buyer uuid not null references app.tenants on delete cascade",
+      "id, id",
+    ],
+    [
+      "one that may be null, of a key with more columns",
+      "org uuid, user_id uuid, foreign key (org, user_id) references app.users (tenant_id, id)",
+      "id",
+    ],
+  ] as const)
+    it(`take the tenant of rows from columns that say it: ${how}`, () =>
+      undone(async sql => {
+        const column = columns.split(" ")[0]!;
+        await sql.unsafe(
+          `set local role tms_owner; create table app.notes (id int primary key generated always as identity, ${columns}); set local role none`,
+        );
+        await sql.unsafe(
+          `insert into app.notes (${columns.match(/\b(org|seller|buyer)\b(?= uuid)/g)!.join(", ")}) select ${values} from app.tenants`,
+        );
+        const refused = await sql
+          .savepoint(sp => sp`select app.isolate('app.notes', p_adopt => true)`)
+          .catch((error: postgres.PostgresError) => error);
+        assert.match(
+          String((refused as Error).message),
+          /^app\.notes cannot be adopted: \w+ says that rows are of other tenants than the default one$/,
+        );
+        await sql.unsafe("set local app.maintenance = on");
+        assert.equal((await asOwner(sql, "table_without_tenant")).length, 1);
+        await asOwner(sql, "table_rules");
+        const [kept] = await sql.unsafe(
+          `select count(*)::int as n, bool_and(tenant_id = ${column}) as same from app.notes`,
+        );
+        assert.deepEqual([kept!.n, kept!.same], [2, true]);
+        for (const check of ["table_without_tenant", "table_rules", "rls_disabled"])
+          assert.deepEqual(await runCheck(sql, check), [], check);
+      }));
+
+  it("say of a tenant_id that is no text, or that partitions are cut by, what a person has to do", () =>
+    undone(async sql => {
+      await sql.unsafe(`create table app.numbers (tenant_id int not null, id int, primary key (tenant_id, id));
+        create table app.cut (tenant_id text not null, id int, primary key (tenant_id, id)) partition by hash (tenant_id);
+        create table app.made (tenant_id text not null, id int, label text generated always as (tenant_id || '!') stored, primary key (tenant_id, id))`);
+      const found = await runCheck(sql, "table_rules");
+      const of = (relation: string) =>
+        found.find(one => one.relation === relation && one.detail.includes("type uuid"))!.remedy;
+      assert.match(
+        of("app.numbers"),
+        /^-- first add a column of type uuid.*\n-- when all of it is mended:\nselect app\.isolate/,
+      );
+      assert.match(of("app.cut"), /^-- first make the table again/);
+      assert.match(
+        of("app.made"),
+        /^-- first drop, and make again afterwards: default value for column label of table app\.made\n/,
+      );
     }));
 
   it("give a table that nobody isolated one key to its tenant, pasted one after another", () =>

@@ -126,7 +126,7 @@ void describe("the remedies of roles, rights and functions", () => {
       const remedies = [...new Set(found.map(one => one.remedy.replace(/\n/g, " ")))].sort();
       assert.deepEqual(remedies, [
         "-- as an administrator: \\i db/roles.sql",
-        "alter routine extra.help() security invoker; -- or: revoke execute on routine extra.help() from public;",
+        "-- as its owner, or as a superuser: alter routine extra.help() security invoker; -- or: revoke execute on routine extra.help() from public;",
       ]);
     }));
 

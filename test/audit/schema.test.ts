@@ -85,7 +85,7 @@ void describe("the schema checks", () => {
         .map(
           ({ severity, relation, row }) => `${severity} ${relation ?? "-"} ${Object.values(row).join(" ")}`,
         )
-        .map(one => one.replace(`${database.name} `, ""));
+        .map(one => one.replace(` ${database.name}`, ""));
       assert.deepEqual(found.sort(), expected.toSorted());
     });
   }

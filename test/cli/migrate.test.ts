@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { createDatabase } from "../harness.ts";
 import { copyProject, outcome, projectRoot, tenancy } from "./command.ts";
@@ -385,6 +386,28 @@ test("while a migration waits for a lock it is said whose, and when it gives up,
   } finally {
     await holder.end();
     rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("while the gate waits for a lock it is said whose", async () => {
+  const holder = postgres(database.urls.owner, { max: 1, connection: { application_name: "somebody" } });
+  try {
+    await holder`begin`;
+    await holder`lock table app.boards in access exclusive mode`;
+    const migrated = migrate({ DATABASE_URL: database.urls.owner });
+    const waiting = async () => {
+      const [found] = await database.sql`
+        select from pg_stat_activity where application_name = 'tms migrate' and datname = current_database() and wait_event_type = 'Lock'`;
+      return found !== undefined;
+    };
+    while (!(await waiting())) await sleep(100);
+    await sleep(5_500); // every five seconds it is looked
+    await holder`rollback`;
+    const { code, stdout } = await migrated;
+    assert.match(stdout, /^A migration waits for a lock of process \d+ \(tms_owner, somebody\)$/m);
+    assert.equal(code, 0);
+  } finally {
+    await holder.end();
   }
 });
 

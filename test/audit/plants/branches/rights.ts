@@ -18,8 +18,8 @@ export const rightBranches: Branch[] = [
   ],
   [
     "table_grants",
-    "create role tms_jobs; grant select on app.boards to tms_jobs",
-    "error app.boards tms_jobs SELECT",
+    "create role tms_jobs; grant select on app.boards to tms_jobs", // somebody's, whatever its name
+    "warning app.boards tms_jobs SELECT",
   ],
   [
     "table_grants",
@@ -91,13 +91,9 @@ export const rightBranches: Branch[] = [
      grant create on schema control to tms_registrar; grant usage on schema control to tms_auditor; grant create on schema audit to tms_auditor; grant usage on schema audit to tms_app;
      grant usage on schema public to tms_app; grant create on schema public to tms_app, tms_service, tms_registrar, tms_auditor, tms_jobs, pg_monitor; grant create on schema api to tms_service`,
     "error - tms_app schema app CREATE",
-    "error - tms_jobs schema app USAGE",
-    "error - tms_jobs schema api USAGE",
     "error - tms_app schema audit USAGE",
     "error - tms_auditor schema audit CREATE",
-    "error - tms_jobs schema audit USAGE",
     "error - tms_auditor schema control USAGE",
-    "error - tms_jobs schema control USAGE",
     "error - tms_registrar schema control CREATE",
     "error - tms_auditor schema crm CREATE",
     "error - tms_registrar schema crm CREATE",
@@ -108,6 +104,11 @@ export const rightBranches: Branch[] = [
     "error - tms_service schema api CREATE",
     "error - tms_service schema public CREATE",
     "warning - pg_monitor schema api USAGE",
+    "warning - pg_read_all_stats schema crm CREATE",
+    "warning - tms_jobs schema api USAGE",
+    "warning - tms_jobs schema app USAGE",
+    "warning - tms_jobs schema audit USAGE",
+    "warning - tms_jobs schema control USAGE",
   ],
   [
     "schema_grants",
@@ -301,6 +302,8 @@ export const rightBranches: Branch[] = [
     "app_reach",
     `${OPEN_SHOP} create table shop.a (a int primary key, b int unique); create table shop.b (a int primary key); create table shop.log (n int) partition by list (n); create table shop.log_1 partition of shop.log default;
      alter table app.boards add a int references shop.a on update cascade, add b int references shop.b on delete cascade; grant delete, update (b) on shop.a to tms_app; grant insert, update on shop.b to tms_app; grant insert on shop.log, shop.log_1 to tms_app`,
+    "warning app.boards boards_a_fkey",
+    "warning app.boards boards_b_fkey",
     "warning shop.a tms_app",
     "warning shop.b tms_app",
     "warning shop.log tms_app",
@@ -323,10 +326,48 @@ export const rightBranches: Branch[] = [
     "warning - joe schema shop CREATE",
   ],
   [
+    "schema_grants", // where a function that fits better takes the place of another
+    `${CRM} create role joe; create schema own authorization joe; create schema util authorization tms_owner; grant usage on schema util to tms_app; create schema made; create function made.f() returns int language sql return 1;
+     alter function made.f() owner to tms_owner; grant create on schema util, made, crm, public to joe`,
+    "warning - joe schema made CREATE",
+    "warning - joe schema util CREATE",
+  ],
+  [
+    "schema_grants",
+    `create role joe; create function public.f() returns int language sql return 1; alter function public.f() owner to tms_owner; grant create on schema public to joe; ${onDatabase("grant create on database %I to joe")}`,
+    "warning - joe schema public CREATE",
+  ],
+  [
+    "schema_grants",
+    `create role joe; create role job login; grant tms_app to job; ${onDatabase("grant create on database %I to joe")}`,
+    "warning - joe database CREATE",
+  ],
+  [
+    "table_owner",
+    `create role joe; create role boss; grant tms_owner to boss; ${onDatabase("alter database %I owner to joe")}`,
+    "warning - joe database",
+  ],
+  [
+    "table_owner",
+    `create role boss; grant tms_owner to boss; ${onDatabase("alter database %I owner to boss")}`,
+  ],
+  [
+    "app_reach", // what one may not read, and can ask for
+    `${ORDERS} ${CRM} create table crm.invoices (number text primary key, id uuid unique); create table crm.open (code text primary key, secret text unique); grant usage on schema crm to tms_app; grant select (code) on crm.open to tms_app;
+     create schema shut; create table shut.lists (code text primary key); grant select on shut.lists to tms_app;
+     alter table shop.orders add number text references crm.invoices, add invoice uuid references crm.invoices (id), add code text references crm.open, add secret text references crm.open (secret), add list text references shut.lists`,
+    "warning crm.open tms_app",
+    "warning shop.orders orders_list_fkey",
+    "warning shop.orders orders_number_fkey",
+    "warning shop.orders orders_secret_fkey",
+  ],
+  [
     "system_grants",
-    `create role joe; grant alter system on parameter session_replication_role, row_security, "app.tenant_id", archive_command, session_preload_libraries, work_mem to joe; grant set on parameter session_replication_role to joe`,
+    `create role joe; grant alter system on parameter session_replication_role, row_security, "app.tenant_id", archive_command, archive_library, hba_file, session_preload_libraries, work_mem to joe; grant set on parameter session_replication_role to joe`,
     "warning - joe app.tenant_id ALTER SYSTEM",
     "warning - joe archive_command ALTER SYSTEM",
+    "warning - joe archive_library ALTER SYSTEM",
+    "warning - joe hba_file ALTER SYSTEM",
     "warning - joe row_security ALTER SYSTEM",
     "warning - joe session_preload_libraries ALTER SYSTEM",
     "warning - joe session_replication_role ALTER SYSTEM",
@@ -348,6 +389,10 @@ export const rightBranches: Branch[] = [
      alter table shop.countries owner to joe; alter table shop.units owner to boss; grant delete on shop.regions to joe, boss; grant delete on shop.kinds to joe;
      alter table shop.orders add country text references shop.countries on delete cascade, add region text references shop.regions on delete cascade, add unit text references shop.units on delete cascade, add kind text references shop.kinds`,
     "warning shop.countries joe DELETE",
+    "warning shop.orders orders_country_fkey",
+    "warning shop.orders orders_kind_fkey",
+    "warning shop.orders orders_region_fkey",
+    "warning shop.orders orders_unit_fkey",
     "warning shop.regions joe DELETE",
   ],
 ];

@@ -43,6 +43,66 @@ export const triggerBranches: Branch[] = [
     "warning shop.orders soft",
   ],
   [
+    "trigger_rights", // what a key's action, which no policy asks, may do with the row's tenant
+    `${ORDERS} alter table shop.orders add board_id uuid, add org_id uuid, add note text, add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id);
+     create table shop.plain (tenant_id uuid not null, id uuid, primary key (tenant_id, id)); alter table shop.plain owner to tms_owner; select app.isolate('shop.plain');
+     ${[
+       "new.tenant_id := coalesce(new.org_id, new.tenant_id); return new",
+       "if old.note is null then new . tenant_id = new.org_id; end if; return new",
+       "new := jsonb_populate_record(new, new.note::jsonb); return new",
+       "select o.* into new from shop.orders o limit 1; return new",
+       "new.tenant_id := coalesce(new.tenant_id, app.tenant_id()); if new.tenant_id = new.org_id then new.note := 'x'; end if; return new",
+       "new.tenant_id := old.tenant_id; new.tenant_id := (select app.tenant_id()); new.tenant_id := current_setting('app.tenant_id')::uuid; return new",
+       "-- new.tenant_id := new.org_id;\n new.note := 'new := 1; new.tenant_id := x'; return new",
+     ]
+       .map(
+         (body, i) =>
+           `create function shop.t${i}() returns trigger language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin ${body}; end $$; create trigger t${i} before update on shop.orders for each row execute function shop.t${i}();`,
+       )
+       .join("")}
+     create function shop.known() returns trigger language plpgsql as $$ begin new.tenant_id := new.org_id; return new; end $$; alter function shop.known() owner to tms_owner; revoke all on function shop.known() from public; select audit.accept('shop.known()');
+     create trigger known before update on shop.orders for each row execute function shop.known(); create trigger later after update on shop.orders for each row execute function shop.t0();
+     create trigger made before insert on shop.orders for each row execute function shop.t0(); create trigger plain before update on shop.plain for each row execute function shop.t0()`,
+    "warning shop.orders t0",
+    "warning shop.orders t1",
+    "warning shop.orders t2",
+    "warning shop.orders t3",
+  ],
+  [
+    "trigger_rights", // and what it asks first
+    `${ORDERS} alter table shop.orders add board_id uuid, add note text, add foreign key (tenant_id, board_id) references app.boards on delete set null (board_id);
+     create function shop.reads(text) returns boolean language plpgsql stable as $$ begin return exists (select from shop.orders where note = $1); end $$; create function shop.tests(text) returns boolean language plpgsql as $$ begin return $1 is null; end $$;
+     create function shop.t() returns trigger language plpgsql as $$ begin return new; end $$; create function shop.d() returns trigger language plpgsql as $$ begin return old; end $$;
+     create function shop.gone(text) returns boolean language sql return exists (select from shop.orders where note = $1);
+     create trigger t before update on shop.orders for each row when (shop.reads(new.note)) execute function shop.t(); create trigger u before update on shop.orders for each row when (shop.tests(new.note)) execute function shop.t();
+     create trigger d after delete on shop.orders for each row when (shop.gone(old.note)) execute function shop.d()`,
+    "warning shop.orders shop.gone(text)",
+    "warning shop.orders shop.reads(text)",
+  ],
+  [
+    "trigger_notifies", // and what is no trigger
+    `${ORDERS} alter table shop.orders add note text; ${[
+      "perform pg_notify('x', (select row_to_json(o)::text from shop.orders o where id = p))",
+      "perform pg_notify('x', note) from shop.orders where id = p",
+      "perform pg_notify('x', o.note) from shop.orders o",
+      "perform pg_notify('x', o.id::text) from shop.orders o where note is null",
+      "perform pg_notify('orders', p::text); perform note from shop.orders",
+    ]
+      .map(
+        (body, i) =>
+          `create function shop.f${i}(p uuid) returns void language plpgsql as $$ begin ${body}; end $$;`,
+      )
+      .join(
+        "",
+      )} create function shop.s(p uuid) returns void language sql begin atomic select pg_notify('x', orders.note) from shop.orders where id = p; end;
+     create domain shop.told as text check (pg_notify('x', value) is null); create domain shop.unused as text check (pg_notify('x', value) is null); alter table shop.orders add told shop.told`,
+    "warning shop.f0(uuid) ",
+    "warning shop.f1(uuid) ",
+    "warning shop.f2(uuid) ",
+    "warning shop.s(uuid) ",
+    "warning shop.told constraint told_check",
+  ],
+  [
     "trigger_notifies",
     `${CRM} ${[
       "perform pg_notify('x', new.id::text); return new",
