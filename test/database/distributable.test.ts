@@ -143,6 +143,8 @@ const EVERY_SHARD: Record<string, RegExp> = {
   // How many of them the person owns, before one is added.
   "api/tenants/register_tenant.sql":
     /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
+  // Of a table that has no tenant_id yet, and so is not distributed.
+  "context/adopt.sql": /execute format\('select from %s where %I <> \$1 limit 1'/,
   // Without naming the tenant, because what the policies alone show is the question.
   "context/leaking_tables.sql": /select exists \(select 1 from %s\)/,
   "context/shown_rows.sql": /select count\(\*\) from \(select 1 from %s limit %s\) t/,
