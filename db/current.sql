@@ -11,6 +11,7 @@ set local citus.enable_ddl_propagation = off;
 --! include audit/table_remedies.sql
 --! include audit/checks/keys.sql
 --! include audit/checks/reach.sql
+--! include audit/checks/rls.sql
 --! include audit/checks/roles.sql
 --! include audit/checks/tables.sql
 --! include audit/manifest.sql
