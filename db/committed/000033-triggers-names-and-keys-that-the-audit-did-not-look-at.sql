@@ -1,5 +1,5 @@
 --! Previous: sha1:8fe1fe0bd03eb93aa89638a8e7b88155c6b74fcb
---! Hash: sha1:b2ae082dcb1b3b10fd4c536d008e8a7d4ffc5d7c
+--! Hash: sha1:0a2ae5c927d122cf194632e107dff96f724aa358
 --! Message: triggers, names and keys that the audit did not look at
 
 grant create on schema app, api to tms_app, tms_registrar;
@@ -2509,8 +2509,9 @@ as $$
            then format('every session of %s begins with %s', coalesce(r.rolname, 'every role'), s.setting)
          when s.setting like 'search\_path=%' and s.setting not in ('search_path=pg_catalog, pg_temp', 'search_path="pg_catalog", "pg_temp"')
            then format('%s looks for names in %s', coalesce(r.rolname, 'every role'), substr(s.setting, 13)) end,
-    format('alter %s%s reset %I; -- as an administrator', case when r.oid is not null then format('role %I', r.rolname) when d.oid is null then 'role all' else format('database %I', d.datname) end,
-      case when r.oid is not null and d.oid is not null then format(' in database %I', d.datname) else '' end, split_part(s.setting, '=', 1))
+    format('alter %s%s reset %I;%s', case when r.oid is not null then format('role %I', r.rolname) when d.oid is null then 'role all' else format('database %I', d.datname) end,
+      case when r.oid is not null and d.oid is not null then format(' in database %I', d.datname) else '' end, split_part(s.setting, '=', 1),
+      case when r.oid is not null or d.oid is null or s.setting like 'app.%' then ' -- as an administrator' end)
   from pg_db_role_setting x
   cross join lateral unnest(x.setconfig) as s (setting)
   left join pg_roles r on r.oid = x.setrole
@@ -3022,7 +3023,7 @@ as $$
     ('function', 'audit.check_role_attributes()', 'tms_owner', 'tms_auditor', '575531841992472c2d5c5bd200fbd9b6'),
     ('function', 'audit.check_role_membership()', 'tms_owner', 'tms_auditor', '074467003d1e988a68018b428e8e0a85'),
     ('function', 'audit.check_role_owns()', 'tms_owner', 'tms_auditor', '76f522701b48a9610786180fd9adb50a'),
-    ('function', 'audit.check_role_settings()', 'tms_owner', 'tms_auditor', '86a9158909d15c070744471be43e4acc'),
+    ('function', 'audit.check_role_settings()', 'tms_owner', 'tms_auditor', '88b2092e87c98cb20f3175a2c782e862'),
     ('function', 'audit.check_rows(text,uuid,bigint[])', 'tms_owner', 'tms_auditor', '651c1f10582d26a1c5f1132af0b74bad'),
     ('function', 'audit.check_schema_grants()', 'tms_owner', 'tms_auditor', '784d1c66ce98ffaa242030ed446c8405'),
     ('function', 'audit.check_server_settings()', 'tms_owner', 'tms_auditor', '53cabf313d770095a052541b2e7b8be6'),
