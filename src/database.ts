@@ -222,10 +222,10 @@ function asCaller(call: typeof callFunction) {
   return async (request: FastifyRequest, name: string, ...values: unknown[]): Promise<Row> => {
     const { identity, tenant, server } = request;
     const mayLag = identity.operator && server.database.pools.replica && OPERATOR_READS.includes(name);
+    // What waits patiently has its own share: in the tenant's too, it would leave nothing to those who name the same one.
+    const alone = tenant.slug === null || SHORT.has(name) || call === callPatiently;
     const inTurn = <T>(work: () => Promise<T>) =>
-      tenant.slug === null || SHORT.has(name)
-        ? work()
-        : server.database.shares.run(`tenant ${tenant.slug}`, 2, work);
+      alone ? work() : server.database.shares.run(`tenant ${tenant.slug}`, 2, work);
     const span = request.span?.call(name);
     try {
       const row = await inTurn(() =>

@@ -272,6 +272,22 @@ test("deletions use no more than a fifth of the connections, however many are as
     assert.ok(status === 200 || status === 404, String(status));
   }));
 
+test("deletions that wait take nothing of the share of the tenant that their operators name", () =>
+  withService(database, { SERVICE_DATABASE_POOL_SIZE: "4" }, async small => {
+    const ids = await Promise.all([1, 2, 3, 4].map(n => seedTenant(database.sql, { slug: `waits-${n}` })));
+    const ofOps = (sub: string) => token({ sub, tenant: "ops", roles: ["tenant-operator"] });
+    let asked: Promise<TestResponse>[] = [];
+    await whileLocked("lock table app.media in share mode", async () => {
+      asked = ids.map(async id =>
+        small.request({ method: "DELETE", url: `/api/setup/tenant/${id}`, token: await ofOps(`for ${id}`) }),
+      );
+      await lockWaiters(database.sql);
+      const list = await small.request({ url: "/api/setup/tenants", token: await ofOps("reader") });
+      assert.equal(list.status, 200, JSON.stringify(list.body));
+    });
+    for (const { status } of await Promise.all(asked)) assert.ok(status === 200 || status === 503);
+  }));
+
 test("a write whose answer was lost is repeated safely with its idempotency key", () =>
   withService(database, { SERVICE_DATABASE_URL: wire.url }, async onWire => {
     const { sql } = database;
