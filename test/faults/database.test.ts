@@ -282,6 +282,11 @@ test("deletions that wait take nothing of the share of the tenant that their ope
         small.request({ method: "DELETE", url: `/api/setup/tenant/${id}`, token: await ofOps(`for ${id}`) }),
       );
       await lockWaiters(database.sql);
+      await until(
+        "all are counted",
+        async () => (await database.sql`select from control.rate_limits`).count === 4,
+      );
+      await sleep(100); // and wait for their share
       const list = await small.request({ url: "/api/setup/tenants", token: await ofOps("reader") });
       assert.equal(list.status, 200, JSON.stringify(list.body));
     });
