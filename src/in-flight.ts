@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
+import { BY_STATUS, Problem } from "./errors.ts";
 import { lineOf } from "./log.ts";
 import { refusal } from "./problems.ts";
 
@@ -32,16 +33,21 @@ export default fp(
     // Of answers that stand behind another on their connection only the connection tells when it ends.
     function cut(this: Socket): void {
       for (const reply of unanswered.get(this)!.splice(0)) {
-        remove(open, reply.raw);
+        left(reply);
         told(reply);
       }
       remove(sockets, this);
     }
-    function closed(this: ServerResponse): void {
-      remove(open, this);
-      const ofSocket = unanswered.get(this.req.socket);
-      const at = ofSocket?.findIndex(({ raw }) => raw === this) ?? -1;
+    function closed(reply: FastifyReply): void {
+      left(reply);
+      const ofSocket = unanswered.get(reply.raw.req.socket);
+      const at = ofSocket?.indexOf(reply) ?? -1;
       if (at >= 0) told(ofSocket!.splice(at, 1)[0]!);
+    }
+    /** What a request does goes on without its client, and so does its wait for a connection: it counts until there is an answer. */
+    function left(reply: FastifyReply): void {
+      reply.left = true;
+      if (reply.answered || reply.sent) remove(open, reply.raw);
     }
     /** Fastify tells of an answer that is sent; without this, what a client began and did not wait for would leave no line. */
     function told(reply: FastifyReply): void {
@@ -59,6 +65,8 @@ export default fp(
     });
     let stopping = false;
     app.decorate("inFlight", open);
+    app.decorateReply("left", false);
+    app.decorateReply("answered", false);
 
     app.addHook("onRequest", (request, reply, done) => {
       const { socket } = request.raw;
@@ -68,10 +76,20 @@ export default fp(
       if (ended || (ofSocket && ofSocket.length >= MOST_PIPELINED)) return void socket.destroy();
       ofSocket?.push(reply);
       // Also when the client leaves before the answer: `onResponse` would miss that.
-      reply.raw.once("close", closed);
+      reply.raw.once("close", () => closed(reply));
       if (stopping) return done(STOPPING);
       if (open.length >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
       open.push(reply.raw);
+      done();
+    });
+
+    // A body that was not asked for before its client left never comes and never fails: its request would have no answer.
+    app.addHook("preParsing", ({ raw }, _reply, _payload, done) =>
+      done(raw.destroyed ? new Problem(...BY_STATUS[400]!) : null),
+    );
+    app.addHook("onSend", (_request, reply, _payload, done) => {
+      reply.answered = true;
+      if (reply.left) remove(open, reply.raw);
       done();
     });
 
@@ -107,6 +125,12 @@ function remove<T>(list: T[], one: T): void {
 declare module "fastify" {
   interface FastifyInstance {
     inFlight: readonly ServerResponse[];
+  }
+  interface FastifyReply {
+    /** Its client is gone. */
+    left: boolean;
+    /** It is being sent, or would be. */
+    answered: boolean;
   }
   interface FastifyContextConfig {
     /** For machines that watch the service: answered under load too. */

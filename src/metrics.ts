@@ -96,7 +96,12 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
         await read(this);
       },
     });
-  gauge("tms_http_requests_in_flight", "Requests being worked on", [], it => it.set(app.inFlight.length));
+  gauge(
+    "tms_http_requests_in_flight",
+    "Requests being worked on, also those whose clients have left",
+    [],
+    it => it.set(app.inFlight.length),
+  );
   gauge("tms_database_connections", "Connections of this instance", ["pool", "state"], it => {
     for (const [pool, { totalCount, idleCount }] of Object.entries(app.database.pools)) {
       it.set({ pool, state: "busy" }, totalCount - idleCount);

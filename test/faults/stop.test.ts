@@ -193,23 +193,46 @@ test("over the limit of requests in flight the answer is 503 at once, and probes
   await app.close();
 });
 
-test("a client that leaves before its answer is no longer in flight, and its request has a line in the log", async t => {
+test("a client that leaves before its answer has a line in the log, and its request is in flight until its work ends", async t => {
   const lines: Record<string, unknown>[] = [];
   const app = await buildApp(configure({ SERVICE_LOG_LEVEL: "info" }), {
     write: line => void lines.push(JSON.parse(line)),
   });
   const address = await app.listen({ port: 0 });
   const release = await lockBoards(t);
+  t.after(() => app.close());
   const leaving = http.get(`${address}/api/boards`, { headers: { authorization: `Bearer ${alice}` } });
   leaving.on("error", () => {});
   await lockWaiters(database.sql);
-  assert.equal(app.inFlight.length, 1);
   leaving.destroy();
-  await until("nothing is in flight", () => app.inFlight.length === 0);
+  const told = () => lines.filter(({ url }) => url).map(({ msg, method, url }) => [msg, method, url]);
+  await until("the client has left", () => told().length > 0);
+  assert.equal(app.inFlight.length, 1);
   await release();
-  await app.close();
-  const told = lines.filter(({ url }) => url).map(({ msg, method, url }) => [msg, method, url]);
-  assert.deepEqual(told, [["client left", "GET", "/api/boards"]]);
+  await until("nothing is in flight", () => app.inFlight.length === 0);
+  assert.deepEqual(told(), [["client left", "GET", "/api/boards"]]);
+});
+
+test("clients that leave at once leave no more work behind than the limit lets in", async t => {
+  const app = await buildApp(
+    configure({ SERVICE_MAX_REQUESTS_IN_FLIGHT: "5", SERVICE_DATABASE_POOL_SIZE: "4" }),
+  );
+  makePatient(app);
+  const address = await app.listen({ port: 0 });
+  const release = await lockBoards(t);
+  t.after(() => app.close());
+  for (let working = 1; working <= 5; working++) {
+    const leaving = http.get(`${address}/api/boards`, { headers: { authorization: `Bearer ${alice}` } });
+    leaving.on("error", () => {});
+    await until("it is worked on", () => app.inFlight.length === working);
+    leaving.destroy();
+  }
+  await until("all have left", () => app.inFlight.every(({ destroyed }) => destroyed));
+  assert.equal((await get(address, "/api/boards")).status, 503);
+  assert.equal((await get(address, "/health")).status, 200);
+  await release();
+  await until("nothing is in flight", () => app.inFlight.length === 0);
+  assert.equal((await get(address, "/api/boards")).status, 200);
 });
 
 test("where it cannot listen, one sentence names the variable", async () => {

@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { after, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createDatabase, createService, seedTenant, seedUser } from "../harness.ts";
-import { until } from "../until.ts";
+import { lockWaiters, until } from "../until.ts";
 import { person } from "./world.ts";
 
 const database = await createDatabase();
@@ -332,6 +332,62 @@ test("requests behind others on a connection that is cut do not count as in flig
     socket.resetAndDestroy();
     await none(path);
   }
+});
+
+test("a client that leaves before its body is asked for does not count for ever", async () => {
+  const body = JSON.stringify({ organization_name: "Gone", admin_email: "a@example.com" });
+  for (const sent of [body, "{", ""]) {
+    const socket = await open();
+    await database.sql.begin(async sql => {
+      await sql`lock table control.rate_limits in access exclusive mode`;
+      socket.write(`${post(`content-length: ${body.length}`)}\r\n${sent}`);
+      await lockWaiters(database.sql);
+      socket.resetAndDestroy();
+      await until("it has left", () => service.app.inFlight.every(({ destroyed }) => destroyed));
+    });
+    await none(`${sent.length} bytes`);
+  }
+});
+
+test("whatever a client asks, and whenever it leaves, nothing counts for ever", async () => {
+  const json = (text: string, ...lines: string[]) =>
+    `${post(`content-length: ${Buffer.byteLength(text)}`, ...lines)}\r\n${text}`;
+  const body = JSON.stringify({ organization_name: "Cut", admin_email: "a@example.com" });
+  const graphql = json('{"query":"{ tenant { slug } boards { title } }"}', "x-tenant: acme")
+    .replace("/api/tenants/register", "/graphql")
+    .replace("x-tenant: new-here\r\n", "");
+  const whole = [
+    ...["/api/boards", "/api/tenants/mine", "/api/setup/tenants", "/openapi.json", "/metrics", "/ready"].map(
+      ask,
+    ),
+    ...["/docs/", "/docs/static/swagger-ui-bundle.js", "/nope", "/api/tenants//x", "/docs/static/../x"].map(
+      ask,
+    ),
+    ask("/api/boards").replace("GET", "HEAD"),
+    ask("/api/boards").replace("GET", "OPTIONS"),
+    ask("/api/boards").replace("\r\n\r\n", "\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n"),
+    json(body),
+    json("{}"),
+    json("{"),
+    json(body, "expect: 100-continue"),
+    json("x".repeat(200_000)),
+    `${post("transfer-encoding: chunked")}\r\n5\r\n{"a":\r\n`,
+    graphql,
+  ];
+  const sent = [...whole, ...whole.map(text => text.slice(0, -1)), ...whole.map(text => text.repeat(3))];
+  for (const wait of [0, 1, 3, 8, 20]) {
+    await Promise.all(
+      sent.map(async (text, i) => {
+        const socket = await open();
+        socket.write(text);
+        await sleep(wait);
+        if (i % 2) socket.destroy();
+        else socket.resetAndDestroy();
+      }),
+    );
+    await none(`cut after ${wait} ms`);
+  }
+  assert.equal((await send(get("x-tenant: acme"))).status, 200);
 });
 
 test("a connection with more than 32 requests unanswered is cut", async () => {
