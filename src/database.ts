@@ -72,6 +72,7 @@ export default fp(
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
       operatorRole: config.operator.role,
+      replicaChecked: false,
       replicaRestsUntil: 0,
     });
   },
@@ -178,12 +179,33 @@ export function callFunction(app: FastifyInstance, name: string, ...values: unkn
 /** What only reads and asks for no membership: a replica that is behind may answer it, but never lets a removed member in. */
 const OPERATOR_READS = ["list_tenants", "get_tenant", "get_setup_status"];
 
+/** Why the login of a pool must not be used: it could look past row-level security. None when all is well. */
+export async function loginFaults(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ fault: string }>("select * from api.get_login_faults() as f (fault)");
+  return rows.map(({ fault }) => fault);
+}
+
+/** A replica that was away when the service started is asked for its login first. One that is unsafe stops nothing: it has no turn. */
+async function isReplicaSafe({ database, log }: FastifyInstance): Promise<boolean> {
+  if (database.replicaChecked) return true;
+  const faults = await loginFaults(database.pools.replica!);
+  database.replicaChecked = faults.length === 0;
+  if (!database.replicaChecked) {
+    database.replicaRestsUntil = Number.POSITIVE_INFINITY;
+    log.error(
+      { faults },
+      "the login of SERVICE_DATABASE_READ_URL is not safe to use; until a restart the primary answers",
+    );
+  }
+  return database.replicaChecked;
+}
+
 /** Asks the replica. Whatever goes wrong there, also a row that has not arrived yet, the primary has the last word. */
 async function callReplica(app: FastifyInstance, name: string, ...values: unknown[]): Promise<Row> {
   const { database, log } = app;
   if (performance.now() >= database.replicaRestsUntil) {
     try {
-      return await callOn(app, database.pools.replica!, name, values);
+      if (await isReplicaSafe(app)) return await callOn(app, database.pools.replica!, name, values);
     } catch (err) {
       if ((toProblem(err)?.status ?? 500) >= 500) {
         database.replicaRestsUntil = performance.now() + REPLICA_REST_MS;
@@ -284,6 +306,8 @@ declare module "fastify" {
       explicit: boolean;
       /** What somebody lacks who is no operator. */
       operatorRole: string;
+      /** Its login was found safe to use. */
+      replicaChecked: boolean;
       /** By performance.now(). */
       replicaRestsUntil: number;
     };

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
 import { explainDatabase } from "./connection-faults.ts";
-import { callFunction } from "./database.ts";
+import { callFunction, loginFaults } from "./database.ts";
 import { codeOf } from "./errors.ts";
 import { SCHEMA_VERSION } from "./migrate/history.ts";
 import { StartupError } from "./startup-error.ts";
@@ -30,13 +30,13 @@ export default fp(
 
 /** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
 async function checkDatabase(app: FastifyInstance): Promise<string[]> {
-  const loginFaults = "select * from api.get_login_faults() as f (fault)";
   const { replica } = app.database.pools;
   // A replica that is away when the service starts is no reason not to start; the primary answers.
-  const { rows: reading } = (await replica?.query<{ fault: string }>(loginFaults).catch(err => {
+  const reading = await (replica && loginFaults(replica))?.catch(err => {
     app.log.warn({ err }, "the read replica cannot be reached");
-  })) ?? { rows: [] };
-  const { rows: login } = await app.pg.query<{ fault: string }>(loginFaults).catch(async error => {
+  });
+  app.database.replicaChecked = reading !== undefined;
+  const login = await loginFaults(app.pg.pool).catch(async error => {
     // No such schema, no such function, or no right to look: all granted by the first migration. Without one to connect the next fails too.
     if (!["3F000", "42883", "42501"].includes(codeOf(error))) throw error;
     const there = "select from pg_catalog.pg_proc where proname = 'get_login_faults'";
@@ -56,12 +56,12 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
       "the database's schema is newer than this release",
     );
   // A superuser may do everything else as well: one sentence says it.
-  const worst = login.find(({ fault }) => fault === "it is a superuser");
+  const worst = "it is a superuser";
   return [
-    ...(worst ? [worst] : login).map(
-      ({ fault }) => `The service's database login is not safe to use: ${fault}`,
+    ...(login.includes(worst) ? [worst] : login).map(
+      fault => `The service's database login is not safe to use: ${fault}`,
     ),
-    ...reading.map(({ fault }) => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
+    ...(reading ?? []).map(fault => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
     ...(behind
       ? [
           `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,

@@ -192,6 +192,43 @@ test("the replica's login is held to the same rules as the primary's", async () 
   );
 });
 
+test("the login of a replica that was away at the start is checked before it is first used", async () => {
+  await caughtUp();
+  const { pathname } = new URL(primary.urls.service);
+  const root = Object.assign(new URL(primary.urls.root), { pathname, port: new URL(replica.url).port }).href;
+  for (const [url, used] of [
+    [replica.url, true],
+    [root, false],
+  ] as const) {
+    const wire = await startWire(url);
+    wire.refuse(true);
+    const env = { SERVICE_DATABASE_READ_URL: wire.url };
+    await withService({ urls: { service: primary.urls.service } } as Database, env, async own => {
+      const { database } = own.app;
+      const ask = async () =>
+        (
+          await own.request({
+            url: "/api/setup/tenants",
+            token: await tokenOf(`late-${++lists}`),
+          })
+        ).status;
+      assert.equal(await ask(), 200);
+      assert.ok(database.replicaRestsUntil > performance.now(), "it was tried");
+      wire.refuse(false);
+      await until("it has rested", () => performance.now() >= database.replicaRestsUntil);
+      assert.equal(await ask(), 200);
+      wire.trips();
+      assert.equal(await ask(), 200);
+      assert.equal(wire.trips() > 0, used);
+      const [error] = own.logs.filter(({ level }) => level === 50);
+      assert.match(
+        JSON.stringify(error ?? null),
+        used ? /^null$/ : /"it is a superuser".*SERVICE_DATABASE_READ_URL is not safe to use/,
+      );
+    }).finally(() => wire.close());
+  }
+});
+
 test("a membership is never asked of a replica that is behind", async () => {
   const alice = await token({ sub: "alice", tenant: "acme" });
   const current = async () => (await service.request({ url: "/api/tenants/current", token: alice })).status;
