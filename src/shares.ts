@@ -16,6 +16,11 @@ export class Shares {
   readonly #shares = new Map<string, Share>();
   constructor(readonly connections: number) {}
 
+  /** Names of whom something runs or waits. */
+  get size(): number {
+    return this.#shares.size;
+  }
+
   /** @throws Problem 503 when one of `parts` of all connections has been at work for this name for 3 s, and none of them ended */
   async run<T>(name: string, parts: number, work: () => Promise<T>): Promise<T> {
     const share = this.#shares.get(name) ?? { held: 0, waiting: [] };

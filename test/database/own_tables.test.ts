@@ -104,6 +104,24 @@ test("a tenant whose tables refer to each other in a circle is deleted", () =>
     assert.equal(left!.n, 0);
   }));
 
+test("a tenant is deleted with its rows in tables that requests may not reach, or not delete from", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "acme" });
+    const columns = "(tenant_id uuid not null, id int not null, primary key (tenant_id, id))";
+    await tx.unsafe(
+      "create schema crm authorization tms_owner; grant usage on schema crm to tms_app, tms_auditor",
+    );
+    for (const table of ["crm.deals", "app.notes"]) {
+      await isolated(tx, table, columns);
+      await tx.unsafe(`insert into ${table} values ($1, 1)`, [id]);
+    }
+    await tx.unsafe("revoke usage on schema crm from tms_app; revoke delete on app.notes from tms_app");
+    await call(tx, "delete_tenant", OPERATOR, id);
+    const [left] = await tx`
+      select (select count(*)::int from crm.deals) + (select count(*)::int from app.notes) as n`;
+    assert.equal(left!.n, 0);
+  }));
+
 test("a range type, a view that writes as who asks, and a helper of tms_app are no fault", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`

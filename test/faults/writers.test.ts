@@ -35,6 +35,27 @@ const end = async (writer: postgres.ReservedSql, how: "commit" | "rollback") => 
   writer.release();
 };
 
+// The first, as others change how long that is.
+test("a deletion gives up that all leave after two seconds, and that all stop writing after its lock_timeout", async t => {
+  const { id, writer } = await busyTenant("slow");
+  t.after(() => end(writer, "rollback"));
+  await writer`select app.set_tenant(${id})`;
+  // By the server's clock, and far from what would be too long: a busy machine is slow as well.
+  const seconds = (work: string) =>
+    sql.begin(async tx => {
+      await tx.unsafe("set local role tms_registrar; set local lock_timeout = '500ms'");
+      const state = await sqlstate(tx.savepoint(sp => sp.unsafe(`select ${work}`)));
+      const [row] = await tx<
+        { took: number }[]
+      >`select extract(epoch from clock_timestamp() - now())::float8 as took`;
+      return { state, took: row!.took };
+    });
+  const fence = await seconds(`app.fence_tenant('${id}')`);
+  assert.ok(fence.state === "none" && fence.took > 1.9 && fence.took < 7, JSON.stringify(fence));
+  const writers = await seconds(`app.await_writers('${id}', true)`);
+  assert.ok(writers.state === "55P03" && writers.took > 0.4 && writers.took < 5, JSON.stringify(writers));
+});
+
 test("a tenant that somebody writes to is suspended, resumed and renamed, and its members removed, meanwhile", async () => {
   const { id, owner, writer } = await busyTenant("busy");
   const other = await seedUser(sql, id, { subject: "other" });

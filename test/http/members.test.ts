@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser } from "../harness.ts";
+import { seedTenant, seedUser, withService } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, DENIED, person } from "./world.ts";
 
@@ -162,6 +162,26 @@ test("a member is added by an admin, sees the tenant at once, and is out at once
     [200, { message: "Member removed", user_id: added.body.user_id }],
   );
   assertError(await enter(), 403, DENIED);
+});
+
+test("with an issuer a member who is added without a provider is of that issuer, and gets in", () => {
+  const iss = "https://issuer.example";
+  return withService(world.database, { SERVICE_JWT_ISSUER: iss }, async service => {
+    const id = await seedTenant(sql, { slug: "issued" });
+    await seedUser(sql, id, { subject: "owner", role: "owner", provider: iss });
+    const added = await service.request({
+      method: "POST",
+      url: "/api/tenants/members",
+      token: await person("owner", "issued", { iss }),
+      body: { auth_subject: "new" },
+    });
+    assert.deepEqual([added.status, added.body.auth_provider], [201, iss]);
+    const { status } = await service.request({
+      url: "/api/tenants/current",
+      token: await person("new", "issued", { iss }),
+    });
+    assert.equal(status, 200);
+  });
 });
 
 test("who may not is told which role it takes; who is not there is not found, in another tenant too", async () => {

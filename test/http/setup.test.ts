@@ -201,6 +201,7 @@ test("numbers, nesting and equal keys that could only be stored changed are refu
     ],
     ['{"n":1e-400}', "body contains the number 1e-400, which cannot be kept exactly"],
     [`{"n":[${"1e308,".repeat(325)}1]}`, "body contains powers of ten of more than 100000 digits together"],
+    [`{"n":[${"1e-300,".repeat(400)}1]}`, "body contains powers of ten of more than 100000 digits together"],
     ['{"a":1,"a":2}', "body contains a field twice"],
     ['{"a":{"b":1,"\\u0062":1}}', "body contains a field twice"],
     [`${'{"a":'.repeat(33)}1${"}".repeat(33)}`, "settings is nested deeper than 32 levels"],

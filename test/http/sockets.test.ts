@@ -167,6 +167,12 @@ const cases: [what: string, pieces: () => (string | Buffer)[], status: number, b
     { error: "Not found", detail: "There is nothing at this address" },
   ]),
   ["an absolute address", () => ["GET http://[::1/ HTTP/1.1\r\nhost: x\r\n\r\n"], 400, bad],
+  [
+    "an absolute address with an empty part",
+    () => ["GET http://h/api/setup/tenant//approve HTTP/1.1\r\nhost: h\r\n\r\n"],
+    404,
+    { error: "Not found", detail: "There is nothing at this address" },
+  ],
   ["a method of another protocol", () => ["PROPFIND /health HTTP/1.1\r\nhost: x\r\n\r\n"], 405],
   [
     "a chunked body that is not UTF-8",

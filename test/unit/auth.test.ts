@@ -48,6 +48,18 @@ test("a claim is as long as it has code points", async t => {
   assert.equal((await ask(`Bearer ${hmac(good({ sub: "🙂".repeat(256) }))}`)).reason, "subject");
 });
 
+test("an e-mail address has up to 320 characters", async t => {
+  const ask = await guarded(t, HMAC);
+  const longest = `${"x".repeat(308)}@example.com`;
+  for (const [email, kept] of [
+    [longest, longest],
+    [`x${longest}`, null],
+  ]) {
+    const { status, body } = await ask(`Bearer ${hmac(good({ email }))}`);
+    assert.deepEqual([status, body.email], [200, kept]);
+  }
+});
+
 test("every kind of key verifies its own algorithms", async t => {
   const ec = (namedCurve: string) => generateKeyPairSync("ec", { namedCurve });
   const cases = [
