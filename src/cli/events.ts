@@ -3,6 +3,7 @@ import type postgres from "postgres";
 import type { CommandModule } from "yargs";
 import { isUnreachable } from "../connection-faults.ts";
 import { plain } from "../plain.ts";
+import { StartupError } from "../startup-error.ts";
 import { flagOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
@@ -62,6 +63,16 @@ const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
   return edge;
 };
 
+/** Of one whose events were deleted there is nothing to show; a slug that nobody has is a slip. Who follows may wait for it. */
+async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
+  const found = await sql.begin(async tx => {
+    await tx`set local app.maintenance = on`;
+    return tx`select from app.tenants where slug = ${slug}`;
+  });
+  if (found.count === 0)
+    throw new StartupError(`There is no tenant with the slug ${slug}, and no event of one`);
+}
+
 const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
   `${at.slice(0, 19)}Z  ${event.padEnd(10)}  ${slug} (${name})${changed ? ` ${changed.join(", ")}` : ""}  by ${
     actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`
@@ -92,7 +103,9 @@ export const events: CommandModule<object, Arguments> = {
         return true;
       };
       if (!follow) {
-        await show(await read(sql, tenant, 0, "last", count));
+        const found = await read(sql, tenant, 0, "last", count);
+        if (tenant !== undefined && found.length === 0) await requireTenant(sql, tenant);
+        await show(found);
         return;
       }
       // Transactions end in another order than their numbers. All up to `edge.id` are told when those that were open with it have ended.

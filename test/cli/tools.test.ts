@@ -301,6 +301,21 @@ test("what a name holds stays in its line, and commands no terminal", async () =
   await database.sql`delete from app.tenants where id = ${id}`;
 });
 
+test("events names a slug that no tenant has or had; of a tenant without events there are none to show", async () => {
+  const { sql } = database;
+  const unknown = await run("events", "--tenant", "nosuch");
+  assert.deepEqual(
+    [unknown.code, unknown.stdout, unknown.stderr],
+    [1, "", "There is no tenant with the slug nosuch, and no event of one"],
+  );
+  const id = await seedTenant(sql, { slug: "fleeting" });
+  await sql`delete from control.tenant_events where tenant_id = ${id}`;
+  const silent = await run("events", "--tenant", "fleeting");
+  assert.deepEqual([silent.code, silent.stdout, silent.stderr], [0, "", ""]);
+  await sql`delete from app.tenants where id = ${id}`;
+  assert.match((await run("events", "--tenant", "fleeting")).stdout, /deleted {5}fleeting/);
+});
+
 test("events ends quietly when its reader has gone", () => {
   // The reader ends before the first line, so that every write meets a closed pipe.
   for (const options of ["", "--follow"])
