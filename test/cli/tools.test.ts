@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, connect as connectTo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -249,6 +250,40 @@ test("events that follow are neither what is older nor told twice; a latecomer i
     news.map(line => line.split(/ +/)[2]).filter(slug => !slug!.startsWith("many-")),
     ["first", "early", "late", "back", "again"],
   );
+});
+
+test("events that follow tell what was committed between their first two looks", async t => {
+  const { port, hostname } = new URL(database.urls.owner);
+  let sent = Promise.resolve();
+  let looked = false;
+  const relay = createServer(client => {
+    const server = connectTo(Number(port), hostname).on("error", () => {});
+    server.on("close", () => client.destroy()).pipe(client);
+    client.on("error", () => {}).on("close", () => server.destroy());
+    client.on("data", bytes => {
+      sent = sent.then(async () => {
+        if (!looked && bytes.includes("where id >")) {
+          looked = true;
+          for (const slug of ["between", "beyond"]) await seedTenant(database.sql, { slug });
+        }
+        server.write(bytes);
+      });
+    });
+  });
+  await new Promise<void>(resolve => relay.listen(0, "127.0.0.1", resolve));
+  const to = { hostname: "127.0.0.1", port: String((relay.address() as AddressInfo).port) };
+  const following = tenancy(["events", "--follow", "--last", "1"], {
+    DATABASE_URL: Object.assign(new URL(database.urls.owner), to).href,
+  });
+  t.after(async () => {
+    following.child.kill("SIGKILL");
+    await following.ended;
+    relay.close();
+  });
+  await following.prints(/created {5}beyond /);
+  await seedTenant(database.sql, { slug: "behind" });
+  await following.prints(/created {5}behind /);
+  assert.match(following.stdout, /created {5}between /);
 });
 
 test("a connection that was refused is made once the server is there", async t => {
