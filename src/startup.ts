@@ -39,12 +39,14 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
   const login = await loginFaults(app.pg.pool).catch(async error => {
     // No such schema, no such function, or no right to look: all granted by the first migration. Without one to connect the next fails too.
     if (!["3F000", "42883", "42501"].includes(codeOf(error))) throw error;
-    const there = "select from pg_catalog.pg_proc where proname = 'get_login_faults'";
-    const { rows } = await app.pg.query(there);
+    const { rows } = await app.pg.query<{ name: string; there: boolean }>(
+      `select current_database() as name, exists (select from pg_catalog.pg_proc where proname = 'get_login_faults') as there`,
+    );
+    const { name, there } = rows[0]!;
     throw new StartupError(
-      rows.length > 0
+      there
         ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"
-        : `The database's schema is missing, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
+        : `The schema is missing in the database ${name}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
     );
   });
   const { body: found } = await callFunction(app, "get_schema_version");
