@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance, FastifyReply, preParsingHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "./config.ts";
 import { BY_STATUS, Problem } from "./errors.ts";
@@ -13,6 +13,11 @@ const NOTICE_MS = 250;
 
 const STOPPING = refusal("stopping");
 const OVERLOADED = refusal("overloaded");
+
+const WITH_BODY = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+const refuseGone: preParsingHookHandler = ({ raw }, _reply, _payload, done) =>
+  done(raw.destroyed ? new Problem(...BY_STATUS[400]!) : null);
 
 /** Of one connection, unanswered: clients that send the next request before the last is answered send a few. */
 const MOST_PIPELINED = 32;
@@ -33,21 +38,22 @@ export default fp(
     // Of answers that stand behind another on their connection only the connection tells when it ends.
     function cut(this: Socket): void {
       for (const reply of unanswered.get(this)!.splice(0)) {
-        left(reply);
+        left(reply.raw);
         told(reply);
       }
       remove(sockets, this);
     }
-    function closed(reply: FastifyReply): void {
-      left(reply);
-      const ofSocket = unanswered.get(reply.raw.req.socket);
-      const at = ofSocket?.indexOf(reply) ?? -1;
+    function closed(this: ServerResponse): void {
+      left(this);
+      const ofSocket = unanswered.get(this.req.socket);
+      const at = ofSocket?.findIndex(({ raw }) => raw === this) ?? -1;
       if (at >= 0) told(ofSocket!.splice(at, 1)[0]!);
     }
+    /** Answers that are read from somewhere, and sent as they come. */
+    const streams = new WeakSet<ServerResponse>();
     /** What a request does goes on without its client, and so does its wait for a connection: it counts until there is an answer. */
-    function left(reply: FastifyReply): void {
-      reply.left = true;
-      if (reply.answered || reply.sent) remove(open, reply.raw);
+    function left(response: ServerResponse): void {
+      if (response.writableEnded || response.headersSent || streams.has(response)) remove(open, response);
     }
     /** Fastify tells of an answer that is sent; without this, what a client began and did not wait for would leave no line. */
     function told(reply: FastifyReply): void {
@@ -65,8 +71,6 @@ export default fp(
     });
     let stopping = false;
     app.decorate("inFlight", open);
-    app.decorateReply("left", false);
-    app.decorateReply("answered", false);
 
     app.addHook("onRequest", (request, reply, done) => {
       const { socket } = request.raw;
@@ -76,20 +80,23 @@ export default fp(
       if (ended || (ofSocket && ofSocket.length >= MOST_PIPELINED)) return void socket.destroy();
       ofSocket?.push(reply);
       // Also when the client leaves before the answer: `onResponse` would miss that.
-      reply.raw.once("close", () => closed(reply));
+      reply.raw.once("close", closed);
       if (stopping) return done(STOPPING);
       if (open.length >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
       open.push(reply.raw);
       done();
     });
 
-    // A body that was not asked for before its client left never comes and never fails: its request would have no answer.
-    app.addHook("preParsing", ({ raw }, _reply, _payload, done) =>
-      done(raw.destroyed ? new Problem(...BY_STATUS[400]!) : null),
-    );
-    app.addHook("onSend", (_request, reply, _payload, done) => {
-      reply.answered = true;
-      if (reply.left) remove(open, reply.raw);
+    // A body that was not asked for before its client left never comes and never fails: its request would have no answer. One
+    // hook on every request costs more than these few lines.
+    app.addHook("onRoute", route => {
+      if (![route.method].flat().some(method => WITH_BODY.includes(method))) return;
+      route.preParsing = [refuseGone, ...[route.preParsing ?? []].flat()];
+    });
+    app.addHook("onSend", ({ raw }, reply, payload, done) => {
+      if (raw.socket.destroyed || reply.raw.destroyed) remove(open, reply.raw);
+      else if (payload !== null && typeof payload === "object" && !Buffer.isBuffer(payload))
+        streams.add(reply.raw);
       done();
     });
 
@@ -125,12 +132,6 @@ function remove<T>(list: T[], one: T): void {
 declare module "fastify" {
   interface FastifyInstance {
     inFlight: readonly ServerResponse[];
-  }
-  interface FastifyReply {
-    /** Its client is gone. */
-    left: boolean;
-    /** It is being sent, or would be. */
-    answered: boolean;
   }
   interface FastifyContextConfig {
     /** For machines that watch the service: answered under load too. */
