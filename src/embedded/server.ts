@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
+import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StartupError } from "../startup-error.ts";
@@ -64,6 +65,8 @@ export async function startServer(
       cluster_name: "tenancy embedded", // what the audit knows a development server by
       timezone: "UTC",
       log_timezone: "UTC",
+      // A statement's own process works as well; one more than there are cores only takes turns with the others.
+      max_parallel_workers: String(availableParallelism() - 1),
       ...options.settings,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
