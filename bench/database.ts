@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
-import { onConnection } from "../src/connection.ts";
-import { startEmbedded } from "../src/embedded.ts";
-import { migrate } from "../src/migrate.ts";
+import { onConnection } from "../src/database/command-connection.ts";
+import { startEmbedded } from "../src/embedded/embedded.ts";
+import { migrate } from "../src/migrate/migrate.ts";
 
 export interface BenchServer {
   /** A database of this name with all that another holds, or with the schema alone, db/current.sql included; its logins' addresses. */

@@ -12,7 +12,7 @@ import { importCommand, NO_FILE } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
-import { StartupError, tell } from "./startup-error.ts";
+import { StartupError, tell } from "./errors/startup-error.ts";
 
 /** As a module of the old kind: as one of the new it breaks lines of help in the middle of words. */
 const yargs = createRequire(import.meta.url)("yargs") as typeof import("yargs").default;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
 import type { FastifyInstance } from "fastify";
-import type { Document } from "../src/openapi.ts";
+import type { Document } from "../src/http/openapi.ts";
 
 interface Answer {
   method: string;
@@ -75,7 +75,7 @@ export function assertDocumented(app: FastifyInstance, { method, url, status, bo
       found || path === "/openapi.json" || path.startsWith("/docs")
         ? status < 500
         : status >= 400 && status < 500;
-    assert.ok(allowed, `${say} does not know this operation: describe it in src/operations.ts`);
+    assert.ok(allowed, `${say} does not know this operation: describe it in src/http/operations.ts`);
     return;
   }
   const response = at(operation.responses[status]);

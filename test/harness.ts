@@ -181,8 +181,8 @@ export function makePatient(app: FastifyInstance): () => void {
 export async function createService(database: Database, env: Record<string, string> = {}): Promise<Service> {
   // Loaded here: most database tests need none of it.
   const [{ buildApp }, { loadConfig }, { assertDocumented }] = await Promise.all([
-    import("../src/app.ts"),
-    import("../src/config.ts"),
+    import("../src/http/app.ts"),
+    import("../src/config/config.ts"),
     import("./document.ts"),
   ]);
   const { config } = loadConfig({

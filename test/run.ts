@@ -8,9 +8,9 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import postgres from "postgres";
-import { startEmbedded } from "../src/embedded.ts";
+import { startEmbedded } from "../src/embedded/embedded.ts";
 import { applyRoles } from "../src/migrate/administrator.ts";
-import { migrate } from "../src/migrate.ts";
+import { migrate } from "../src/migrate/migrate.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
 

@@ -1,8 +1,8 @@
 /** Runs the audit in the database and reads what it stored: nothing is judged here. */
 import type postgres from "postgres";
-import { onConnection } from "../connection.ts";
-import { explainDatabase } from "../connection-faults.ts";
-import { StartupError } from "../startup-error.ts";
+import { onConnection } from "../database/command-connection.ts";
+import { explainDatabase } from "../database/connection-errors.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 type Severity = "error" | "warning" | "info";
 

@@ -1,5 +1,5 @@
 /** The report for people at a terminal: worst first, each with its remedy. */
-import { plain } from "../plain.ts";
+import { plain } from "../values/printable.ts";
 import type { Audit, Finding } from "./run.ts";
 
 const SHOWN = 10;

@@ -3,7 +3,7 @@ import { toHtml } from "../audit/html.ts";
 import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
-import { tell } from "../startup-error.ts";
+import { tell } from "../errors/startup-error.ts";
 import { numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";

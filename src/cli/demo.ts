@@ -1,10 +1,10 @@
 import type { CommandModule } from "yargs";
-import { type Config, loadConfig } from "../config.ts";
-import { onConnection } from "../connection.ts";
-import { KINDS } from "../kinds.ts";
-import { DEMO_DATA_DIR } from "../paths.ts";
-import { StartupError } from "../startup-error.ts";
-import { TABLE } from "../variables.ts";
+import { type Config, loadConfig } from "../config/config.ts";
+import { KINDS } from "../config/kinds.ts";
+import { DEMO_DATA_DIR } from "../config/paths.ts";
+import { TABLE } from "../config/variables.ts";
+import { onConnection } from "../database/command-connection.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 

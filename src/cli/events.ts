@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
-import { isUnreachable } from "../connection-faults.ts";
-import { plain } from "../plain.ts";
-import { StartupError } from "../startup-error.ts";
+import { isUnreachable } from "../database/connection-errors.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { plain } from "../values/printable.ts";
 import { flagOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";

@@ -1,12 +1,12 @@
 import { decodeJwt } from "jose";
 import type { Static } from "typebox";
 import type { CommandModule } from "yargs";
-import type { Claims } from "../auth.ts";
-import { loadConfig } from "../config.ts";
-import type { Asked, Refused } from "../explain.ts";
-import { plain } from "../plain.ts";
-import type { Explanation } from "../schemas/setup.ts";
-import { StartupError } from "../startup-error.ts";
+import { loadConfig } from "../config/config.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import type { Explanation } from "../http/schemas/setup.ts";
+import type { Claims } from "../identity/auth.ts";
+import type { Asked, Refused } from "../identity/explain.ts";
+import { plain } from "../values/printable.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
@@ -87,7 +87,7 @@ export const explain: CommandModule<object, Arguments> = {
     const { tenant = null, provider, subject = null } = args;
     // Loaded late: it brings the framework, which nothing else in a command needs.
     const asked: Asked | Refused = claims
-      ? (await import("../explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
+      ? (await import("../identity/explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
       : { slug: tenant, source: "given", provider, subject, operator: false };
     if ("refusal" in asked) {
       const { status, error } = asked.refusal;

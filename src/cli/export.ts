@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createWriteStream, linkSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { exportTenant } from "../transfer/export.ts";
 import { textOption } from "./options.ts";
 import { asOwner } from "./owner.ts";

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { CommandModule } from "yargs";
-import { KINDS } from "../kinds.ts";
-import { StartupError } from "../startup-error.ts";
+import { KINDS } from "../config/kinds.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { linesOf } from "../transfer/file.ts";
 import { importTenant } from "../transfer/import.ts";
 import { flagOption, textOption } from "./options.ts";

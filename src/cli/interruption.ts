@@ -1,5 +1,5 @@
 import { constants } from "node:os";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 /** Our npm scripts that end with npm. Not others: theirs may leave a command running on purpose. */
 const SCRIPTS = /^(start|demo|migrate|gm|tenancy)$/;

@@ -1,8 +1,8 @@
 import type { CommandModule } from "yargs";
-import { requireAddress } from "../address.ts";
+import { requireAddress } from "../database/url.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
-import { migrate as migrateDatabase } from "../migrate.ts";
-import { StartupError } from "../startup-error.ts";
+import { migrate as migrateDatabase } from "../migrate/migrate.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
 import { environmentFolder, onOwnerDatabase } from "./owner.ts";

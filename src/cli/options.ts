@@ -1,4 +1,4 @@
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 /** An option that takes a text. Without one it is refused, not read as an empty text. */
 export const textOption = (describe: string) => ({ type: "string", requiresArg: true, describe }) as const;

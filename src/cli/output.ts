@@ -1,5 +1,5 @@
-import { plainLines } from "../plain.ts";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { plainLines } from "../values/printable.ts";
 
 /** Writes a line, or several, to standard output; false when its reader has gone, who wants no more. Throws StartupError. */
 export function printLine(line: string): Promise<boolean> {

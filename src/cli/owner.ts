@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
-import { requireAddress } from "../address.ts";
-import { loadConfig } from "../config.ts";
-import { connect } from "../connection.ts";
-import { explainDatabase } from "../connection-faults.ts";
-import { openEmbedded } from "../embedded.ts";
-import { DATA_DIR, DEMO_DATA_DIR } from "../paths.ts";
-import { StartupError } from "../startup-error.ts";
+import { loadConfig } from "../config/config.ts";
+import { DATA_DIR, DEMO_DATA_DIR } from "../config/paths.ts";
+import { connect } from "../database/command-connection.ts";
+import { explainDatabase } from "../database/connection-errors.ts";
+import { requireAddress } from "../database/url.ts";
+import { openEmbedded } from "../embedded/embedded.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 
 /** No such table, schema or function. */

@@ -1,9 +1,9 @@
 import type { CommandModule } from "yargs";
-import { type Config, loadConfig } from "../config.ts";
+import { type Config, loadConfig } from "../config/config.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
-import { startEmbedded } from "../embedded.ts";
-import { migrate } from "../migrate.ts";
-import { StartupError, tell } from "../startup-error.ts";
+import { startEmbedded } from "../embedded/embedded.ts";
+import { StartupError, tell } from "../errors/startup-error.ts";
+import { migrate } from "../migrate/migrate.ts";
 import { onInterruption } from "./interruption.ts";
 
 export interface Running {
@@ -57,7 +57,7 @@ export async function runService(given: Config, log: (line: string) => void): Pr
 
 async function listen(config: Config) {
   // Loaded late: a fault of the environment is said before the framework is read.
-  const { startServer } = await import("../server.ts");
+  const { startServer } = await import("../http/server.ts");
   try {
     return await startServer(config);
   } catch (error) {

@@ -1,10 +1,10 @@
 import { SignJWT } from "jose";
 import type { CommandModule } from "yargs";
-import { type Config, loadConfig } from "../config.ts";
-import { embeddedJwtSecret } from "../embedded.ts";
-import { lossOf } from "../loss.ts";
-import { text } from "../plain.ts";
-import { StartupError } from "../startup-error.ts";
+import { type Config, loadConfig } from "../config/config.ts";
+import { embeddedJwtSecret } from "../embedded/embedded.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { lossOf } from "../values/lossless-json.ts";
+import { text } from "../values/printable.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { begunFolder } from "./owner.ts";

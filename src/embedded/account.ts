@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 export interface Account {
   uid: number;

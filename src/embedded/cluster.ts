@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { chown, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { promisify } from "node:util";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import type { Account } from "./account.ts";
 import { readFileIfThere } from "./files.ts";
 

@@ -1,6 +1,6 @@
-import { onConnection } from "../connection.ts";
+import { onConnection } from "../database/command-connection.ts";
+import { scramVerifier } from "../database/scram-verifier.ts";
 import { closeLargeObjects, runRoles } from "../migrate/administrator.ts";
-import { scramVerifier } from "../scram.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** Connection strings: logins tms_service, tms_owner, the superuser, and tms_owner on the shadow database. */

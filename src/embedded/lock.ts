@@ -3,7 +3,7 @@ import { realpathSync, statSync } from "node:fs";
 import { link, rm, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { readFileIfThere, unlessThere } from "./files.ts";
 import { startOf } from "./processes.ts";
 

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, link, readFile, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { unlessThere } from "./files.ts";
 
 export interface Secrets {

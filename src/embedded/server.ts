@@ -6,7 +6,7 @@ import { createServer } from "node:net";
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import type { Account } from "./account.ts";
 import { serverEnv } from "./cluster.ts";
 import { readFileIfThere } from "./files.ts";

@@ -1,12 +1,12 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
-import { databaseOf, refuseKeyword, userOf } from "../address.ts";
-import { onConnection } from "../connection.ts";
-import { explainDatabase, NO_CONNECT } from "../connection-faults.ts";
-import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../paths.ts";
-import { scramVerifier } from "../scram.ts";
-import { StartupError } from "../startup-error.ts";
+import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../config/paths.ts";
+import { onConnection } from "../database/command-connection.ts";
+import { explainDatabase, NO_CONNECT } from "../database/connection-errors.ts";
+import { scramVerifier } from "../database/scram-verifier.ts";
+import { databaseOf, refuseKeyword, userOf } from "../database/url.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { takeLock } from "./lock.ts";
 
 const LOGIN_ROLES = ["tms_owner", "tms_service"];

@@ -3,9 +3,9 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
-import { explainDatabase, ownerHint } from "../connection-faults.ts";
-import { PACKAGE_ROOT } from "../paths.ts";
-import { StartupError } from "../startup-error.ts";
+import { PACKAGE_ROOT } from "../config/paths.ts";
+import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 export const GRAPHILE_CLI = path.join(
   path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),

@@ -3,8 +3,8 @@ import { readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type postgres from "postgres";
-import { PACKAGE_ROOT } from "../paths.ts";
-import { StartupError } from "../startup-error.ts";
+import { PACKAGE_ROOT } from "../config/paths.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 export const COMMITTED = path.join(PACKAGE_ROOT, "db", "committed");
 

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 /**
  * The first migration closes the database to everybody who is not named. Logins that have something in it, beyond what an

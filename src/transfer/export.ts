@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
-import { isUnreachable } from "../connection-faults.ts";
-import { StartupError } from "../startup-error.ts";
+import { isUnreachable } from "../database/connection-errors.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
 import {
   asTexts,

@@ -1,6 +1,6 @@
 /** The file a tenant is carried in. It is JSON lines: a header, one line a row, a trailer with counts and a checksum. */
 import { Ajv } from "ajv";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import type { Table } from "./tables.ts";
 
 export const FORMAT = "tenant-export";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { CUT_OFF, type Header, headerFrom, ROW, type Trailer, trailerFrom } from "./file.ts";
 import { advanceSequences, insertRows, insertTenant, requireColumns } from "./insert.ts";
 import { BATCH, enter, isDistributed, type Known, opening, requireOwn, settle, tablesOf } from "./tables.ts";

@@ -1,6 +1,6 @@
 /** The statements of an import. */
 import type postgres from "postgres";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import type { Header } from "./file.ts";
 import { type Known, literal, quote } from "./tables.ts";
 

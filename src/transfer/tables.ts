@@ -3,7 +3,7 @@
  * read and written as tms_app inside the tenant: row-level security itself keeps a file to its tenant, whoever wrote the file.
  */
 import type postgres from "postgres";
-import { StartupError } from "../startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 
 /** Rows that an export holds at once. */
 export const FETCHED = 20;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, describe, it } from "node:test";
 import { GRAPHILE_CLI } from "../../src/migrate/graphile.ts";
-import { checkIsolation } from "../../src/migrate.ts";
+import { checkIsolation } from "../../src/migrate/migrate.ts";
 import { createDatabase, rolledBack } from "../harness.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");

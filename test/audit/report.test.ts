@@ -6,7 +6,7 @@ import { after, describe, it } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
 import { type Report, runAudit } from "../../src/audit/run.ts";
 import { groupFindings, toText } from "../../src/audit/text.ts";
-import { StartupError } from "../../src/startup-error.ts";
+import { StartupError } from "../../src/errors/startup-error.ts";
 import { built, inShell, outcome, tenancy } from "../cli/command.ts";
 import { createDatabase, withSettings } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";

@@ -6,10 +6,10 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { createSecureContext, TLSSocket } from "node:tls";
 import { runAudit } from "../../src/audit/run.ts";
-import { connect as open } from "../../src/connection.ts";
-import { explainDatabase } from "../../src/connection-faults.ts";
-import { KINDS } from "../../src/kinds.ts";
-import { migrate } from "../../src/migrate.ts";
+import { KINDS } from "../../src/config/kinds.ts";
+import { connect as open } from "../../src/database/command-connection.ts";
+import { explainDatabase } from "../../src/database/connection-errors.ts";
+import { migrate } from "../../src/migrate/migrate.ts";
 import { createDatabase } from "../harness.ts";
 import { makeFolder, tenancy } from "./command.ts";
 

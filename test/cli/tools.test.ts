@@ -6,7 +6,7 @@ import { type AddressInfo, connect as connectTo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
-import { connect } from "../../src/connection.ts";
+import { connect } from "../../src/database/command-connection.ts";
 import { freePort } from "../../src/embedded/server.ts";
 import { startWire } from "../faults/wire.ts";
 import { createDatabase, seedTenant, seedUser, TEST_SECRET, token, withSettings } from "../harness.ts";

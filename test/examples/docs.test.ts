@@ -62,7 +62,7 @@ const whole = (file: string, kind: Block["kind"]): Block[] => {
 /** What a product's migrations do: run as tms_owner. */
 const AS_OWNER = "docs/extending.md";
 
-/** Runs in test/database/psql.test.ts, which also compares what it prints. */
+/** Runs in test/examples/psql.test.ts, which also compares what it prints. */
 const ELSEWHERE = ["docs/psql.md"];
 
 const documents: [name: string, blocks: Block[]][] = [

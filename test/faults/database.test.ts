@@ -5,9 +5,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, beforeEach, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { startEmbedded } from "../../src/embedded/embedded.ts";
 import { freePort } from "../../src/embedded/server.ts";
-import { startEmbedded } from "../../src/embedded.ts";
-import { migrate } from "../../src/migrate.ts";
+import { migrate } from "../../src/migrate/migrate.ts";
 import {
   addressWith,
   createDatabase,

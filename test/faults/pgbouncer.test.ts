@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { migrate } from "../../src/migrate.ts";
+import { migrate } from "../../src/migrate/migrate.ts";
 import {
   createDatabase,
   type Database,

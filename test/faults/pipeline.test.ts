@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { codeOf } from "../../src/errors.ts";
-import { isOfStatement, Pipeline } from "../../src/pipeline.ts";
+import { isOfStatement, Pipeline } from "../../src/database/pipeline.ts";
+import { codeOf } from "../../src/errors/errors.ts";
 import {
   addressWith,
   createDatabase,

@@ -13,9 +13,9 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { startEmbedded } from "../../src/embedded/embedded.ts";
 import { freePort } from "../../src/embedded/server.ts";
-import { startEmbedded } from "../../src/embedded.ts";
-import { migrate } from "../../src/migrate.ts";
+import { migrate } from "../../src/migrate/migrate.ts";
 import {
   createService,
   type Database,

@@ -4,10 +4,10 @@ import http from "node:http";
 import net from "node:net";
 import { after, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { buildApp } from "../../src/app.ts";
 import { runService } from "../../src/cli/start.ts";
-import { loadConfig } from "../../src/config.ts";
-import { type Server, startServer } from "../../src/server.ts";
+import { loadConfig } from "../../src/config/config.ts";
+import { buildApp } from "../../src/http/app.ts";
+import { type Server, startServer } from "../../src/http/server.ts";
 import { createDatabase, makePatient, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 

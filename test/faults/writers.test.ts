@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import postgres from "postgres";
-import { PROBLEMS } from "../../src/problems.ts";
-import { call, refused, sqlstate } from "../database/support.ts";
+import { PROBLEMS } from "../../src/errors/problems.ts";
+import { call, refused, sqlstate } from "../functions/support.ts";
 import { seedTenant, seedUser, token, withRole, withService } from "../harness.ts";
 import { createWorld } from "../http/world.ts";
 import { lockWaiters, until } from "../until.ts";

@@ -3,9 +3,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import pg from "pg";
-import { REASONS } from "../../src/auth.ts";
-import { BY_SQLSTATE, BY_STATUS, Problem, toProblem } from "../../src/errors.ts";
-import { type Example, PROBLEMS } from "../../src/problems.ts";
+import { BY_SQLSTATE, BY_STATUS, Problem, toProblem } from "../../src/errors/errors.ts";
+import { type Example, PROBLEMS } from "../../src/errors/problems.ts";
+import { REASONS } from "../../src/identity/auth.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const page = readFileSync(path.join(root, "docs/errors.md"), "utf8");
@@ -78,7 +78,7 @@ test("every refusal that a SQL function raises is on the page, with its status, 
   assert.equal(calls.length, count, "a call of app.refuse() is written in a way this test cannot read");
   for (const [, status, error, format, name] of calls) {
     const problem = (PROBLEMS as Record<string, Example>)[name!];
-    assert.ok(problem, `src/problems.ts does not know ${name}`);
+    assert.ok(problem, `src/errors/problems.ts does not know ${name}`);
     assert.deepEqual([String(problem[0]), problem[1]], [status, error], name);
     const pattern = format!
       .replaceAll("''", "'")

@@ -3,9 +3,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { after, beforeEach, test } from "node:test";
-import { loadConfig } from "../../src/config.ts";
+import { loadConfig } from "../../src/config/config.ts";
 import { freePort } from "../../src/embedded/server.ts";
-import { loggerOptions, traceId } from "../../src/log.ts";
+import { loggerOptions, traceId } from "../../src/observability/log.ts";
 import { built } from "../cli/command.ts";
 import {
   addressWith,

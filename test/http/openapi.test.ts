@@ -3,8 +3,8 @@ import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
-import type { Document } from "../../src/openapi.ts";
-import { PROBLEMS } from "../../src/problems.ts";
+import { PROBLEMS } from "../../src/errors/problems.ts";
+import type { Document } from "../../src/http/openapi.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 

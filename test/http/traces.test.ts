@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
-import { tracesAskedBy } from "../../src/tracing.ts";
+import { tracesAskedBy } from "../../src/observability/tracing.ts";
 import { createDatabase, createService, seedTenant, seedUser, token } from "../harness.ts";
 
 const installed = await import("@opentelemetry/sdk-node" as string).then(

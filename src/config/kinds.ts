@@ -1,0 +1,166 @@
+import { createPublicKey } from "node:crypto";
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { asciiDomain } from "../values/domain.ts";
+import { isSlug } from "../values/slug.ts";
+
+const FLAGS = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+export const HS = ["HS256", "HS384", "HS512"];
+const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
+const CURVES: Record<string, string> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
+export const ASYMMETRIC = [...RSA, ...Object.values(CURVES), "EdDSA"];
+
+const list = (text: string) => text.split(",").flatMap(item => item.trim() || []);
+const shorter = (text: string) => (Array.from(text).length <= 255 ? text : undefined);
+
+function number(text: string, pattern: RegExp, min: number, max: number): number | undefined {
+  const value = pattern.test(text) ? Number(text) : Number.NaN;
+  return value >= min && value <= max ? value : undefined;
+}
+
+function url(text: string, protocols: readonly string[]): URL | undefined {
+  const parsed = URL.canParse(text) ? new URL(text) : undefined;
+  return parsed && protocols.includes(parsed.protocol) ? parsed : undefined;
+}
+
+/** The drivers decode these, and end at a % that begins no UTF-8. */
+function isDecodable({ username, password, hostname, pathname }: URL): boolean {
+  try {
+    return [username, password, hostname, pathname].every(part => decodeURIComponent(part) !== undefined);
+  } catch {
+    return false;
+  }
+}
+
+/** The drivers differ in all other words: what one verifies, the other does not. `require` is what providers print. */
+const hasKnownTls = ({ searchParams }: URL) =>
+  [...searchParams].every(
+    ([name, value]) =>
+      !/^(ssl|uselibpqcompat|channel_binding$)/.test(name) ||
+      (name === "sslmode" && /^(verify-full|require|no-verify|disable)$/.test(value)) ||
+      (name === "channel_binding" && isVerified(searchParams)),
+  ) && searchParams.getAll("sslmode").length < 2;
+
+/** Of several hosts one driver makes a name that nobody has, the other one that it asks for without end; neither chooses a primary. */
+const isOneHost = ({ hostname, searchParams }: URL) =>
+  !hostname.includes(",") && !searchParams.has("target_session_attrs");
+
+/** Neither driver binds channels. What that protects from, a server in between, verify-full keeps out. */
+const isVerified = (query: URLSearchParams) => /^(verify-full|require)$/.test(query.get("sslmode") ?? "");
+const withoutBinding = (text: string) =>
+  text.replace(/([?&])channel_binding=[^&#]*(&?)/, (_all, before, after) => (after ? before : ""));
+
+function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined {
+  const parsed = url(text, protocols);
+  return parsed && !parsed.username && !parsed.password && !parsed.hash ? parsed : undefined;
+}
+
+function publicKey(text: string): { pem: string; algorithms: string[] } | undefined {
+  const pem = text.replaceAll("\\n", "\n");
+  // createPublicKey would derive the public half of a private key, which has no business in this variable.
+  if (!pem.includes("-----BEGIN ") || pem.includes("PRIVATE KEY")) return undefined;
+  try {
+    const key = createPublicKey(pem);
+    const { modulusLength = 0, namedCurve = "" } = key.asymmetricKeyDetails ?? {};
+    const curve = CURVES[namedCurve];
+    const algorithms =
+      (key.asymmetricKeyType === "rsa" && modulusLength >= 2048 && RSA) ||
+      (key.asymmetricKeyType === "ed25519" && ["EdDSA"]) ||
+      (curve !== undefined && [curve]);
+    if (!algorithms) return undefined;
+    return { pem: key.export({ type: "spki", format: "pem" }).toString(), algorithms };
+  } catch {
+    return undefined;
+  }
+}
+
+function domains(text: string): string[] | undefined {
+  const found = list(text).map(asciiDomain);
+  return found.length > 0 && found.every(domain => domain !== null) ? [...new Set(found)] : undefined;
+}
+
+/** What a value of the environment, or of an option, may be: `parse` answers undefined for a value that is not `expects`. */
+export const KINDS = {
+  flag: {
+    expects: "true, false, 1 or 0",
+    parse: (text: string) => FLAGS.get(text.toLowerCase()),
+  },
+  host: {
+    expects: "a host name or an IP address, without a port",
+    parse: (text: string) => (isIP(text) || /^[a-z0-9._-]+$/i.test(text) ? text : undefined),
+  },
+  port: { expects: "a port number, 0 to 65535", parse: (text: string) => number(text, /^\d+$/, 0, 65_535) },
+  count: {
+    expects: "a whole number, 1 to 2147483647",
+    parse: (text: string) => number(text, /^\d+$/, 1, 2_147_483_647),
+  },
+  seconds: {
+    expects: "seconds, more than 0 and at most 3600",
+    parse: (text: string) => number(text, /^\d+(\.\d+)?$/, 0.001, 3600),
+  },
+  path: { expects: "a folder", parse: (text: string) => resolve(text) },
+  database: {
+    expects:
+      "an address like postgres://user:password@host:5432/database, " +
+      "with one host and no target_session_attrs, with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require, also with channel_binding), no-verify or disable",
+    parse: (text: string) => {
+      const parsed = url(text, ["postgres:", "postgresql:"]);
+      return parsed && isDecodable(parsed) && hasKnownTls(parsed) && isOneHost(parsed)
+        ? withoutBinding(text).replace(/([?&]sslmode=)require(?=&|$)/, "$1verify-full")
+        : undefined;
+    },
+  },
+  secret: {
+    expects: "a secret of 32 bytes or more, not a key in PEM or JWK",
+    parse: (text: string) =>
+      Buffer.byteLength(text) >= 32 && !/-----BEGIN |"kty"/.test(text) ? text : undefined,
+  },
+  publicKey: {
+    expects: "a public key in PEM: RSA of 2048 bits or more, EC P-256, P-384 or P-521, or Ed25519",
+    parse: publicKey,
+  },
+  jwks: {
+    expects: "an https address, or http on this machine only",
+    parse: (text: string) => {
+      const parsed = webUrl(text);
+      const local = parsed && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(parsed.hostname);
+      return parsed && (local || parsed.protocol === "https:") ? parsed.href : undefined;
+    },
+  },
+  algorithms: {
+    expects: `a comma-separated list out of ${[...HS, ...ASYMMETRIC].join(", ")}`,
+    parse: (text: string) => {
+      const names = [...new Set(list(text))];
+      return names.length > 0 && names.every(name => [...HS, ...ASYMMETRIC].includes(name))
+        ? names
+        : undefined;
+    },
+  },
+  list: {
+    expects: "a comma-separated list",
+    parse: (text: string) => (list(text).length > 0 ? list(text) : undefined),
+  },
+  domains: { expects: "a comma-separated list of domains like acme.com", parse: domains },
+  name: { expects: "1 to 255 characters", parse: (text: string) => shorter(text.normalize("NFC")) },
+  text: { expects: "1 to 255 characters", parse: shorter },
+  slug: {
+    expects: "1 to 255 lowercase letters, digits and hyphens",
+    parse: (text: string) => (isSlug(text) ? text : undefined),
+  },
+  webAddress: {
+    expects: "an http or https address without a query",
+    parse: (text: string) => {
+      const parsed = webUrl(text);
+      return parsed && !parsed.search ? parsed.href.replace(/[?#/]+$/, "") : undefined;
+    },
+  },
+  level: {
+    expects: "trace, debug, info, warn, error, fatal or silent",
+    parse: (text: string) => /^(trace|debug|info|warn|error|fatal|silent)$/i.exec(text)?.[0].toLowerCase(),
+  },
+} satisfies Record<string, { expects: string; parse: (text: string) => unknown }>;

@@ -1,0 +1,111 @@
+/** What goes wrong with a connection to the database, in one sentence. */
+
+import { StartupError } from "../errors/startup-error.ts";
+import { databaseOf, noDatabase, parseUrl, userOf } from "./url.ts";
+
+export const CLOSED = "it closed the connection";
+export const FOREIGN = "it does not answer as Postgres does";
+
+/** The server is away, or the way to it; it may be back in a moment. */
+export function isUnreachable(error: unknown): boolean {
+  const { code = "", message = "" } = error as { code?: string; message?: string };
+  return (
+    /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P0[123]|53300)/.test(
+      code,
+    ) || /^(timeout e|Connection terminated)/.test(message) // the driver gives these no code
+  );
+}
+
+/** Codes of a TLS connection that does not come about. */
+export const UNTRUSTED =
+  /^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/;
+
+/** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
+export function explainDatabase(error: unknown, url: string, variable: string): unknown {
+  if (error instanceof StartupError) return error;
+  const { code = "", message, routine } = error as { code?: string; message: string; routine?: string };
+  const { host = "?" } = parseUrl(url) ?? {};
+  if (/does not support SSL|before secure TLS connection/.test(message)) {
+    return new StartupError(
+      `The database at ${host} (${variable}) offers no TLS: switch ssl on in the server, or leave sslmode out of the address`,
+    );
+  }
+  if (UNTRUSTED.test(code)) {
+    return new StartupError(
+      `The certificate of the database at ${host} (${variable}) cannot be trusted: ${message}: ${
+        code === "CERT_HAS_EXPIRED"
+          ? "renew it in the server, and reload its configuration (select pg_reload_conf();)"
+          : "address the host by the name in its certificate, and name a private CA's file in NODE_EXTRA_CA_CERTS"
+      }`,
+    );
+  }
+  if (message.startsWith("unsupported startup parameter")) {
+    return new StartupError(
+      `The database at ${host} (${variable}) is behind a pooler (${message}): name the server's own address, which migrations and commands need`,
+    );
+  }
+  const isForeign = message.startsWith("received invalid response"); // to node-postgres
+  if (isForeign || isUnreachable(error)) {
+    const fault = isForeign ? FOREIGN : code === "CONNECTION_CLOSED" ? CLOSED : message || code;
+    return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
+  }
+  if (code === "28P01" || code === "28000") {
+    return new StartupError(
+      `The database at ${host} refuses ${userOf(url)}'s login (${variable}): ${message}${
+        message.endsWith("no encryption") ? ": add ?sslmode=verify-full to the address" : ""
+      }`,
+    );
+  }
+  if (code === "3D000" && databaseOf(url) === "") return new StartupError(noDatabase(variable));
+  if (code === "3D000") {
+    return new StartupError(
+      `The database ${databaseOf(url)} (${variable}) does not exist at ${host}: ${
+        variable === "SERVICE_DATABASE_URL"
+          ? "npm run migrate makes it"
+          : "create it with owner tms_owner, or set ROOT_DATABASE_URL"
+      }`,
+    );
+  }
+  if (/^[0-9A-Z]{5}$/.test(code)) {
+    const hint =
+      code === "25006" || userOf(url) === "tms_owner"
+        ? ownerHint({ code, message }, url)
+        : connectHint(routine, url, variable);
+    return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
+  }
+  return error;
+}
+
+/** The server's part that refuses a login the right to connect: its words are of its language. */
+export const NO_CONNECT = "CheckMyDatabase";
+
+const connectHint = (routine: string | undefined, url: string, variable: string) =>
+  routine === NO_CONNECT
+    ? `: ${variable === "ROOT_DATABASE_URL" ? "name another database there, such as postgres, or " : ""}` +
+      `grant connect on database ${databaseOf(url)} to ${userOf(url)};`
+    : "";
+
+/** What helps a login, most often tms_owner, where it may not do its work; "" where the words do not tell. */
+export function ownerHint({ code, message }: { code?: string; message: string }, url: string): string {
+  if (/^permission denied (for database|to set role "pg_database_owner")/.test(message)) {
+    return (
+      ": the database must be tms_owner's; its owner, or a superuser, gives it away: grant tms_owner to current_user; " +
+      `alter database ${databaseOf(url)} owner to tms_owner; revoke tms_owner from current_user;`
+    );
+  }
+  if (/^permission denied for schema (app|api|audit|control|graphile_migrate)$/.test(message))
+    return ": as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does";
+  if (/^extension \S+ is not allow-listed/.test(message))
+    return ": add PG_TRGM to the server's parameter azure.extensions, in the portal";
+  if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))
+    return ": run db/roles.sql as an administrator, which gives tms_owner its roles";
+  const reset = (setting: string) =>
+    `${setting} may be set on the database (alter database ${databaseOf(url)} reset ${setting};), on ${userOf(url)} or in postgresql.conf`;
+  if (code === "25006")
+    return `: the server is a standby, or its settings make transactions read only; ${reset("default_transaction_read_only")}`;
+  if (code === "55P03")
+    return ": somebody holds the lock for longer than lock_timeout (of migrations: 60s, in .gmrc); try again when that transaction has ended";
+  if (code === "57014" && message.includes("statement timeout")) return `: ${reset("statement_timeout")}`;
+  if (code === "57014") return ": an administrator cancelled it; run it again";
+  return "";
+}

@@ -1,0 +1,61 @@
+import Fastify, { type FastifyInstance } from "fastify";
+import type { Config } from "../config/config.ts";
+import database from "../database/database.ts";
+import auth from "../identity/auth.ts";
+import tenant from "../identity/tenant.ts";
+import type { LogStream } from "../observability/log.ts";
+import tracing from "../observability/tracing.ts";
+import { sendError } from "./error-handler.ts";
+import body from "./json-body.ts";
+import inFlight from "./load-limit.ts";
+import methods from "./methods.ts";
+import metrics from "./metrics.ts";
+import openapi from "./openapi.ts";
+import protocol from "./protocol.ts";
+import rateLimit from "./rate-limit.ts";
+import readiness from "./readiness.ts";
+import boards from "./routes/boards.ts";
+import docs from "./routes/docs.ts";
+import graphql from "./routes/graphql.ts";
+import health from "./routes/health.ts";
+import members from "./routes/members.ts";
+import setup from "./routes/setup.ts";
+import tenants from "./routes/tenants.ts";
+import { httpOptions } from "./server-options.ts";
+import startup from "./startup-checks.ts";
+import validation from "./validation.ts";
+
+/** The map of the service: what a request meets, in this order. */
+export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
+  // The router's refusals, before any handler (bad escapes, overlong parts), have the same body as everything else.
+  const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
+  app.setErrorHandler(sendError);
+
+  await app.register(protocol);
+  await app.register(inFlight, { config });
+  await app.register(tracing);
+  await app.register(methods);
+  await app.register(body);
+  await app.register(validation);
+  await app.register(openapi);
+  await app.register(database, { config });
+  await app.register(startup, { config });
+  await app.register(readiness);
+  await app.register(metrics, { config });
+  await app.register(health);
+  await app.register(docs);
+
+  // Everything below needs a token, is counted, and needs a tenant: in this order.
+  await app.register(async api => {
+    await api.register(auth, { config });
+    await api.register(rateLimit);
+    await api.register(tenant, { config });
+    await api.register(setup, { prefix: "/api/setup", config });
+    await api.register(tenants, { prefix: "/api/tenants", config });
+    await api.register(members, { prefix: "/api/tenants/members" });
+    await api.register(boards, { prefix: "/api/boards" });
+    await api.register(graphql);
+  });
+  app.refuseOtherMethods();
+  return app;
+}

@@ -1,0 +1,76 @@
+import { isUtf8 } from "node:buffer";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import { Problem } from "../errors/errors.ts";
+import { lossOf } from "../values/lossless-json.ts";
+
+const MAX_DEPTH = 32;
+
+interface FieldError {
+  field: string;
+  message: string;
+}
+
+/** A body of fields that nobody knows has thousands, and their answer would be ten times as long. */
+const MOST_ERRORS = 100;
+
+export function invalid(found: FieldError[]): Problem {
+  const errors = found.slice(0, MOST_ERRORS);
+  const detail = errors.map(({ field, message }) => `${field} ${message}`).join("; ");
+  return new Problem(422, "Validation failed", detail, { extra: { errors } });
+}
+
+/** For operations that take no body: a field that would be dropped is refused, an empty object is nothing. */
+export async function refuseBody({ body }: FastifyRequest): Promise<void> {
+  if (body === undefined) return;
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw invalid([{ field: "body", message: "must be empty" }]);
+  const fields = Object.keys(body);
+  if (fields.length > 0) throw invalid(fields.map(field => ({ field, message: "is not a known field" })));
+}
+
+/** Reads JSON bodies and refuses what Postgres or JSON could only hold by changing it. */
+export default fp(async (app: FastifyInstance) => {
+  app.removeContentTypeParser("text/plain");
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (_request: unknown, bytes: Buffer) => {
+      if (bytes.length === 0) return undefined; // many clients send the header with a DELETE and no body
+      if (!isUtf8(bytes)) throw new Problem(400, "Bad Request", "The body is not valid UTF-8");
+      const text = bytes.toString("utf8");
+      let body: unknown;
+      try {
+        body = JSON.parse(text);
+      } catch {
+        throw new Problem(400, "Bad Request", "The body is not valid JSON");
+      }
+      const fault = findFault(body, "");
+      if (fault) throw invalid([fault]);
+      const lost = lossOf(text, body);
+      if (lost) throw invalid([{ field: "body", message: lost }]);
+      return body;
+    },
+  );
+});
+
+function findFault(value: unknown, path: string, depth = 0): FieldError | undefined {
+  const field = path || "body";
+  if (typeof value === "string") return textFault(value, field);
+  if (typeof value === "number")
+    return Number.isFinite(value) ? undefined : { field, message: "is a number out of range" };
+  if (typeof value !== "object" || value === null) return undefined;
+  if (depth > MAX_DEPTH)
+    return { field: path.split(".")[0] || "body", message: `is nested deeper than ${MAX_DEPTH} levels` };
+  for (const [key, inner] of Object.entries(value)) {
+    const found = textFault(key, field) ?? findFault(inner, path ? `${path}.${key}` : key, depth + 1);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+export function textFault(text: string, field: string): FieldError | undefined {
+  if (text.includes("\0")) return { field, message: "contains a NUL character" };
+  if (!text.isWellFormed()) return { field, message: "contains half of a surrogate pair" };
+  return undefined;
+}

@@ -1,0 +1,40 @@
+import { METHODS as KNOWN } from "node:http";
+import type { FastifyInstance, HTTPMethods } from "fastify";
+import fp from "fastify-plugin";
+import { BY_STATUS, Problem } from "../errors/errors.ts";
+import { sendError } from "./error-handler.ts";
+
+/** What Node.js parses. Those in use come first, in the order that `Allow` tells them. */
+const METHODS = [...new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", ...KNOWN])];
+
+/** 404 for what is not here, and 405 with `Allow` for what is here under another method. Registered before the routes. */
+export default fp(async (app: FastifyInstance) => {
+  for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
+  const byUrl = new Map<string, Set<string>>();
+  app.addHook("onRoute", ({ url, method }) => {
+    const methods = byUrl.get(url) ?? new Set();
+    for (const one of [method].flat()) methods.add(one);
+    byUrl.set(url, methods);
+  });
+  app.setNotFoundHandler((request, reply) => sendError(new Problem(...BY_STATUS[404]!), request, reply));
+  app.decorate("refuseOtherMethods", () => {
+    for (const [url, methods] of byUrl) {
+      // The framework makes twins with a trailing slash by itself, and tells only a part of their methods.
+      if (url.endsWith("/")) continue;
+      const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
+      const allow = METHODS.filter(method => methods.has(method)).join(", ");
+      const handler = () => {
+        throw new Problem(405, "Method not allowed", `This address takes ${allow}`, { headers: { allow } });
+      };
+      for (const twin of [url, `${url}/`].filter(one => byUrl.has(one)))
+        app.route({ url: twin, method: missing, handler });
+    }
+  });
+});
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** Called once, after the last route. */
+    refuseOtherMethods(): void;
+  }
+}

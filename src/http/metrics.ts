@@ -1,0 +1,160 @@
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import type { Config } from "../config/config.ts";
+import { type Problem, reasonOf } from "../errors/errors.ts";
+import { shownSlug } from "../observability/log.ts";
+import { getMetrics } from "./operations.ts";
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Refusals that end the search for a tenant. */
+const UNRESOLVED: readonly unknown[] = [
+  "not_a_member",
+  "tenant_missing",
+  "tenant_header_malformed",
+  "tenant_claim_malformed",
+];
+/** What asks for no membership: the tenant that is named there need not exist, and its slug is anybody's choice. */
+const OPEN = /^\/api\/(?:setup|tenants\/(?:mine|register|registration))(?:\/|$)/;
+
+/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    const registry = new Registry();
+    const registers = [registry];
+    const requests = new Histogram({
+      name: "tms_http_request_duration_seconds",
+      help: "Requests by route, method and status: how many, and how long from the first byte to the last of the answer",
+      labelNames: ["method", "route", "status"],
+      buckets: BUCKETS,
+      registers,
+    });
+    const resolutions = new Counter({
+      name: "tms_tenant_resolutions_total",
+      help: "Tenants that requests named, by where they were named and whether the caller got in",
+      labelNames: ["source", "outcome", ...(config.metricsTenantLabel ? ["tenant"] : [])],
+      registers,
+    });
+    const refusals = new Counter({
+      name: "tms_refusals_total",
+      help: "Requests answered with an error, by status and reason",
+      labelNames: ["status", "reason"],
+      registers,
+    });
+    const limited = new Counter({
+      name: "tms_rate_limit_refusals_total",
+      help: "Requests over a rate limit, by its bucket",
+      labelNames: ["bucket"],
+      registers,
+    });
+    collectDefaultMetrics({ register: registry });
+    gauges(app, registers);
+
+    app.decorateRequest("refusal", null);
+    app.decorateRequest("resolved", false);
+    app.addHook("onResponse", (request, reply, done) => {
+      const { refusal, tenant, routeOptions } = request;
+      const status = String(reply.statusCode);
+      const route = routeOptions.url ?? "none";
+      requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000);
+      if (request.resolved) {
+        const { source, slug } = tenant;
+        resolutions.inc(
+          config.metricsTenantLabel && (slug === null || !OPEN.test(route))
+            ? { source, outcome: "resolved", tenant: shownSlug(request) }
+            : { source, outcome: "resolved" },
+        );
+      } else if (refusal && UNRESOLVED.includes(refusal.reason)) {
+        resolutions.inc({ source: tenant?.source ?? "none", outcome: refusal.reason! });
+      }
+      if (refusal) {
+        refusals.inc({ status, reason: reasonOf(refusal) });
+        if (refusal.status === 429) limited.inc({ bucket: routeOptions.config.limit ?? "none" });
+      }
+      done();
+    });
+    app.get("/metrics", { config: { probe: true }, schema: getMetrics }, async (_request, reply) =>
+      reply
+        .header("cache-control", "no-store")
+        .type(registry.contentType)
+        .send(await registry.metrics()),
+    );
+  },
+  { name: "metrics", dependencies: ["readiness", "in-flight"] },
+);
+
+/** What is read when Prometheus asks, and costs nothing until then. */
+function gauges(app: FastifyInstance, registers: Registry[]): void {
+  const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => unknown) =>
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      async collect() {
+        this.reset();
+        await read(this);
+      },
+    });
+  gauge(
+    "tms_http_requests_in_flight",
+    "Requests being worked on, also those whose clients have left",
+    [],
+    it => it.set(app.inFlight.length),
+  );
+  gauge("tms_database_connections", "Connections of this instance", ["pool", "state"], it => {
+    for (const [pool, { totalCount, idleCount }] of Object.entries(app.database.pools)) {
+      it.set({ pool, state: "busy" }, totalCount - idleCount);
+      it.set({ pool, state: "idle" }, idleCount);
+    }
+  });
+  gauge("tms_database_connections_max", "Connections that a pool may open", ["pool"], it => {
+    for (const [pool, { options }] of Object.entries(app.database.pools)) it.set({ pool }, options.max);
+  });
+  gauge("tms_database_waiting", "Requests waiting for a connection", ["pool"], it => {
+    for (const [pool, { waitingCount }] of Object.entries(app.database.pools)) it.set({ pool }, waitingCount);
+  });
+  gauge(
+    "tms_database_replica_resting",
+    "1 while a failed replica is left alone and the primary answers",
+    [],
+    it => it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),
+  );
+  gauge("tms_ready", "1 where GET /ready finds no fault, by what it looks at", ["check"], async it => {
+    const { checks } = await app.readiness();
+    // What is not known is not told: an alert on isolation is for isolation.
+    for (const [check, faults] of Object.entries(checks))
+      if (faults) it.set({ check }, faults.length === 0 ? 1 : 0);
+  });
+  gauge("tms_tenants", "Tenants by status", ["status"], async it => {
+    const { known } = await app.readiness();
+    for (const [status, count] of Object.entries(known?.tenants ?? {})) it.set({ status }, count);
+  });
+  gauge(
+    "tms_audit_age_seconds",
+    "Time since the last full isolation audit (all tenants, data and schema) ended",
+    [],
+    async it => {
+      const { known } = await app.readiness();
+      if (known?.audit) it.set(known.audit.age_seconds);
+      else it.remove(); // a gauge without labels would say 0
+    },
+  );
+  gauge("tms_audit_findings", "Findings of the last full isolation audit", ["severity"], async it => {
+    const { known } = await app.readiness();
+    if (!known?.audit) return;
+    const { errors, warnings, not_run } = known.audit;
+    it.set({ severity: "error" }, errors);
+    it.set({ severity: "warning" }, warnings);
+    it.set({ severity: "not_run" }, not_run);
+  });
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What the request was refused with, once it was. */
+    refusal: Problem | null;
+    /** The caller got into the tenant that the request named. */
+    resolved: boolean;
+  }
+}

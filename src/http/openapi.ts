@@ -1,0 +1,278 @@
+import swagger from "@fastify/swagger";
+import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
+import fp from "fastify-plugin";
+import { type Example, PROBLEMS, type ProblemName } from "../errors/problems.ts";
+import type { RequestHeader, ResponseHeader } from "./operations.ts";
+import { ErrorBody, IDEMPOTENCY_KEY_PATTERN, Uuid } from "./schemas/common.ts";
+
+type Json = Record<string, unknown>;
+interface Operation extends Json {
+  operationId: string;
+  parameters?: { in: string; name: string; required?: boolean; schema: Json }[];
+  responses: Record<string, Json>;
+}
+export interface Document extends Json {
+  paths: Record<string, Record<string, Operation>>;
+  components: Record<string, Json>;
+}
+
+const VERSION = "1";
+const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`. In multi-tenant mode it also names a tenant: by a claim
+of the token, even the domain of its \`email\`, or, when the token has none, by \`X-Tenant\`. Under **Authorize** both are filled in once for all requests of
+this page. Every error is \`{error, detail}\` and what the error's own example shows; \`X-Request-Id\` finds it in the log.
+
+Values that could not be stored exactly are refused with 422: NUL, half of a surrogate pair, numbers that JSON's reader would round, fields
+nested deeper than 32 levels.`;
+
+const TAGS = [
+  { name: "Registration", description: "For everybody with a token: a tenant of one's own" },
+  { name: "Tenants", description: "For members: the tenant, who belongs to it, where else I belong" },
+  { name: "Boards", description: "What a tenant owns" },
+  { name: "GraphQL", description: "The same reads as one query" },
+  { name: "Setup", description: "For operators of the deployment" },
+  { name: "Service", description: "The service itself: no token, no tenant" },
+];
+
+const text = (description: string, schema: Json = { type: "string" }) => ({ description, schema });
+const number = (description: string) => text(description, { type: "integer" });
+
+const RESPONSE_HEADERS = {
+  "X-Request-Id": text(
+    "Finds the request in the log; one of 1 to 64 letters, digits, _ and - that the request carried is kept",
+  ),
+  "X-RateLimit-Limit": number(
+    "Requests allowed in the window; absent where the operation has no limit, or did not count the request",
+  ),
+  "X-RateLimit-Remaining": number("Requests left in the window"),
+  "X-RateLimit-Reset": number("When the window ends: Unix time in seconds"),
+  "Retry-After": number("Seconds to wait before the next try"),
+  "WWW-Authenticate": text("The challenge of RFC 6750, with the reason"),
+  ETag: text("The version of the tenant, for If-Match and If-None-Match"),
+  Link: text('The next page, rel="next"; missing on the last page'),
+  Location: text("The address of what was created"),
+} satisfies Record<ResponseHeader, object> & Record<string, object>;
+
+const REQUEST_HEADERS: Record<RequestHeader, Json> = {
+  "Idempotency-Key": text("Makes a repeat of the request safe", {
+    type: "string",
+    pattern: IDEMPOTENCY_KEY_PATTERN,
+    examples: ["2026-11-20-initech"],
+  }),
+  "If-Match": text("The ETag that the tenant must still have; otherwise 412"),
+  "If-None-Match": text("The ETag that the client has; 304 when it is still right"),
+};
+
+const LIMITED = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
+
+/** What the route says of itself, kept while the framework's document is made. */
+type Route = Pick<RouteOptions, "method" | "config"> & { schema: FastifySchema & { security?: [] } };
+
+const referTo = (section: string, name: string) => ({ $ref: `#/components/${section}/${name}` });
+const refsTo = (section: string, names: string[]) =>
+  Object.fromEntries(names.map(name => [name, referTo(section, name)]));
+
+/** Answers that are the same for every operation: components, by the names that generated clients give them. */
+const SHARED: Record<number, string> = {
+  401: "Unauthorized",
+  413: "PayloadTooLarge",
+  414: "UriTooLong",
+  415: "UnsupportedMediaType",
+  429: "TooManyRequests",
+  500: "InternalError",
+  503: "ServiceUnavailable",
+};
+
+/** Every problem an operation may answer with: what it names itself, and what its method, body and place imply. */
+function problemsOf({ method, config, schema }: Route): ProblemName[] {
+  const always: ProblemName[] = ["malformed_query", "internal_error", "stopping"];
+  if (schema.security) return always;
+  const names: ProblemName[] = [
+    "tenant_missing",
+    "tenant_header_malformed",
+    "no_credentials",
+    "expired",
+    "not_a_member",
+  ];
+  if (method !== "GET") names.push("malformed", "payload_too_large", "unsupported_media_type", "number_lost");
+  // GraphQL answers faults of form in a way of its own.
+  const own = 400 in (schema.response as object);
+  if (schema.body && !own) names.push("field_missing", "field_unknown");
+  if (schema.querystring && !own) names.push("field_unknown");
+  if (config?.limit) names.push("too_many_requests");
+  return [
+    ...names,
+    ...(schema.problems ?? []),
+    ...always,
+    "service_unavailable",
+    "being_deleted",
+    "overloaded",
+  ];
+}
+
+function problemResponse(status: number, names: ProblemName[], limited: boolean): Json {
+  const examples = names.map(name => {
+    const [, error, detail, extra] = PROBLEMS[name] as Example;
+    return [name, { summary: detail, value: { error, detail, ...extra } }] as const;
+  });
+  return {
+    description: [...new Set(examples.map(([, { value }]) => value.error))].join(", "),
+    headers: refsTo("headers", [
+      "X-Request-Id",
+      ...(status === 401 ? ["WWW-Authenticate"] : []),
+      ...(status === 429 || status === 503 ? ["Retry-After"] : []),
+      ...(limited && status !== 401 ? LIMITED : []),
+    ]),
+    content: {
+      "application/json": { schema: referTo("schemas", "ErrorBody"), examples: Object.fromEntries(examples) },
+    },
+  };
+}
+
+function problemResponses(route: Route, own: Record<string, Json>, components: Json): Record<string, Json> {
+  const byStatus = new Map<number, ProblemName[]>();
+  for (const name of problemsOf(route)) {
+    const [status] = PROBLEMS[name];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), name]);
+  }
+  const answer = ([status, names]: [number, ProblemName[]]) => {
+    const special =
+      route.schema.security ?? route.schema.problems?.find(name => PROBLEMS[name][0] === status);
+    const [shared, mine] = [special ? undefined : SHARED[status], own[status]];
+    const response = problemResponse(status, names, Boolean(route.config?.limit ?? shared) && !mine);
+    if (mine) return [status, either(mine, response)];
+    if (!shared) return [status, response];
+    components[shared] ??= response;
+    return [status, referTo("responses", shared)];
+  };
+  return Object.fromEntries([...byStatus].map(answer));
+}
+
+/** A status that the operation also answers with in a way of its own, as GraphQL does with 400. */
+function either(mine: Json, problem: Json): Json {
+  const [a, b] = [problem, mine].map(({ content }) => (content as Content)["application/json"]!);
+  const schema = { anyOf: [a!.schema, b!.schema] };
+  return { ...problem, content: { ...(mine.content as Content), "application/json": { ...a, schema } } };
+}
+type Content = Record<string, { schema: Json; examples?: Json }>;
+
+function complete(operation: Operation, route: Route, shared: Json): void {
+  const { accepts = [], sends = [] } = route.schema;
+  const parameters = operation.parameters ?? [];
+  for (const parameter of parameters) {
+    if (parameter.in === "path") parameter.schema = { ...Uuid };
+    if ("default" in parameter.schema) parameter.required = false;
+  }
+  if (parameters.length + accepts.length > 0)
+    operation.parameters = [...parameters, ...(accepts.map(name => referTo("parameters", name)) as never[])];
+  for (const [status, response] of Object.entries(operation.responses)) {
+    const headers = [...sends, ...(route.config?.limit ? LIMITED : [])];
+    response.description =
+      { 200: "Done", 201: "Created", 202: "Accepted, waits for approval" }[status] ?? status;
+    if (headers.length > 0) response.headers = refsTo("headers", headers);
+  }
+  if (accepts.includes("If-None-Match")) {
+    operation.responses["304"] = {
+      description: "Not changed",
+      headers: refsTo("headers", ["ETag", ...LIMITED]),
+    };
+  }
+  Object.assign(operation.responses, problemResponses(route, operation.responses, shared));
+}
+
+/** Moves every schema with a title to the components, and says what the validator's own formats mean to others. */
+function share(value: unknown, schemas: Json): unknown {
+  if (Array.isArray(value)) return value.map(item => share(item, schemas));
+  if (typeof value !== "object" || value === null) return value;
+  const found = Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, key === "examples" ? inner : share(inner, schemas)]),
+  );
+  if (found.format === "email-address") found.format = "idn-email";
+  if (found.format === "faithful-text" || found.format === "json-object") delete found.format;
+  if (Array.isArray(found.enum) && found.enum.every(one => typeof one === "string")) found.type = "string";
+  // The validator fills defaults in before it looks for what is missing.
+  if (Array.isArray(found.required) && found.properties) {
+    const properties = found.properties as Record<string, Json>;
+    found.required = found.required.filter((name: string) => !("default" in properties[name]!));
+  }
+  if (typeof found.title !== "string" || !("type" in found || "anyOf" in found)) return found;
+  const { title, ...schema } = found;
+  schemas[title as string] ??= schema;
+  return referTo("schemas", title as string);
+}
+
+/**
+ * `GET /openapi.json`: made from the schemas that the routes validate with, when it is first asked for.
+ * Registered before the routes.
+ */
+export default fp(
+  async (app: FastifyInstance) => {
+    // Answers are text that the database made: their schemas tell, and serialize nothing.
+    app.setSerializerCompiler(() => JSON.stringify);
+    const routes = new Map<string, Route>();
+
+    await app.register(swagger, {
+      convertConstToEnum: false,
+      openapi: {
+        openapi: "3.1.0",
+        info: {
+          title: "Tenant management",
+          version: VERSION,
+          description: DESCRIPTION,
+          license: { name: "MIT", identifier: "MIT" } as { name: string },
+        },
+        servers: [{ url: "/" }],
+        tags: TAGS,
+        security: [{ token: [], tenant: [] }, { token: [] }],
+        components: {
+          securitySchemes: {
+            token: {
+              type: "http",
+              scheme: "bearer",
+              bearerFormat: "JWT",
+              description:
+                "The token alone, without `Bearer`. `npm run token` signs one, `npm run demo` prints some.",
+            },
+            tenant: {
+              type: "apiKey",
+              in: "header",
+              name: "X-Tenant",
+              description: "The slug of the tenant. Needed in multi-tenant mode when the token names none.",
+            },
+          },
+        },
+      },
+      transform: ({ schema, url, route }) => {
+        const { operationId } = (schema ?? {}) as { operationId?: string };
+        if (!operationId) return { schema: { hide: true }, url };
+        routes.set(operationId, route as unknown as Route);
+        return { schema, url };
+      },
+      transformObject: given => {
+        const document = (given as unknown as { openapiObject: Document }).openapiObject;
+        const responses: Json = {};
+        for (const operation of Object.values(document.paths).flatMap(path => Object.values(path)))
+          complete(operation, routes.get(operation.operationId)!, responses);
+        const schemas: Json = {};
+        document.paths = share(document.paths, schemas) as Document["paths"];
+        share(ErrorBody, schemas);
+        Object.assign(document.components, {
+          schemas,
+          responses,
+          headers: RESPONSE_HEADERS,
+          parameters: Object.fromEntries(
+            Object.entries(REQUEST_HEADERS).map(([name, header]) => [
+              name,
+              { in: "header", name, ...header },
+            ]),
+          ),
+        });
+        return document as never;
+      },
+    });
+
+    app.get("/openapi.json", async (_request, reply) =>
+      reply.header("cache-control", "no-cache").send(app.swagger()),
+    );
+  },
+  { name: "openapi" },
+);

@@ -1,0 +1,83 @@
+import rateLimit from "@fastify/rate-limit";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import { callFunction } from "../database/database.ts";
+import { Problem } from "../errors/errors.ts";
+
+const HOUR = 3_600_000;
+
+/** Fixed windows, counted per identity. Routes name theirs in `config.limit`. */
+const LIMITS = {
+  setup_create: { max: 10, timeWindow: HOUR },
+  setup_delete: { max: 5, timeWindow: HOUR },
+  register: { max: 3, timeWindow: HOUR },
+  setup_read: { max: 100, timeWindow: 60_000 },
+} as const;
+
+type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void;
+
+/** Counts in Postgres, so that instances and restarts share one count; outside the request's own transaction. */
+function storeIn(app: FastifyInstance) {
+  return class Store {
+    readonly bucket: string;
+    constructor(options: { groupId?: string }) {
+      this.bucket = options.groupId ?? "";
+    }
+    child(options: { groupId?: string }) {
+      return new Store(options);
+    }
+    incr(identity: string, counted: Counted, timeWindow: number) {
+      callFunction(app, "take_rate_limit", this.bucket, identity, timeWindow / 1000).then(
+        row => {
+          // The first column carries the door's name for it.
+          const { body: hits, reset_at } = row as unknown as { body: number; reset_at: string };
+          counted(null, { current: hits, ttl: Number(reset_at) * 1000 - Date.now() });
+        },
+        error => counted(error),
+      );
+    }
+  };
+}
+
+/** Adds the limit hook: after authentication and before all else, so that every outcome counts. */
+export default fp(
+  async (app: FastifyInstance) => {
+    await app.register(rateLimit, { global: false, store: storeIn(app) as never });
+    const limiters = Object.fromEntries(
+      Object.entries(LIMITS).map(([bucket, limit]) => [
+        bucket,
+        app.createRateLimit({ ...limit, groupId: bucket, keyGenerator: identityKey } as never),
+      ]),
+    ) as Record<keyof typeof LIMITS, ReturnType<FastifyInstance["createRateLimit"]>>;
+
+    app.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
+      const bucket = request.routeOptions.config.limit;
+      if (!bucket) return;
+      const found = await limiters[bucket](request);
+      if (found.isAllowed) return;
+      const reset = Math.round((Date.now() + found.ttl) / 1000);
+      reply.header("x-ratelimit-limit", found.max);
+      reply.header("x-ratelimit-remaining", found.remaining);
+      reply.header("x-ratelimit-reset", reset);
+      if (found.isExceeded) {
+        const wait = Math.min(Math.max(1, Math.ceil(found.ttl / 1000)), LIMITS[bucket].timeWindow / 1000);
+        throw new Problem(
+          429,
+          "Too many requests",
+          `The limit of ${found.max} requests is used up; try again in ${wait} s`,
+          { headers: { "retry-after": String(wait) } },
+        );
+      }
+    });
+  },
+  { name: "rate-limit", dependencies: ["database", "auth"] },
+);
+
+/** The provider and the subject; a line feed stands in neither. */
+const identityKey = ({ identity }: FastifyRequest) => `${identity.provider}\n${identity.subject}`;
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    limit?: keyof typeof LIMITS;
+  }
+}

@@ -1,0 +1,89 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import { callFunction, type Row } from "../database/database.ts";
+import { codeOf, takesNoWrites, toProblem } from "../errors/errors.ts";
+import { SCHEMA_VERSION } from "../migrate/history.ts";
+
+/** What the database says of itself. */
+interface Readiness {
+  /** Sentences, one a fault; null where the database could not be asked. Without secrets: anybody may read them. */
+  checks: Record<"database" | "migrations" | "isolation", string[] | null>;
+  /** Unknown while the database cannot be asked. */
+  known: Known | null;
+}
+interface Known {
+  tenants: Record<"pending" | "active" | "suspended", number>;
+  /** The last isolation audit that ran to its end. */
+  audit: {
+    finished_at: string;
+    age_seconds: number;
+    errors: number;
+    warnings: number;
+    not_run: number;
+  } | null;
+}
+
+/** All who ask within this time share one answer, so that nobody can wear the database out by asking. */
+const SHARED_MS = 1_000;
+const PATIENCE_MS = 2_000;
+/** So many questions may wait for the database at once, however often somebody asks: the other connections are for requests. */
+const UNDER_WAY = 2;
+
+/** Adds `app.readiness()`. It never rejects. */
+export default fp(
+  async (app: FastifyInstance) => {
+    let asked = 0;
+    let underWay = 0;
+    let answer: Promise<Readiness> | undefined;
+    const question = () => {
+      underWay++;
+      return callFunction(app, "get_readiness", SCHEMA_VERSION).finally(() => underWay--);
+    };
+    app.decorate("readiness", () => {
+      const now = performance.now(); // a clock that is set back would keep the answer
+      if (!answer || (now - asked > SHARED_MS && underWay < UNDER_WAY)) {
+        asked = now;
+        answer = answerOf(app, question());
+      }
+      return answer;
+    });
+  },
+  { name: "readiness", dependencies: ["database"] },
+);
+
+async function answerOf(app: FastifyInstance, question: Promise<Row>): Promise<Readiness> {
+  const done = new AbortController();
+  const late = sleep(PATIENCE_MS, null, { signal: done.signal }).catch(() => null);
+  try {
+    const row = await Promise.race([question, late]);
+    if (!row) return faulty({ database: [`no answer within ${PATIENCE_MS / 1000} s`] });
+    const { migrations, isolation, ...known } = JSON.parse(row.body) as Readiness["checks"] & Known;
+    return { checks: { database: [], migrations, isolation }, known };
+  } catch (error) {
+    app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
+    if (takesNoWrites(error)) return faulty({ database: [(error as Error).message] });
+    return ["3F000", "42883"].includes(codeOf(error))
+      ? faulty({ migrations: ["the schema of this release is missing"] })
+      : faulty({
+          database: [
+            toProblem(error)?.status === 503
+              ? "it cannot be reached"
+              : "it answers with an error, which the service's log has",
+          ],
+        });
+  } finally {
+    done.abort();
+  }
+}
+
+const faulty = (checks: Partial<Readiness["checks"]>): Readiness => ({
+  checks: { database: [], migrations: null, isolation: null, ...checks },
+  known: null,
+});
+
+declare module "fastify" {
+  interface FastifyInstance {
+    readiness(): Promise<Readiness>;
+  }
+}

@@ -1,0 +1,66 @@
+import swaggerUi from "@fastify/swagger-ui";
+import type { FastifyError, FastifyInstance } from "fastify";
+import { sendError } from "../error-handler.ts";
+
+/** Everything comes from here. Without `upgrade-insecure-requests`: a service on plain http in a private network has pages too. */
+const CSP =
+  "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/**
+ * The page's own dark mode leaves the headers of answers unreadable; its bar is for loading other people's documents;
+ * its column of links, which no answer here has, makes an open operation wider than a phone; its list of servers has one;
+ * its light colours are too pale to read for many.
+ */
+const CSS = `
+.swagger-ui .topbar, html.dark-mode .swagger-ui .topbar { background: none; border: 0; padding: 0; position: absolute; right: 1rem; top: 1rem; z-index: 1; }
+.swagger-ui .topbar .topbar-wrapper > :not(.dark-mode-toggle) { display: none; }
+html:not(.dark-mode) .swagger-ui .topbar .dark-mode-toggle button svg { fill: #3b4151; }
+.swagger-ui .info { margin: 2rem 3rem 1rem 0; }
+.swagger-ui .scheme-container { padding: 1rem 0; }
+.swagger-ui .response-col_links { display: none; }
+html.dark-mode .swagger-ui table.headers td { color: #e4e6e6; }
+.swagger-ui .scheme-container .schemes .schemes-server-container { display: none; }
+html:not(.dark-mode) .swagger-ui {
+  & .link, & .info a, & .info .url { color: #1f5f99; }
+  & .btn.cancel, & .parameter__name.required::after, & .parameter__name.required span { color: #b3261e; }
+  & .btn.authorize, & .response-control-media-type__accept-message { color: #1c7447; }
+  & .parameter__in { color: #59636e; }
+  & .info .title small { background: #59636e; }
+  & .info .title .version-stamp { background: #3d6b00; }
+  & .info .title .version-stamp pre { background: none; }
+  & .opblock-get .opblock-summary-method, & .btn.execute { background: #1f5f99; border-color: #1f5f99; }
+  & .opblock-post .opblock-summary-method { background: #1c7447; }
+  & .opblock-put .opblock-summary-method { background: #8a5a00; }
+  & .opblock-delete .opblock-summary-method { background: #b3261e; }
+}
+`;
+
+const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">';
+
+/** Pages to read and try the API. */
+export default async function docs(app: FastifyInstance): Promise<void> {
+  // For an address that leads out of the files: nothing is there.
+  app.setErrorHandler<FastifyError>((error, request, reply) =>
+    sendError(error.statusCode === 403 ? { statusCode: 404 } : error, request, reply),
+  );
+  // The page says nothing of its width: a phone would show it as wide as a desk's, and small.
+  app.addHook("onSend", async (_request, _reply, payload) =>
+    typeof payload === "string" ? payload.replace("<head>", `<head>\n${VIEWPORT}`) : payload,
+  );
+  await app.register(swaggerUi, {
+    routePrefix: "/docs",
+    staticCSP: CSP,
+    theme: { title: "Tenant management API", css: [{ filename: "docs.css", content: CSS }] },
+    uiConfig: {
+      persistAuthorization: true,
+      tryItOutEnabled: true,
+      displayOperationId: false,
+      displayRequestDuration: true,
+      docExpansion: "list",
+      defaultModelsExpandDepth: 0,
+      defaultModelRendering: "example",
+      filter: false,
+      showExtensions: false,
+    },
+  });
+}

@@ -1,0 +1,224 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { GraphQLError, Kind, parse, type SelectionSetNode, type ValidationRule } from "graphql";
+import mercurius, { type MercuriusContext } from "mercurius";
+import { callAsCaller } from "../../database/database.ts";
+import { toProblem } from "../../errors/errors.ts";
+import { sendError } from "../error-handler.ts";
+import { queryGraphql, queryGraphqlByGet } from "../operations.ts";
+import { sendRow } from "../responses.ts";
+import { type GraphqlQuery, type GraphqlQueryString, RESPONSE_TYPE } from "../schemas/graphql.ts";
+
+const schema = `
+  "The tenant of the request."
+  type Tenant { tenant_id: ID!, name: String!, slug: String!, status: String!, created_at: String!, updated_at: String! }
+  "The caller's membership of it."
+  type Membership { user_id: ID!, role: String!, email: String, display_name: String, joined_at: String! }
+  type Board { board_id: ID!, title: String!, description: String, owner_id: ID!, created_at: String!, updated_at: String! }
+  type Query {
+    tenant: Tenant!
+    membership: Membership!
+    "Newest first, 1 to 1000 of them."
+    boards(limit: Int! = 100): [Board!]!
+  }
+`;
+
+declare module "mercurius" {
+  interface MercuriusContext {
+    request: FastifyRequest;
+  }
+}
+
+/** Of all `boards` of a request together. */
+const MOST_BOARDS = 1_000;
+/** All that are asked of a board in a document, fragments and aliases counted: each is written once for every board. */
+const MOST_BOARD_FIELDS = 24;
+
+/** Of a document, by `costly`. The query that tools introspect with costs 29,000. */
+const MOST_COST = 40_000;
+/** Fields of the introspection that are lists, and about how long these are here. */
+const LISTS = new Set([
+  "types",
+  "fields",
+  "args",
+  "inputFields",
+  "interfaces",
+  "possibleTypes",
+  "enumValues",
+  "directives",
+]);
+const LIST_LENGTH = 8;
+
+interface Current {
+  tenant: object;
+  membership: object;
+  limit: number;
+  total: number;
+  /** One read for all who ask. */
+  boards?: Promise<object[]>;
+}
+const current = new WeakMap<FastifyRequest, Current>();
+
+async function readBoards(request: FastifyRequest, limit: number): Promise<object[]> {
+  const { body } = await callAsCaller(request, "list_boards", limit, null);
+  return (JSON.parse(body) as { boards: object[] }).boards;
+}
+
+/** A document may ask under many aliases: all are asked before the first is answered, so the largest limit serves them. */
+async function boards(_root: unknown, { limit }: { limit: number }, { request }: MercuriusContext) {
+  if (limit < 1 || limit > MOST_BOARDS) throw new GraphQLError(`limit must be 1 to ${MOST_BOARDS}`);
+  const asked = current.get(request)!;
+  asked.total += limit;
+  if (asked.total > MOST_BOARDS)
+    throw new GraphQLError(`All boards of a request together must be at most ${MOST_BOARDS}`);
+  asked.limit = Math.max(asked.limit, limit);
+  asked.boards ??= Promise.resolve().then(() => readBoards(request, asked.limit));
+  return (await asked.boards).slice(0, limit);
+}
+
+const resolvers = {
+  Query: {
+    tenant: (_root: unknown, _args: unknown, { request }: MercuriusContext) => current.get(request)!.tenant,
+    membership: (_root: unknown, _args: unknown, { request }: MercuriusContext) =>
+      current.get(request)!.membership,
+    boards,
+  },
+};
+
+const parseOptions = { maxTokens: 1_000 };
+
+/** Without it a mutation would be a fault of execution, and answered with 200. */
+const queriesOnly: ValidationRule = context => ({
+  OperationDefinition(node) {
+    if (node.operation !== "query")
+      context.reportError(new GraphQLError("Only queries are served", { nodes: node }));
+  },
+});
+
+const fewBoardFields: ValidationRule = context => {
+  let fields = 0;
+  return {
+    Field(node) {
+      if (context.getParentType()?.name === "Board" && ++fields === MOST_BOARD_FIELDS + 1)
+        context.reportError(
+          new GraphQLError(`A document must ask for at most ${MOST_BOARD_FIELDS} fields of boards`, {
+            nodes: node,
+          }),
+        );
+    },
+  };
+};
+
+/** Introspection goes in circles: under aliases and in fragments, a small document asks for millions of fields. */
+const costly: ValidationRule = context => {
+  const ofFragments = new Map<string, number>();
+  const ofFragment = (name: string): number => {
+    const known = ofFragments.get(name);
+    if (known !== undefined) return known;
+    ofFragments.set(name, 0); // where it contains itself, another rule refuses it
+    const selections = context.getFragment(name)?.selectionSet;
+    const cost = selections ? costOf(selections) : 0;
+    ofFragments.set(name, cost);
+    return cost;
+  };
+  const costOf = ({ selections }: SelectionSetNode): number => {
+    let cost = 0;
+    for (const node of selections) {
+      if (node.kind === Kind.FRAGMENT_SPREAD) cost += ofFragment(node.name.value);
+      else if (node.kind === Kind.INLINE_FRAGMENT) cost += costOf(node.selectionSet);
+      else {
+        const each = LISTS.has(node.name.value) ? LIST_LENGTH : 1;
+        cost += 1 + (node.selectionSet ? each * costOf(node.selectionSet) : 0);
+      }
+    }
+    return cost;
+  };
+  return {
+    OperationDefinition(node) {
+      if (costOf(node.selectionSet) > MOST_COST)
+        context.reportError(new GraphQLError("The document asks for too many fields", { nodes: node }));
+    },
+  };
+};
+
+type Fault = Error & {
+  code?: string | undefined;
+  /** Set by the framework: what a schema refused. */
+  validationContext?: string;
+  errors?: readonly GraphQLError[];
+};
+
+/** Clients that accept GraphQL's own media type trust the body of a 400 only under it. */
+function send({ headers }: FastifyRequest, reply: FastifyReply, answer: object, status?: number) {
+  const type = headers.accept?.includes(RESPONSE_TYPE) ? `${RESPONSE_TYPE}; charset=utf-8` : undefined;
+  return sendRow(reply.header("vary", "Accept"), { body: JSON.stringify(answer) }, status, type);
+}
+
+/** A document that is asked for by its hash. Clients that read this word send the whole document from then on. */
+const NO_HASHES = new GraphQLError("PersistedQueryNotSupported");
+function isHash({ body, query }: FastifyRequest): boolean {
+  const { query: document, extensions } = { ...((body ?? query) as Partial<GraphqlQuery>) };
+  return document === undefined && JSON.stringify(extensions ?? null).includes("persistedQuery");
+}
+
+/** A fault of the query is GraphQL's to tell; everything else is answered like everywhere. */
+function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply): void {
+  if (!(error instanceof GraphQLError || error.code?.startsWith("MER_") || error.validationContext))
+    return void sendError(error, request, reply);
+  const found = error.validationContext && isHash(request) ? NO_HASHES : (error as GraphQLError);
+  const errors = (error.errors ?? [found]).map(({ message, locations }) => ({
+    message,
+    locations,
+  }));
+  send(request, reply.header("x-request-id", request.id), { errors }, 400);
+}
+
+/** What a resolver threw is told only when a client is meant to read it; a database that fails is answered like everywhere. */
+function raiseFaults<Result extends { errors?: readonly GraphQLError[] }>(result: Result) {
+  for (const { originalError: cause } of result.errors ?? [])
+    if (cause && !(cause instanceof GraphQLError) && (toProblem(cause)?.status ?? 500) >= 500) throw cause;
+  return { statusCode: 200, response: result };
+}
+
+/** Read-only GraphQL over the same functions. A caller who is not a member is refused before a query is looked at. */
+export default async function graphql(app: FastifyInstance): Promise<void> {
+  app.setErrorHandler(answerFault);
+  // Before a fault of the query is told.
+  app.addHook("preValidation", async request => {
+    const { body } = await callAsCaller(request, "get_current_tenant");
+    current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0 });
+  });
+  await app.register(mercurius, {
+    schema,
+    resolvers,
+    // Its own take documents in other media types, and end in 500 where an address names no operation.
+    routes: false,
+    graphiql: false,
+    errorFormatter: raiseFaults,
+    graphql: { parseOptions },
+    validationRules: [queriesOnly, fewBoardFields, costly],
+    // It keeps whole documents: few, and none of them large.
+    cache: 200,
+  });
+  // What is no document the library reads as a syntax tree in JSON, which no limit and no check of form would look at.
+  app.graphql.addHook("preParsing", async (_schema, source) => void parse(source, parseOptions));
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply, asked: GraphqlQuery) => {
+    const { query, variables, operationName } = asked;
+    // Without variables the library would not look for those that are missing before it begins.
+    const found = await app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
+    return send(request, reply, found);
+  };
+  app.post<{ Body: GraphqlQuery }>(
+    "/graphql",
+    { bodyLimit: 32 * 1024, schema: queryGraphql },
+    (request, reply) => answer(request, reply, request.body),
+  );
+  app.get<{ Querystring: GraphqlQueryString }>(
+    "/graphql",
+    { schema: queryGraphqlByGet },
+    (request, reply) => {
+      const { variables = "null", ...rest } = request.query;
+      return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
+    },
+  );
+}

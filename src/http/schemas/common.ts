@@ -1,0 +1,70 @@
+import { type Static, type TSchema, Type } from "typebox";
+import { LONGEST_SLUG, SLUG_PATTERN } from "../../values/slug.ts";
+
+// For validators of other languages, too: some match a pattern with the whole text, some know no \p.
+/** Not only white space (U+0085 is, though not to JavaScript). */
+export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
+/** What a token's `sub` or `iss` can be: a log prints it as one line. */
+export const PRINTABLE_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
+
+export const IDEMPOTENCY_KEY_PATTERN = "^[\\x20-\\x7e]{8,255}$";
+export const EXAMPLE_ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
+
+export const Slug = Type.String({
+  pattern: SLUG_PATTERN,
+  minLength: 1,
+  maxLength: LONGEST_SLUG,
+  examples: ["acme"],
+});
+const nameLike = (example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: NAME_PATTERN,
+    description: "Stored NFC; its length counts code points of that",
+    examples: [example],
+  });
+export const Name = nameLike("Acme Corp");
+export const PersonName = nameLike("Ada");
+export const JsonObject = Type.Object(
+  {},
+  { additionalProperties: true, examples: [{ plan: "team", seats: 25 }] },
+);
+export const Uuid = Type.String({ format: "uuid", examples: [EXAMPLE_ID] });
+export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
+export const Email = Type.String({
+  format: "email-address",
+  maxLength: 320,
+  description: "Its domain has two labels or more",
+  examples: ["ada@acme.com"],
+});
+export const Text = (example: string) => Type.String({ examples: [example] });
+export const Nullable = <T extends TSchema>(schema: T) =>
+  Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
+const FieldError = Type.Object({ field: Type.String(), message: Type.String() }, { title: "FieldError" });
+
+/** Every error answer. */
+export const ErrorBody = Type.Object(
+  {
+    error: Type.String(),
+    detail: Type.String(),
+    request_id: Type.Optional(Type.String()),
+    errors: Type.Optional(Type.Array(FieldError)),
+    multi_tenant_mode: Type.Optional(Type.Boolean()),
+    provided_tenant: Type.Optional(Type.String()),
+  },
+  { title: "ErrorBody" },
+);
+
+/** What `app.cursor_of` makes. */
+export const CURSOR_PATTERN = "^[A-Za-z0-9_-]{1,200}$";
+
+export const Page = {
+  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "How many to return" }),
+  cursor: Type.Optional(
+    Type.String({
+      pattern: CURSOR_PATTERN,
+      description: "Where the page before this one ended; from its Link header",
+    }),
+  ),
+};

@@ -1,0 +1,79 @@
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import type { Config } from "../config/config.ts";
+import { explainDatabase } from "../database/connection-errors.ts";
+import { callFunction, loginFaults } from "../database/database.ts";
+import { codeOf } from "../errors/errors.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { SCHEMA_VERSION } from "../migrate/history.ts";
+
+/** Refuses to start on a login that could look past row-level security, or on a schema that is behind this release. */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    app.decorate("defaultTenantSlug", config.defaultTenant.slug);
+    app.addHook("onReady", async () => {
+      const faults = await checkDatabase(app).catch(error => {
+        throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
+      });
+      if (faults.length > 0) throw new StartupError(faults.join("\n"));
+      const { slug, name } = config.defaultTenant;
+      await callFunction(app, "ensure_default_tenant", slug, name).catch(error => {
+        if (codeOf(error) !== "TM409") throw error;
+        throw new StartupError(
+          `The default tenant cannot be made: another tenant has the slug ${slug}. Set SERVICE_DEFAULT_TENANT_SLUG to one that is free`,
+        );
+      });
+    });
+  },
+  { name: "startup", dependencies: ["database"] },
+);
+
+/** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
+async function checkDatabase(app: FastifyInstance): Promise<string[]> {
+  const { replica } = app.database.pools;
+  // A replica that is away when the service starts is no reason not to start; the primary answers.
+  const reading = await (replica && loginFaults(replica))?.catch(err => {
+    app.log.warn({ err }, "the read replica cannot be reached");
+  });
+  app.database.replicaChecked = reading !== undefined;
+  const login = await loginFaults(app.pg.pool).catch(async error => {
+    // No such schema, no such function, or no right to look: all granted by the first migration. Without one to connect the next fails too.
+    if (!["3F000", "42883", "42501"].includes(codeOf(error))) throw error;
+    const { rows } = await app.pg.query<{ name: string; there: boolean }>(
+      `select current_database() as name, exists (select from pg_catalog.pg_proc where proname = 'get_login_faults') as there`,
+    );
+    const { name, there } = rows[0]!;
+    throw new StartupError(
+      there
+        ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"
+        : `The schema is missing in the database ${name}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
+    );
+  });
+  const { body: found } = await callFunction(app, "get_schema_version");
+  // Its functions keep what the release before calls: that one works on, and may start again, until the next one is there.
+  const behind = (found ?? "") < SCHEMA_VERSION;
+  if (!behind && found !== SCHEMA_VERSION)
+    app.log.warn(
+      { schema: found, release: SCHEMA_VERSION },
+      "the database's schema is newer than this release",
+    );
+  // A superuser may do everything else as well: one sentence says it.
+  const worst = "it is a superuser";
+  return [
+    ...(login.includes(worst) ? [worst] : login).map(
+      fault => `The service's database login is not safe to use: ${fault}`,
+    ),
+    ...(reading ?? []).map(fault => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
+    ...(behind
+      ? [
+          `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
+        ]
+      : []),
+  ];
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    defaultTenantSlug: string;
+  }
+}

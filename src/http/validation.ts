@@ -1,0 +1,116 @@
+import { Ajv } from "ajv";
+import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
+import fp from "fastify-plugin";
+import { asciiDomain } from "../values/domain.ts";
+import { SLUG_PATTERN } from "../values/slug.ts";
+import { invalid, textFault } from "./json-body.ts";
+import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
+
+const formats = {
+  "email-address": isEmail,
+  "faithful-text": (text: string) => !textFault(text, ""),
+  "json-object": isJsonObject,
+};
+
+/** Nothing is dropped, and nothing read as another type than it has. */
+const ajv = new Ajv({
+  allErrors: true,
+  removeAdditional: false,
+  useDefaults: true,
+  strict: true,
+  strictTypes: false,
+  coerceTypes: false,
+  formats,
+});
+
+export default fp(async (app: FastifyInstance) => {
+  app.setValidatorCompiler<{ properties?: Record<string, { type?: string }> }>(({ schema, httpPart }) => {
+    const validate = ajv.compile(schema);
+    if (httpPart !== "querystring") return validate;
+    // Query parameters are texts by nature. Ajv's own coercion would take Infinity, 1e2 and 0x10 for integers.
+    const integers = Object.entries(schema.properties ?? {}).flatMap(([name, { type }]) =>
+      type === "integer" ? name : [],
+    );
+    return (query: Record<string, unknown>) => {
+      const twice = Object.keys(query).filter(name => Array.isArray(query[name]));
+      if (twice.length) return { error: twice.map(name => ({ ...REPEATED, instancePath: `/${name}` })) };
+      for (const name of integers) {
+        const text = query[name];
+        if (typeof text === "string" && /^[+-]?\d+$/.test(text)) query[name] = Number(text);
+      }
+      return validate(query) || { error: validate.errors! };
+    };
+  });
+  app.setSchemaErrorFormatter((errors, part) =>
+    invalid(errors.filter(tells).map(error => explain(error, part))),
+  );
+});
+
+const REPEATED = { keyword: "repeated", params: {}, schemaPath: "", message: "must be given only once" };
+
+/** What the patterns of the schemas ask, in words. */
+const PATTERNS: Record<string, string> = {
+  [NAME_PATTERN]: "must not be only white space",
+  [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
+  [PRINTABLE_PATTERN]: "must not contain control characters",
+  [CURSOR_PATTERN]: "was not made by this service",
+};
+
+/** Of a field that may be null as well, what it may be otherwise tells enough; of an empty one, that it is. */
+const tells = (
+  { keyword, params, instancePath }: FastifySchemaValidationError,
+  _: number,
+  all: FastifySchemaValidationError[],
+) =>
+  keyword !== "anyOf" &&
+  params.type !== "null" &&
+  !(
+    keyword === "pattern" &&
+    all.some(other => other.keyword === "minLength" && other.instancePath === instancePath)
+  );
+
+function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
+  const path = instancePath.slice(1);
+  const inner = (name: unknown) => [path, name].filter(Boolean).join(".");
+  if (keyword === "required") return { field: inner(params.missingProperty), message: "is required" };
+  if (keyword === "additionalProperties")
+    return { field: inner(params.additionalProperty), message: "is not a known field" };
+  if (keyword === "enum")
+    return { field: path, message: `must be one of ${(params.allowedValues as string[]).join(", ")}` };
+  if (keyword === "type") {
+    const type = params.type as string;
+    return { field: path || part, message: `must be ${/^[aio]/.test(type) ? "an" : "a"} ${type}` };
+  }
+  if (keyword === "minLength") return { field: path, message: "must not be empty" };
+  if (keyword === "maxLength")
+    return { field: path, message: `must have at most ${params.limit as number} characters` };
+  const words = keyword === "pattern" && PATTERNS[params.pattern as string];
+  if (words) return { field: path, message: words };
+  if (params.format === "email-address") return { field: path, message: "must be an e-mail address" };
+  if (params.format === "faithful-text")
+    return { field: path, message: "contains a NUL character or half of a surrogate pair" };
+  if (params.format === "json-object") return { field: path, message: "must be a JSON object" };
+  return { field: path || part, message: message ?? "is not valid" };
+}
+
+/** Or null, as where it is not given as text. */
+function isJsonObject(text: string): boolean {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === "object" && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+/** `local@domain.tld`, with a domain of any script that IDNA can write in ASCII. */
+function isEmail(text: string): boolean {
+  const at = text.lastIndexOf("@");
+  const local = text.slice(0, at);
+  return (
+    /^[^\s\p{Cc}@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
+    !/^\.|\.\.|\.$/.test(local) &&
+    !text.endsWith(".") && // asciiDomain() takes the root's dot, addresses of mail do not
+    asciiDomain(text.slice(at + 1)) !== null
+  );
+}

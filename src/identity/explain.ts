@@ -1,0 +1,38 @@
+import type { Config } from "../config/config.ts";
+import { Problem } from "../errors/errors.ts";
+import { type Claims, toIdentity } from "./auth.ts";
+import { resolveTenant, type TenantSource } from "./tenant.ts";
+
+/** What api.explain_access is asked. slug null: the default tenant. */
+export interface Asked {
+  slug: string | null;
+  source: TenantSource | "given";
+  provider: string | null;
+  subject: string | null;
+  operator: boolean;
+}
+
+/** Why a request would not come as far as the database. */
+export interface Refused {
+  allowed: false;
+  because: string;
+  refusal: { status: number; error: string; detail: string; reason: string | null };
+}
+
+/**
+ * What a request with these claims would ask the database, found by the same functions; nobody looks at a signature.
+ * `header` is its X-Tenant.
+ */
+export function askedByClaims(claims: Claims, header: string | undefined, config: Config): Asked | Refused {
+  try {
+    const { provider, subject, operator } = toIdentity({ exp: Date.now() / 1000, ...claims }, config);
+    const { slug, source } = config.multiTenantMode
+      ? resolveTenant(claims, header, config.jwt.tenantClaim)
+      : { slug: null, source: "single_tenant" as const };
+    return { slug, source, provider, subject, operator };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    const { status, error: title, message: detail, reason = null } = error;
+    return { allowed: false, because: detail, refusal: { status, error: title, detail, reason } };
+  }
+}

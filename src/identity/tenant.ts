@@ -1,0 +1,173 @@
+import { isUtf8 } from "node:buffer";
+import { createRequire } from "node:module";
+import { domainToUnicode } from "node:url";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+import { parse } from "tldts";
+import type { Config } from "../config/config.ts";
+import { Problem } from "../errors/errors.ts";
+import { PROBLEMS, refusal } from "../errors/problems.ts";
+import { asciiDomain } from "../values/domain.ts";
+import { isSlug, LONGEST_SLUG } from "../values/slug.ts";
+import { type Claims, claimValue } from "./auth.ts";
+
+export type TenantSource =
+  | "configured_claim"
+  | "tenant"
+  | "organization"
+  | "namespace"
+  | "email"
+  | "header"
+  | "single_tenant";
+
+interface Resolved {
+  readonly slug: string;
+  readonly source: TenantSource;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** What the request names; whether the caller belongs there is the database's to say. null: the default tenant. */
+    tenant: { readonly slug: string | null; readonly source: TenantSource };
+  }
+}
+
+/** In order of precedence. */
+const CLAIMS = [
+  ["org", "organization"],
+  ["organization", "organization"],
+  ["org_slug", "organization"],
+  ["org_name", "organization"],
+  ["namespace", "namespace"],
+  ["group", "namespace"],
+  ["team", "namespace"],
+  ["workspace", "namespace"],
+] as const;
+
+/** Mailboxes and default mail domains that strangers share, and that the package does not list. */
+const ALSO_SHARED =
+  "fastmail.com tutanota.com tutanota.de tutamail.com tuta.com tuta.io keemail.me duck.com posteo.de posteo.net " +
+  "startmail.com disroot.org riseup.net sohu.com 139.com 189.cn zoho.eu zohomail.com mozmail.com onmicrosoft.com " +
+  "kakao.com icloud.com.cn wo.cn internet.ru inbox.lt mail.kz mail.bg mail.dk mail.de tlen.pl ziggo.nl xs4all.nl mailfence.com " +
+  "users.noreply.github.com simplelogin.com simplelogin.co aleeas.com slmail.me anonaddy.me anonaddy.com addy.io passmail.net passinbox.com " +
+  "live.se live.in msn.cn zoho.in systemli.org autistici.org inventati.org airmail.cc kolabnow.com " +
+  "nifty.com biglobe.ne.jp plala.or.jp so-net.ne.jp dion.ne.jp ymobile.ne.jp hinet.net empal.com 263.net " +
+  "mail.ua meta.ua bigmir.net tut.by narod.ru myrambler.ru op.pl vp.pl azet.sk zoznam.sk inbox.ee citromail.hu indamail.hu net.hr mynet.com " +
+  "volny.cz atlas.cz chello.at aon.at hispeed.ch comhem.se online.no siol.net otenet.gr email.ua skiff.com";
+/** Whatever it ends with: hotmail.se and yandex.kz are mailboxes as well. */
+const SHARED_LABELS = new Set(["gmx", "googlemail", "hotmail", "outlook", "yahoo", "yandex"]);
+const SHARED = new Set([
+  ...(createRequire(import.meta.url)("email-providers/all.json") as string[]).map(domain =>
+    asciiDomain(domain),
+  ),
+  ...ALSO_SHARED.split(" "),
+]);
+
+/** `Müller & Söhne` is `muller-sohne`. Empty when nothing of the text can stand in a slug. */
+export function slugify(text: string): string {
+  const plain = text
+    .normalize("NFKD")
+    .replace(/\p{M}+/gu, "")
+    .toLowerCase();
+  const hyphened = plain.replace(/[^a-z0-9]+/g, "-").replace(/^-/, "");
+  return hyphened.slice(0, LONGEST_SLUG).replace(/-$/, "");
+}
+
+const filled = (value: unknown): value is string => typeof value === "string" && value !== "";
+
+/** The text of a claim that counts: a non-empty string, or an object's `slug`, else `id`, else `name`. */
+function named(value: unknown): string | undefined {
+  if (filled(value)) return value;
+  if (typeof value !== "object" || value === null) return undefined;
+  const { slug, id, name } = value as Claims;
+  return [slug, id, name].find(filled);
+}
+
+/** Empty when the claim does not count or leaves nothing. */
+function slugOf(value: unknown): string {
+  const text = named(value);
+  return text === undefined ? "" : slugify(text);
+}
+
+/** The label that an organization registered its domain under: `ann@mail.acme.co.uk` gives `acme`. */
+function fromEmail({ email, email_verified: verified }: Claims): string {
+  // Some providers send their booleans as strings.
+  if (!filled(email) || verified === false || verified === "false") return "";
+  const [local, host, ...more] = email.split("@", 3);
+  const domain = local && host && more.length === 0 ? asciiDomain(host) : null;
+  if (!domain) return "";
+  // Private suffixes too: whoever has a page at github.io does not share a tenant with all the others there.
+  const options = { allowPrivateDomains: true, extractHostname: false };
+  const { domain: registrable, domainWithoutSuffix: label } = parse(domain, options);
+  if (!registrable || !label || SHARED.has(domain) || SHARED.has(registrable) || SHARED_LABELS.has(label))
+    return "";
+  return slugify(domainToUnicode(label));
+}
+
+function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | undefined {
+  if (tenantClaim !== null && tenantClaim !== "tenant") {
+    const slug = slugOf(claimValue(claims, tenantClaim));
+    if (slug) return { slug, source: "configured_claim" };
+  }
+  const tenant = named(claims.tenant);
+  if (tenant !== undefined) {
+    // A slug that no tenant can have has no members: the same answer as for one that has others.
+    if (!isSlug(tenant)) throw new Problem(...PROBLEMS.not_a_member, { reason: "tenant_claim_malformed" });
+    return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
+  }
+  for (const [name, source] of CLAIMS) {
+    const slug = slugOf(claims[name]);
+    if (slug) return { slug, source };
+  }
+  const slug = fromEmail(claims);
+  return slug ? { slug, source: "email" } : undefined;
+}
+
+/**
+ * The tenant that a request names, in multi-tenant mode. Claims win over the header, whose format is checked first.
+ * @throws Problem 400 (header missing where needed, or malformed), 403 (a `tenant` claim that is no slug)
+ */
+export function resolveTenant(
+  claims: Claims,
+  header: string | string[] | undefined,
+  tenantClaim: string | null,
+): Resolved {
+  const given = Array.isArray(header) ? header.join(", ") : header;
+  if (given !== undefined && (Array.isArray(header) || !isSlug(given)))
+    throw refusal("tenant_header_malformed", { provided_tenant: asSent(given) });
+  const found = fromClaims(claims, tenantClaim) ?? (given && { slug: given, source: "header" as const });
+  if (found) return found;
+  throw refusal("tenant_missing", { multi_tenant_mode: true });
+}
+
+/** Node reads headers byte by byte; what is UTF-8 is told as that. */
+function asSent(header: string): string {
+  const bytes = Buffer.from(header, "latin1");
+  return isUtf8(bytes) ? bytes.toString("utf8") : header;
+}
+
+const SINGLE = Object.freeze({ slug: null, source: "single_tenant" as const });
+
+/** Sets `request.tenant`. Registered after `auth`, whose claims it reads. */
+export default fp(
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    app.decorateRequest("tenant");
+    app.addHook("onRequest", (request, _reply, done) => {
+      if (!config.multiTenantMode) {
+        request.tenant = SINGLE;
+        done();
+        return;
+      }
+      const header = request.headers["x-tenant"];
+      const found = resolveTenant(request.identity.claims, header, config.jwt.tenantClaim);
+      if (header !== undefined && header !== found.slug)
+        request.log.debug(
+          { tenant_slug: found.slug, header, source: found.source },
+          "the token's tenant wins over X-Tenant",
+        );
+      request.tenant = found;
+      done();
+    });
+  },
+  { name: "tenant", fastify: "5.x", dependencies: ["auth"] },
+);

@@ -1,0 +1,98 @@
+import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
+import boom from "sonic-boom";
+import type { Config } from "../config/config.ts";
+
+/** Takes the lines that would go to standard output. */
+export type LogStream = { write(line: string): void };
+
+/** As the logger's own, which ends the service where the disk is full. Lines of so many bytes wait until there is room; more are lost. */
+const standardOutput = new boom.SonicBoom({ fd: 1, sync: true, maxLength: 1024 * 1024 }).on(
+  "error",
+  () => {},
+);
+
+/** What is told of every request that ends; times in milliseconds. */
+export const lineOf = ({ request: { method, url, ip }, elapsedTime }: FastifyReply) => ({
+  method,
+  url,
+  ms: Math.round(elapsedTime * 1e3) / 1e3,
+  ip,
+});
+
+/** One line for a finished request, on the logger that knows its tenant; the start of one is for debugging. */
+class OneLine extends LogController {
+  constructor() {
+    super({ requestIdLogLabel: "request_id" });
+  }
+  override incomingRequest(request: FastifyRequest): void {
+    request.log.debug({ method: request.method, url: request.url }, "incoming request");
+  }
+  override requestCompleted(
+    error: Error | null | undefined,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    const line = { status: reply.statusCode, ...lineOf(reply) };
+    if (error) request.log.error({ ...line, err: error }, "request errored");
+    else request.log.info(line, "request completed");
+  }
+}
+
+/** Structured lines, each with the request's id and, where a trace came along, its `trace_id`. */
+export function loggerOptions(config: Config, stream: LogStream = standardOutput): FastifyServerOptions {
+  return {
+    logger: {
+      level: config.logLevel,
+      hooks: { streamWrite: redactor(config) },
+      // Where a name is not the certificate's, Node adds the whole of it: kilobytes for each request.
+      redact: { paths: ["err.cert"], remove: true },
+      stream,
+    },
+    logController: new OneLine(),
+    childLoggerFactory: (logger, bindings, options, { headers }) => {
+      const trace = traceId(headers.traceparent);
+      return logger.child(trace === undefined ? bindings : { ...bindings, trace_id: trace }, options);
+    },
+  };
+}
+
+/** A logger whose lines carry the tenant of a resolved request. */
+export const tenantLog = (request: FastifyRequest) => request.log.child({ tenant_slug: shownSlug(request) });
+
+/** A resolved request's tenant; in single-tenant mode requests name none. */
+export const shownSlug = ({ tenant, server }: FastifyRequest): string =>
+  tenant.slug ?? server.defaultTenantSlug;
+
+/** The trace of a W3C `traceparent` header; undefined for what is none. */
+export function traceId(header: string | string[] | undefined): string | undefined {
+  if (typeof header !== "string") return undefined;
+  const [, version, trace, parent] =
+    /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(?:-.*)?$/.exec(header) ?? [];
+  return version === "ff" || !trace || /^0+$/.test(trace) || /^0+$/.test(parent!) ? undefined : trace;
+}
+
+const quoted = (text: string) => JSON.stringify(text).slice(1, -1);
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+/** What must not stand in a log wherever it comes from: the service's secrets, tokens, and query values named like one. */
+function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string) => string {
+  const passwords = [databaseUrl, databaseReadUrl].flatMap(url => {
+    const written = url === null ? "" : new URL(url).password;
+    return [written, decodeURIComponent(written)];
+  });
+  // A shorter one is a word of ordinary lines too, and no secret.
+  const secrets = [jwt.secret ?? "", ...passwords].filter(text => text.length >= 8).map(quoted);
+  const marks = ["eyJ", "earer", "?", "&", ...secrets];
+  const pattern = new RegExp(
+    [
+      ...secrets.map(escaped),
+      String.raw`(?<=[Bb]earer(?: |%20|\+))[^\s"\\]+`,
+      String.raw`(?<=[?&][^=&"\s]{0,64}(?:token|jwt|secret|passw|auth|api[-_]?key)[^=&"\s]{0,64}=)[^&"\s]+`,
+      // To the end of the word, whether or not a token: else each `eyJ` in it would be a start, and read on again.
+      String.raw`eyJ[\w-]{6,}(?:\.[\w-]*){0,4}`,
+    ].join("|"),
+    "gi",
+  );
+  // Most lines hold no mark; looking for one is far cheaper than the pattern.
+  return line => (marks.some(mark => line.includes(mark)) ? line.replace(pattern, "[redacted]") : line);
+}

@@ -1,0 +1,143 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
+import { rowsRead } from "../support.ts";
+
+const database = await createDatabase();
+after(() => database.drop());
+
+test("rows of other tenants are not read for one that has none, be they all that there are", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    const owner = await seedUser(tx, acme, { subject: "ann", role: "owner" });
+    await seedTenant(tx, { slug: "empty" });
+    await tx`insert into app.boards (tenant_id, owner_id, title) select ${acme}, ${owner}, 'x' from generate_series(1, 5000)`;
+    await tx`analyze app.boards`;
+    for (const slug of ["nowhere", "empty"]) {
+      const rows = await rowsRead(
+        tx,
+        "app.boards",
+        () => tx`select api.explain_access(${slug}, 'jwt', 'ann')`,
+      );
+      assert.ok(rows < 100, `${slug}: ${rows} rows`);
+    }
+  }));
+
+test("explaining leaves the transaction in the tenant that it was in", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    await seedTenant(tx, { slug: "beta" });
+    for (const before of [acme, ""]) {
+      await tx.unsafe(`set local app.tenant_id = '${before}'`);
+      await tx`select api.explain_access('beta', 'jwt', 'ann')`;
+      assert.equal((await tx`select current_setting('app.tenant_id') as now`)[0]!.now, before);
+    }
+  }));
+
+test("whom a suspended tenant or a missing default one refuses is told so, and shown nothing", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme", status: "suspended" });
+    await seedUser(tx, acme, { subject: "ann", role: "owner" });
+    for (const [slug, because] of [
+      ["acme", "The tenant is suspended"],
+      [null, "There is no default tenant"],
+    ]) {
+      const [row] = await tx`select api.explain_access(${slug as string | null}, 'jwt', 'ann') as told`;
+      const { told } = row!;
+      assert.deepEqual([told.allowed, told.because], [false, because]);
+      assert.ok(told.tables.every(({ shown }: { shown: number }) => shown === 0));
+    }
+  }));
+
+test("in single-tenant mode explain asks for an identity, and tells a member, and who was removed, from those who would join", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "default", isDefault: true });
+    const other = await seedTenant(tx, { slug: "other" });
+    await seedUser(tx, id, { subject: "ann" });
+    await seedUser(tx, id, { subject: "bob" });
+    await seedUser(tx, other, { subject: "cleo" });
+    await tx`update app.users set removed_at = now() where auth_subject = 'bob'`;
+    const joins = "In single-tenant mode a verified caller joins the default tenant at the first request";
+    const note = /It is the default tenant/;
+    for (const [slug, subject, allowed, because, noted] of [
+      [null, null, false, "No identity is given", false],
+      [null, "ann", true, "ann is a member of the tenant, as member", false],
+      [null, "bob", false, "The membership was ended", false],
+      [null, "cleo", true, joins, false],
+      ["default", null, false, "No identity is given", false],
+      ["default", "ann", true, "ann is a member of the tenant, as member", false],
+      ["default", "cleo", false, "cleo of jwt is not a member of the tenant", true],
+      ["nowhere", "ann", false, "No tenant has the slug nowhere", false],
+    ] as const) {
+      const [row] = await tx`select api.explain_access(${slug}, 'jwt', ${subject}) as told`;
+      const { told } = row!;
+      assert.deepEqual([told.allowed, told.because, note.test(told.notes.join())], [allowed, because, noted]);
+      assert.equal(told.tenant.slug, slug ?? "default");
+      assert.equal(/A refusal reads the same/.test(told.notes.join()), slug === "nowhere");
+    }
+  }));
+
+test("each table is told with its row security and with counts up to 10000", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    const owner = await seedUser(tx, acme, { subject: "ann", role: "owner" });
+    const add = (n: number) =>
+      tx`insert into app.boards (tenant_id, owner_id, title) select ${acme}, ${owner}, 'x' from generate_series(1, ${n}::int)`;
+    const told = async () => {
+      const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
+      assert.doesNotMatch(row!.told.notes.join(), /fewer rows/, "both are counted as far");
+      return Object.fromEntries(
+        row!.told.tables.map(({ table, ...rest }: { table: string }) => [table, rest]),
+      );
+    };
+    await add(10_000);
+    const full = { row_security: "forced", held: 10_000, shown: 10_000, more: false };
+    assert.deepEqual((await told())["app.boards"], full);
+    await add(2);
+    await tx.unsafe(
+      "alter table app.boards no force row level security; alter table app.media disable row level security",
+    );
+    const tables = await told();
+    assert.deepEqual(tables["app.boards"], { ...full, row_security: "enabled", more: true });
+    assert.equal(tables["app.media"].row_security, "off");
+  }));
+
+test("a partition is told with its table, and nothing of a table whose owner chose what reading it calls", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.events (tenant_id uuid not null, id uuid, primary key (tenant_id, id)) partition by hash (tenant_id);
+      create table app.events_0 partition of app.events for values with (modulus 1, remainder 0); alter table app.events owner to tms_owner;
+      alter table app.events_0 owner to tms_owner; select app.isolate('app.events'); create table app.theirs (tenant_id uuid)`);
+    const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
+    const tables = row!.told.tables.map(({ table }: { table: string }) => table);
+    assert.deepEqual(
+      tables.filter((table: string) => /events|theirs/.test(table)),
+      ["app.events"],
+    );
+  }));
+
+test("of a table that the auditor may not read is told what requests see, and not what it holds; of one that they may not, the other way round", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    await seedUser(tx, acme, { subject: "ann" });
+    await tx.unsafe(`create schema shop authorization tms_owner; grant usage on schema shop to tms_app;
+      create table shop.orders (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shop.orders owner to tms_owner;
+      select app.isolate('shop.orders'); insert into shop.orders values ('${acme}', 1); revoke select on app.users from tms_auditor;
+      revoke select on app.media from tms_app`);
+    const [row] = await tx`select api.explain_access('acme', 'jwt', 'ann') as told`;
+    const tables = row!.told.tables.filter(({ table }: { table: string }) =>
+      /media|users|orders/.test(table),
+    );
+    assert.deepEqual(tables, [
+      { table: "app.media", row_security: "forced", held: 0, shown: null, more: false },
+      { table: "app.users", row_security: "forced", held: null, shown: 1, more: false },
+      { table: "shop.orders", row_security: "forced", held: null, shown: 1, more: false },
+    ]);
+    assert.doesNotMatch(row!.told.notes.join(), /fewer rows/);
+  }));
+
+test("what is counted for explain is a table of tms_owner's, or it would run its owner's code as the auditor", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table public.trap (tenant_id uuid); grant all on public.trap to tms_auditor;
+      grant usage on schema public to tms_registrar, tms_auditor; set local role tms_registrar`);
+    await assert.rejects(tx`select control.held_rows('public.trap', null, 1)`, /is owned by postgres/);
+  }));

@@ -1,0 +1,416 @@
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
+import { lockWaiters } from "../../until.ts";
+import { as, call, refused, rowsRead, type Transaction } from "../support.ts";
+
+const database = await createDatabase();
+after(() => database.drop());
+
+/** Two tenants; in acme there is one of each role, named after it. */
+async function seed(tx: Transaction) {
+  const acme = await seedTenant(tx, { slug: "acme" });
+  const beta = await seedTenant(tx, { slug: "beta" });
+  const ids: Record<string, string> = {};
+  for (const role of ["owner", "admin", "member"])
+    ids[role] = await seedUser(tx, acme, { subject: role, role });
+  ids.stranger = await seedUser(tx, beta, { subject: "stranger", role: "owner" });
+  return { acme, beta, ids };
+}
+const by = (subject: string, slug = "acme") => ({ slug, subject });
+const add = (tx: Transaction, caller: string, subject: string, role: string) =>
+  call(tx, "add_member", by(caller), null, subject, null, null, role);
+const remove = (tx: Transaction, caller: string, id: string) => call(tx, "remove_member", by(caller), id);
+const DENIED = [403, "Access denied", "User does not belong to tenant"] as const;
+
+test("owners add every role, admins all but owners, members nobody", () =>
+  rolledBack(database.sql, async tx => {
+    await seed(tx);
+    for (const role of ["owner", "admin", "member"])
+      assert.equal((await add(tx, "owner", `o-${role}`, role)).body.role, role);
+    for (const role of ["admin", "member"]) await add(tx, "admin", `a-${role}`, role);
+    const written = async () =>
+      (await tx`select n_tup_ins from pg_stat_xact_user_tables where relid = 'app.users'::regclass`)[0];
+    const before = await written();
+    await refused(add(tx, "admin", "x", "owner"), 403, "Access denied", "The tenant role owner is required");
+    for (const role of ["admin", "member"])
+      await refused(add(tx, "member", "x", role), 403, "Access denied", "The tenant role admin is required");
+    await refused(add(tx, "stranger", "x", "member"), ...DENIED);
+    assert.deepEqual(await written(), before, "who is refused writes nothing, and waits for nobody");
+  }));
+
+test("nobody without a role adds or removes members", () =>
+  rolledBack(database.sql, async tx => {
+    const answer = as(tx, "tms_app", sp => sp`select app.require_member_admin(null, 'member')`);
+    await refused(answer, 403, "Access denied", "The tenant role admin is required");
+  }));
+
+test("a member is shown with these fields, and is in the tenant from the next call on", () =>
+  rolledBack(database.sql, async tx => {
+    await seed(tx);
+    await refused(call(tx, "get_current_tenant", by("new")), ...DENIED);
+    const { body } = await call(tx, "add_member", by("owner"), null, "new", "new@acme.com", "New", "member");
+    assert.deepEqual(
+      { ...body, user_id: "", joined_at: "" },
+      {
+        user_id: "",
+        role: "member",
+        auth_provider: "jwt",
+        auth_subject: "new",
+        email: "new@acme.com",
+        display_name: "New",
+        joined_at: "",
+      },
+    );
+    const current = await call(tx, "get_current_tenant", by("new"));
+    assert.deepEqual(Object.keys(current.body), ["tenant", "membership"]);
+    assert.deepEqual(current.body.membership, body);
+    await refused(
+      add(tx, "owner", "new", "admin"),
+      409,
+      "Conflict",
+      "This identity is already a member of the tenant",
+    );
+    // The same subject of another issuer is somebody else.
+    await call(tx, "add_member", by("owner"), "https://other", "new", null, null, "member");
+  }));
+
+test("a removed member is out at once, keeps what was made, and comes back as the same user", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.member!}, 'mine')`;
+    assert.deepEqual((await remove(tx, "admin", ids.member!)).body, {
+      message: "Member removed",
+      user_id: ids.member,
+    });
+    for (const name of ["get_current_tenant", "list_my_tenants"]) {
+      const outcome = call(tx, name, by("member"));
+      if (name === "list_my_tenants") assert.deepEqual((await outcome).body, { tenants: [], total_count: 0 });
+      else await refused(outcome, ...DENIED);
+    }
+    assert.equal((await call(tx, "list_boards", by("owner"), 10, null)).body.boards.length, 1);
+    await refused(
+      remove(tx, "admin", ids.member!),
+      404,
+      "Member not found",
+      `Member with ID ${ids.member} not found`,
+    );
+    assert.equal((await add(tx, "owner", "member", "admin")).body.user_id, ids.member);
+    assert.equal((await call(tx, "get_current_tenant", by("member"))).body.membership.role, "admin");
+  }));
+
+test("of several who were removed the one who is added comes back, and nobody else", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    const namesake = await call(tx, "add_member", by("owner"), "other", "member", null, null, "member");
+    for (const id of [ids.member!, namesake.body.user_id, ids.admin!]) await remove(tx, "owner", id);
+    const left = async () =>
+      (await tx`select id from app.users where removed_at is not null`).map(row => row.id);
+    await refused(
+      add(tx, "owner", "owner", "member"),
+      409,
+      "Conflict",
+      "This identity is already a member of the tenant",
+    );
+    assert.equal((await left()).length, 3);
+    assert.equal((await add(tx, "owner", "member", "member")).body.user_id, ids.member);
+    assert.deepEqual(new Set(await left()), new Set([namesake.body.user_id, ids.admin]));
+  }));
+
+test("a removed member is off every board, and comes back with what is said of it anew", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.owner!}, 'x')`;
+    await tx`insert into app.board_members (tenant_id, board_id, user_id)
+      select b.tenant_id, b.id, u.id from app.boards b join app.users u using (tenant_id)`;
+    await remove(tx, "owner", ids.member!);
+    const left =
+      await tx`select u.role from app.board_members m join app.users u on u.id = m.user_id order by 1`;
+    assert.deepEqual(
+      left.map(row => row.role),
+      ["admin", "owner"],
+    );
+    const again = async (email: string | null, name: string | null) => {
+      const { body } = await call(tx, "add_member", by("owner"), null, "member", email, name, "member");
+      await remove(tx, "owner", ids.member!);
+      return [body.email, body.display_name];
+    };
+    assert.deepEqual(await again("one@acme.com", "One"), ["one@acme.com", "One"]);
+    assert.deepEqual(await again("two@acme.com", null), ["two@acme.com", "One"]);
+    assert.deepEqual(await again(null, "Two"), ["two@acme.com", "Two"]);
+  }));
+
+test("a membership ends and begins again when it was last changed or later, also where the clock was set back", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    for (const age of ["-1 day", "1 day"]) {
+      const change = () =>
+        tx`update app.users set created_at = now() - interval '2 days', updated_at = now() + ${age}::interval`;
+      const times = async () => {
+        const [row] = await tx`
+          select removed_at = updated_at as removed, updated_at = greatest(now(), now() + ${age}::interval) as changed
+          from app.users where id = ${ids.member!}`;
+        return { ...row };
+      };
+      await change();
+      await remove(tx, "owner", ids.member!);
+      assert.deepEqual(await times(), { removed: true, changed: true }, age);
+      await change();
+      await add(tx, "owner", "member", "member");
+      assert.deepEqual(await times(), { removed: null, changed: true }, age);
+    }
+  }));
+
+test("of a tenant without an owner a member may leave", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    await tx`delete from app.users where role = 'owner'`;
+    await remove(tx, "member", ids.member!);
+  }));
+
+test("admins cannot remove owners, members only themselves, and the last owner stays", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    await refused(remove(tx, "admin", ids.owner!), 403, "Access denied", "The tenant role owner is required");
+    await refused(
+      remove(tx, "member", ids.admin!),
+      403,
+      "Access denied",
+      "The tenant role admin is required",
+    );
+    await refused(
+      remove(tx, "owner", ids.owner!),
+      409,
+      "Conflict",
+      "The last owner of a tenant cannot be removed",
+    );
+    await remove(tx, "member", ids.member!);
+    const { body } = await add(tx, "owner", "second", "owner");
+    await remove(tx, "second", ids.owner!);
+    await refused(
+      remove(tx, "second", body.user_id),
+      409,
+      "Conflict",
+      "The last owner of a tenant cannot be removed",
+    );
+  }));
+
+test("another tenant's member is not found, like one that does not exist", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    for (const id of [ids.stranger!, "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10", "x", ""])
+      await refused(remove(tx, "owner", id), 404, "Member not found", `Member with ID ${id} not found`);
+  }));
+
+test("members and boards are listed newest first, in pages, of one's own tenant only", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, beta, ids } = await seed(tx);
+    for (const [tenant, owner] of [
+      [acme, ids.owner!],
+      [beta, ids.stranger!],
+    ] as const)
+      await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+        select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01' from generate_series(1, 11) i`;
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
+      select ${acme}, 'jwt', i, timestamptz '2026-01-01' + (i / 9) * interval '1 hour', '2027-01-01' from generate_series(1, 25) i`;
+    for (const [name, field, id, expected] of [
+      [
+        "list_boards",
+        "boards",
+        "board_id",
+        await tx`select id from app.boards where tenant_id = ${acme} order by created_at desc, id`,
+      ],
+      [
+        "list_members",
+        "members",
+        "user_id",
+        await tx`select id from app.users where tenant_id = ${acme} order by created_at desc, id`,
+      ],
+    ] as const) {
+      for (const [limit, byIndex] of [
+        [1, "on"],
+        [2, "on"],
+        [2, "off"], // an index has the order by itself
+      ] as const) {
+        await tx.unsafe(
+          `set local enable_indexscan = ${byIndex}; set local enable_bitmapscan = ${byIndex}; discard plans`,
+        );
+        const seen: string[] = [];
+        let cursor: string | null = null;
+        do {
+          const page: Awaited<ReturnType<typeof call>> = await call(tx, name, by("member"), limit, cursor);
+          assert.ok(page.body[field].length > 0, "no page is empty");
+          seen.push(...page.body[field].map((row: Record<string, string>) => row[id]));
+          cursor = page.next_cursor;
+        } while (cursor);
+        assert.deepEqual(
+          seen,
+          expected.map(row => row.id),
+        );
+      }
+      const [end] = await tx`select app.cursor_of('2000-01-01', gen_random_uuid()) as cursor`;
+      assert.deepEqual((await call(tx, name, by("member"), 2, end!.cursor)).body, { [field]: [] });
+    }
+  }));
+
+test("a board's times are those of the row, however the session writes and places times", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+      values (${acme}, ${ids.owner!}, 'x', '2026-02-03T04:05:06.789Z', '2026-03-04T05:06:07.891Z')`;
+    await tx.unsafe("set local datestyle = 'German'; set local timezone = 'Asia/Kolkata'");
+    const [board] = (await call(tx, "list_boards", by("member"), 1, null)).body.boards;
+    assert.deepEqual(
+      [board.created_at, board.updated_at],
+      ["2026-02-03T04:05:06.789Z", "2026-03-04T05:06:07.891Z"],
+    );
+  }));
+
+test("of a large tenant a page of members, or a removal, reads only a few", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
+      select ${acme}, 'jwt', 'm' || i, timestamptz '2026-01-01' + i * interval '1 second', now() from generate_series(1, 5000) i`;
+    // Of one moment, as they are after a load.
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
+      select ${acme}, 'jwt', 'l' || i, timestamptz '2025-01-01', now() from generate_series(1, 5000) i`;
+    await tx`analyze app.users`;
+    const cursor = (await call(tx, "list_members", by("member"), 10, null)).next_cursor;
+    const [late] = await tx`
+      select app.cursor_of(created_at, id) as cursor from app.users where auth_subject like 'l%' order by id offset 4000 limit 1`;
+    const calls = {
+      first: () => call(tx, "list_members", by("member"), 10, null),
+      next: () => call(tx, "list_members", by("member"), 10, cursor),
+      late: () => call(tx, "list_members", by("member"), 10, late!.cursor),
+      removal: () => remove(tx, "admin", ids.member!),
+    };
+    for (const [name, work] of Object.entries(calls)) {
+      const rows = await rowsRead(tx, "app.users", work);
+      assert.ok(rows < 100, `${name}: ${rows} rows`);
+    }
+  }));
+
+test("of many boards of one moment, as a load makes them, a page reads only a few", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+      select ${acme}, ${ids.owner!}, 'b' || i, '2026-01-01', '2026-01-01' from generate_series(1, 5000) i`;
+    await tx`analyze app.boards`;
+    const [late] =
+      await tx`select app.cursor_of(created_at, id) as cursor from app.boards order by id offset 4000 limit 1`;
+    for (const cursor of [null, late!.cursor]) {
+      const rows = await rowsRead(tx, "app.boards", async () => {
+        const { body } = await call(tx, "list_boards", by("member"), 10, cursor);
+        assert.equal(body.boards.length, 10);
+      });
+      assert.ok(rows < 100, `${cursor}: ${rows} rows`);
+    }
+  }));
+
+test("boards of one moment are all on one page or another, also where nothing older follows", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`delete from app.boards`;
+    await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
+      select ${acme}, ${ids.owner!}, 'b' || i, '2026-01-01', '2026-01-01' from generate_series(1, 25) i`;
+    const pages: string[][] = [];
+    let cursor: string | null | undefined = null;
+    do {
+      const { body, next_cursor } = await call(tx, "list_boards", by("member"), 10, cursor);
+      pages.push(body.boards.map(({ title }: { title: string }) => title));
+      cursor = next_cursor;
+    } while (cursor && pages.length < 9);
+    assert.deepEqual(
+      pages.map(page => page.length),
+      [10, 10, 5],
+    );
+    assert.equal(new Set(pages.flat()).size, 25);
+  }));
+
+test("one's own tenants are listed with status and role, oldest membership first, whatever tenant is named", () =>
+  rolledBack(database.sql, async tx => {
+    const { beta } = await seed(tx);
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, role, created_at, updated_at)
+      values (${beta}, 'jwt', 'member', 'admin', '2020-01-01', '2020-01-01')`;
+    await tx`update app.tenants set status = 'suspended' where id = ${beta}`;
+    const gamma = await seedTenant(tx, { slug: "gamma" });
+    await seedUser(tx, gamma, { subject: "member", provider: "https://other" });
+    const { body } = await call(tx, "list_my_tenants", { slug: "nowhere", subject: "member" });
+    assert.deepEqual(Object.keys(body.tenants[0]), [
+      "tenant_id",
+      "name",
+      "slug",
+      "status",
+      "role",
+      "joined_at",
+    ]);
+    assert.deepEqual(
+      body.tenants.map((one: Record<string, string>) => `${one.slug} ${one.status} ${one.role}`),
+      ["beta suspended admin", "acme active member"],
+    );
+    assert.equal(body.total_count, 2);
+    // Of memberships of one moment, as a load makes them, the tenant's id says which stands first.
+    await tx`insert into app.tenants (slug, name) select 'load-' || i, 'n' from generate_series(1, 9) i`;
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'loaded' from app.tenants where slug like 'load-%'`;
+    const loaded = await call(tx, "list_my_tenants", by("loaded"));
+    const ids = loaded.body.tenants.map((one: { tenant_id: string }) => one.tenant_id);
+    assert.deepEqual(ids, ids.toSorted());
+  }));
+
+test("in single-tenant mode a caller joins the default tenant at the first call, unless removed or the tenant is not there", () =>
+  rolledBack(database.sql, async tx => {
+    const current = () => call(tx, "get_current_tenant", { slug: null, subject: "new" });
+    await refused(current(), ...DENIED);
+    const id = await seedTenant(tx, { slug: "old", isDefault: true });
+    const { body } = await current();
+    assert.deepEqual(
+      [body.tenant.tenant_id, body.membership.role, body.membership.email],
+      [id, "member", "new@example.com"],
+    );
+    assert.deepEqual((await current()).body, body);
+    assert.deepEqual(
+      [...(await tx`select current_setting('application_name') as name`)],
+      [{ name: "tms (default)" }],
+    );
+    assert.equal((await tx`select from app.users`).count, 1);
+    await tx`update app.users set removed_at = now()`;
+    await refused(current(), ...DENIED);
+    // The same subject of another issuer is somebody else; and while the tenant is suspended nobody gets in, or joins.
+    await seedUser(tx, id, { subject: "two", provider: "https://other", role: "owner" });
+    const two = await call(tx, "get_current_tenant", { slug: null, subject: "two" });
+    assert.deepEqual([two.body.membership.auth_provider, two.body.membership.role], ["jwt", "member"]);
+    for (let i = 0; i < 2; i++) {
+      const mine = await call(tx, "list_my_tenants", { slug: null, subject: "four" });
+      assert.deepEqual([mine.body.total_count, mine.body.tenants[0].slug], [1, "old"]);
+    }
+    await tx`update app.tenants set status = 'suspended'`;
+    for (const subject of ["two", "three"])
+      await refused(call(tx, "get_current_tenant", { slug: null, subject }), ...DENIED);
+    assert.equal((await tx`select from app.users`).count, 4);
+    // The usual request writes nothing.
+    await tx`update app.tenants set status = 'active'`;
+    await tx`set local transaction_read_only = on`;
+    assert.equal(
+      (await call(tx, "get_current_tenant", { slug: null, subject: "two" })).body.membership.role,
+      "member",
+    );
+  }));
+
+test("of two first requests at once in single-tenant mode both get the membership that one of them makes", async t => {
+  const { sql } = database;
+  t.after(() => sql`delete from app.tenants`);
+  const id = await seedTenant(sql, { slug: "old", isDefault: true });
+  await seedUser(sql, id, { subject: "new", provider: "https://other" });
+  await seedUser(sql, id, { subject: "else" });
+  // So that they come first, by whatever index.
+  await sql`update app.users set created_at = now() + interval '1 day', updated_at = now() + interval '1 day'`;
+  const enter = (tx: Transaction) => call(tx, "get_current_tenant", { slug: null, subject: "new" });
+  let second: ReturnType<typeof enter> | undefined;
+  const first = await sql.begin(async tx => {
+    const made = await enter(tx);
+    second = sql.begin(enter);
+    await lockWaiters(sql);
+    return made;
+  });
+  assert.deepEqual((await second)!.body, first.body);
+});

@@ -1,0 +1,360 @@
+/** The rules that keep one schema valid on plain Postgres and on Citus (docs/scale.md), held here on plain Postgres. */
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { after, test } from "node:test";
+import type { Transaction } from "../functions/support.ts";
+import { createDatabase, rolledBack } from "../harness.ts";
+
+const database = await createDatabase();
+/** The tables that Citus distributes: every one of a tenant's rows. */
+const rows = await database.sql<{ name: string }[]>`
+  select conrelid::regclass::text as name from pg_constraint
+  where contype = 'f' and confrelid = 'app.tenants'::regclass and connamespace = 'app'::regnamespace order by 1`;
+const tables = rows.map(row => row.name);
+assert.ok(tables.includes("app.users") && tables.includes("app.boards"));
+after(() => database.drop());
+
+// ---- the catalog ------------------------------------------------------------------------------------------------
+
+const policies = (tx: Transaction) => tx<
+  { name: string; force: boolean; app: string[]; subqueries: number }[]
+>`
+  select c.oid::regclass::text as name, c.relforcerowsecurity as force,
+         array_agg(p.polname || case when p.polpermissive then '' else ' (restrictive)' end order by p.polname)
+           filter (where 'tms_app'::regrole = any (p.polroles) or p.polroles = '{0}') as app,
+         count(*) filter (where concat(p.polqual, p.polwithcheck) ~ 'SUBLINK|SUBPLAN')::int as subqueries
+  from pg_class c join pg_policy p on p.polrelid = c.oid
+  where c.relnamespace = 'app'::regnamespace
+  group by c.oid order by 1`;
+
+test("with the switch on, the policy template holds no subquery, nothing restrictive, and no FORCE", () =>
+  rolledBack(database.sql, async tx => {
+    const plain = await policies(tx);
+    assert.equal(plain.length, tables.length + 1);
+    for (const { name, ...found } of plain)
+      assert.deepEqual(
+        found,
+        { force: true, app: ["tenant_only (restrictive)", "tenant_rows"], subqueries: 2 },
+        name,
+      );
+
+    await tx`create function app.distribute(p_table regclass) returns void language sql as ''`;
+    await tx`select app.write_policies('app.tenants', 'id')`;
+    for (const name of tables) await tx`select app.isolate(${name}::regclass)`;
+    for (const { name, ...found } of await policies(tx))
+      assert.deepEqual(found, { force: false, app: ["tenant_only"], subqueries: 0 }, name);
+    assert.deepEqual([...(await tx`select * from app.unprotected_tables()`)], []);
+    const advice = await tx`select a from app.isolation_advice() a where a like 'The table %'`;
+    assert.deepEqual([...advice], []);
+  }));
+
+test("with the switch on, app.isolate() distributes the table", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`create temporary table distributed (name regclass)`;
+    await tx`create function app.distribute(p_table regclass) returns void language sql as 'insert into pg_temp.distributed values (p_table)'`;
+    await tx`create table app.notes (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id))`;
+    await tx`select app.isolate('app.notes')`;
+    assert.deepEqual([...(await tx`select name::text from distributed`)], [{ name: "app.notes" }]);
+  }));
+
+test("the triggers that db/distribute.sql looks for at its end are those of app.tenants, and its functions are there", async () => {
+  const triggers = await database.sql<{ name: string }[]>`
+    select tgname as name from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal order by 1`;
+  const page = readFileSync(new URL("../../db/distribute.sql", import.meta.url), "utf8");
+  const named = [...page.matchAll(/'(_\d+_\w+)'/g)].map(([, name]) => name);
+  assert.ok(triggers.length >= 7);
+  assert.deepEqual(new Set(named), new Set(triggers.map(trigger => trigger.name)));
+  const functions = [
+    ...new Set([...page.matchAll(/'(\w+\.\w+\([^)]*\))'::regprocedure/g)].map(([, name]) => name!)),
+  ];
+  const [gone] = await database.sql`
+    select array(select name from unnest(${functions}::text[]) name where to_regprocedure(name) is null) as names`;
+  assert.deepEqual([functions.length, gone!.names], [4, []]);
+});
+
+/** What the catalog holds that Citus refuses. */
+const catalogFaults = async (tx: Transaction) =>
+  (
+    await tx<{ fault: string }[]>`
+    with tenant_table as (
+      select conrelid as oid from pg_constraint
+      where contype = 'f' and confrelid = 'app.tenants'::regclass and connamespace = 'app'::regnamespace
+    ), found as (
+      select format('unique without tenant_id: %s', indexrelid::regclass) as fault
+      from pg_index i join tenant_table t on t.oid = i.indrelid
+      where (indisunique or indisexclusion) and not exists (
+        select from pg_attribute a
+        where a.attrelid = i.indrelid and a.attname = 'tenant_id' and a.attnum = any (i.indkey))
+      union all
+      select format('set null or default: %s', conname)
+      from pg_constraint c join tenant_table t on t.oid = c.conrelid
+      where contype = 'f' and (confdeltype in ('n', 'd') or confupdtype in ('n', 'd', 'c'))
+      union all
+      select format('foreign key without tenant_id: %s', conname)
+      from pg_constraint c join tenant_table t on t.oid = c.conrelid
+      where contype = 'f' and confrelid <> 'app.tenants'::regclass
+        and (c.confrelid not in (select oid from tenant_table) or not exists (
+          select from pg_attribute a where a.attrelid = c.conrelid and a.attname = 'tenant_id' and a.attnum = any (c.conkey)))
+      union all
+      -- What a table of the coordinator refers to is not there. db/distribute.sql drops the one, app.remove_tenant does its work.
+      select format('foreign key from outside: %s', conname)
+      from pg_constraint c
+      where contype = 'f' and conrelid not in (select oid from tenant_table)
+        and (confrelid in (select oid from tenant_table) or confrelid = 'app.tenants'::regclass)
+        and conrelid <> 'control.idempotency_keys'::regclass
+      union all
+      select format('unlogged: %s', c.oid::regclass) from pg_class c join tenant_table using (oid) where relpersistence <> 'p'
+      union all
+      select format('trigger: %s', tgname) from pg_trigger g join tenant_table t on t.oid = g.tgrelid where not tgisinternal
+    )
+    select fault from found order by fault`
+  ).map(row => row.fault);
+
+test("no tenant table has a key, a foreign key, a trigger or a persistence that Citus refuses", () =>
+  rolledBack(database.sql, async tx => {
+    assert.deepEqual(await catalogFaults(tx), []);
+
+    await tx`alter table app.boards add constraint title_key unique (title)`;
+    await tx`alter table app.boards drop constraint boards_owner,
+      add constraint boards_owner foreign key (tenant_id, owner_id) references app.users (tenant_id, id) on delete set null (owner_id)`;
+    await tx`alter table app.users add constraint whole_key unique (tenant_id, id, email), add column leader uuid,
+      add constraint leader_key unique (leader), add constraint leader_known foreign key (leader) references app.users (leader)`;
+    await tx`create table control.favourites (board_id uuid, tenant_id uuid references app.tenants)`;
+    await tx`create trigger noticed after insert on app.media execute function suppress_redundant_updates_trigger()`;
+    await tx`alter table app.board_members set unlogged`;
+    assert.deepEqual(await catalogFaults(tx), [
+      "foreign key from outside: favourites_tenant_id_fkey",
+      "foreign key without tenant_id: leader_known",
+      "set null or default: boards_owner",
+      "trigger: noticed",
+      "unique without tenant_id: app.leader_key",
+      "unique without tenant_id: app.title_key",
+      "unlogged: app.board_members",
+    ]);
+  }));
+
+// ---- the sources ------------------------------------------------------------------------------------------------
+
+/** Statements that look into every shard, each for its reason. The audit's (fixtures/audit) do so by their nature. */
+const EVERY_SHARD: Record<string, RegExp> = {
+  // The tenants of a person: an index look-up in each shard, asked by nobody's hot path.
+  "api/tenants/list_my_tenants.sql":
+    /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
+  // How many of them the person owns, before one is added.
+  "api/tenants/register_tenant.sql":
+    /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
+  // Of a table that has no tenant_id yet, and so is not distributed.
+  "context/adopt.sql": /execute format\('select from %s where %I <> \$1 limit 1'/,
+  // Without naming the tenant, because what the policies alone show is the question.
+  "context/leaking_tables.sql": /select exists \(select 1 from %s\)/,
+  "context/shown_rows.sql": /select count\(\*\) from \(select 1 from %s limit %s\) t/,
+};
+
+const DELEGATED = /(?<!\bfrom )\bapp\.(create_sample_data|empty_tenant|await_writers)\((?!uuid)/;
+const STABLE = ["coalesce", "greatest", "least", "nullif", "now", "values", "in", "and", "or"];
+
+/** The statements of a page: what stands between semicolons and plpgsql's words for a block, without comments. */
+const statementsOf = (page: string): string[] =>
+  page
+    .replaceAll(/--.*$/gm, "")
+    .split(/;|\b(?:begin|then|else|loop)\b/)
+    .map(text => text.replaceAll(/\s+/g, " ").trim())
+    .filter(text => text !== "");
+
+/** What Citus refuses in a page, or sends to every shard. A heuristic: it knows the house's spelling, not SQL. */
+function pageFaults(file: string, page: string): string[] {
+  const name = `(?:${tables.join("|").replaceAll(".", "\\.")})`;
+  return statementsOf(page).flatMap(statement => {
+    const is = (pattern: RegExp | string) => new RegExp(pattern).test(statement);
+    const faults: string[] = [];
+    const found = (fault: string, holds: boolean) => holds && faults.push(`${fault}: ${statement}`);
+
+    const uses = [
+      ...statement.matchAll(
+        new RegExp(
+          `\\b(from|join|into|update|using) (?:only )?(${name}|%\\d?\\$?s)\\b(?: (?:as )?(?!where|on|set|order|for|limit)([a-z]+)\\b)?`,
+          "g",
+        ),
+      ),
+    ];
+    for (const [, verb, table, alias] of uses) {
+      const insert = verb === "into";
+      const named = insert
+        ? is(`into ${table!.replaceAll(/[.%$]/g, "\\$&")}(?: as [a-z]+)? \\(tenant_id,`)
+        : is(`${alias && uses.length > 1 ? `\\b${alias}\\.` : "\\b"}tenant_id = `) ||
+          is(`= ${alias ?? ""}\\.tenant_id\\b`);
+      found("names no tenant_id", !named && !EVERY_SHARD[file]?.test(statement));
+    }
+
+    const inserts = is(`insert into ${name}`) || is(/insert into app\.tenants\b/);
+    found("a subquery in VALUES", inserts && is(/\bvalues \(.*\(select\b/));
+    found(
+      "INSERT … SELECT without RETURNING or ON CONFLICT",
+      inserts && is(/\bselect\b/) && !is(/\breturning\b|\bon conflict\b/) && !is(/\bvalues\b/),
+    );
+    found("a statement fed by another's rows", inserts && is(/\bwith [a-z_]+ as \(/));
+
+    const assigned =
+      (is(`insert into ${name}`) || is(/insert into app\.tenants\b/)
+        ? /do update set (.*?)(?: where | returning |$)/
+        : /\bupdate app\.[a-z_]+(?: [a-z]+)? set (.*)/
+      ).exec(statement)?.[1] ?? "";
+    const called = [...assigned.matchAll(/\b([a-z_.]+)\s?\(/g)].map(call => call[1]!);
+    const allowed = inserts ? STABLE.filter(word => word !== "now") : STABLE;
+    found(
+      "assigned what each node would work out for itself",
+      called.some(call => !allowed.includes(call)) ||
+        / [+-] interval\b/.test(assigned.replace(/ where .*/, "")),
+    );
+
+    found(
+      "a whole row goes to a function",
+      is(`\\b(?:from|join) (?:${name}|app\\.tenants)\\b`) && is(/\bapp\.[a-z]+_json\((?!row\()/),
+    );
+    found(
+      "called outside FROM, so not on the tenant's worker",
+      is(DELEGATED) && !is(/^(comment|revoke|grant|drop|create)/),
+    );
+    found("set_config() does not reach the workers", is(/set_config\('app\.tenant_id'/));
+    found("merge", is(/\bmerge into\b/));
+    return faults;
+  });
+}
+
+const FIXTURES = new URL("../../db/fixtures/", import.meta.url);
+
+/** What of a migration, pages included, does not get onto a cluster that has its tables distributed. */
+function migrationFaults(migration: string, page: (name: string) => string): string[] {
+  const faults: string[] = [];
+  let propagated = true;
+  for (const line of migration.split("\n")) {
+    if (/^set local citus\.enable_ddl_propagation = (on|off);$/.test(line)) propagated = line.endsWith("on;");
+    const name = /^--! include (\S+)$/.exec(line)?.[1];
+    if (name === undefined) continue;
+    const sql = page(name).replaceAll(/--.*$/gm, "").trim();
+    if (propagated && /^set local role\b/m.test(sql))
+      faults.push(`${name}: a function of a role that may make none on the workers`);
+    if (!name.startsWith("tables/")) continue;
+    if (!propagated) faults.push(`${name}: the shards get none of it`);
+    if (!/^do \$\$[^$]*\$\$;$/.test(sql)) faults.push(`${name}: not one block`);
+  }
+  return propagated ? faults : [...faults, "nothing that follows is propagated"];
+}
+
+test("the next migration can be run where the tables are distributed", () => {
+  const read = (name: string) => readFileSync(new URL(name, FIXTURES), "utf8");
+  assert.deepEqual(migrationFaults(read("../current.sql"), read), []);
+  const off = "set local citus.enable_ddl_propagation = off;";
+  const pages: Record<string, string> = {
+    "a.sql": "-- a\nset local role tms_app;\n",
+    "tables/b.sql": "create index;\n",
+  };
+  assert.deepEqual(
+    migrationFaults(
+      `--! include a.sql\n--! include tables/b.sql\n${off}\n--! include tables/b.sql`,
+      name => pages[name]!,
+    ).map(fault => fault.replace(/.*: /, "")),
+    [
+      "a function of a role that may make none on the workers",
+      "not one block",
+      "the shards get none of it",
+      "not one block",
+      "nothing that follows is propagated",
+    ],
+  );
+});
+
+test("every statement of db/fixtures that touches a tenant table names tenant_id, in words that Citus takes", () => {
+  const pages = readdirSync(FIXTURES, { recursive: true, encoding: "utf8" }).filter(
+    file => file.endsWith(".sql") && !file.startsWith("audit/"),
+  );
+  assert.ok(pages.length > 50);
+  let touching = 0;
+  for (const file of pages) {
+    const page = readFileSync(new URL(file, FIXTURES), "utf8");
+    assert.deepEqual(pageFaults(file, page), [], file);
+    if (tables.some(table => page.includes(`from ${table}`) || page.includes(`into ${table}`))) touching++;
+  }
+  assert.ok(touching >= 10, "the pages that read or write tenant tables are recognized");
+  for (const [file, statement] of Object.entries(EVERY_SHARD))
+    assert.match(
+      statementsOf(readFileSync(new URL(file, FIXTURES), "utf8")).join(";"),
+      statement,
+      `the exception for ${file} is still needed`,
+    );
+});
+
+test("export and import name the tenant wherever they read a tenant's table", () => {
+  const folder = new URL("../../src/transfer/", import.meta.url);
+  const read = readdirSync(folder).flatMap(file =>
+    [
+      ...readFileSync(new URL(file, folder), "utf8").matchAll(
+        /\bfrom (?:app\.users|\$\{(?:table\.)?from\})[^`)]*/g,
+      ),
+    ].map(([statement]) => statement),
+  );
+  assert.ok(read.length >= 3);
+  // Of another type than uuid is no tenant column that is distributed.
+  for (const statement of read) assert.match(statement, /where tenant_id(?:::text)? = \$/);
+});
+
+test("the rules on statements see what breaks them", () => {
+  const broken: [string, string][] = [
+    ["select * from app.boards where id = p_id;", "names no tenant_id"],
+    ["perform from app.users u where u.id = v_id for update;", "names no tenant_id"],
+    [
+      "select * from app.boards b join app.users u on u.id = b.owner_id where b.tenant_id = v;",
+      "names no tenant_id",
+    ],
+    ["update app.users set email = null where id = v_id;", "names no tenant_id"],
+    ["delete from app.media;", "names no tenant_id"],
+    ["insert into app.boards (id, tenant_id) values (v_id, v_tenant);", "names no tenant_id"],
+    ["execute format('delete from %s', v_table);", "names no tenant_id"],
+    [
+      "insert into app.tenants (is_default) values (not exists (select from app.tenants));",
+      "a subquery in VALUES",
+    ],
+    [
+      "insert into app.boards (tenant_id, id) select tenant_id, id from other;",
+      "INSERT … SELECT without RETURNING or ON CONFLICT",
+    ],
+    [
+      "with b as (insert into app.boards (tenant_id, id) values (v, w) returning id) select id from b;",
+      "a statement fed by another's rows",
+    ],
+    [
+      "insert into app.users as u (tenant_id, id) values (v, w) on conflict do update set updated_at = now() returning id;",
+      "assigned what each node would work out for itself",
+    ],
+    [
+      "update app.users set updated_at = clock_timestamp() where tenant_id = v;",
+      "assigned what each node would work out for itself",
+    ],
+    [
+      "update app.tenants set updated_at = updated_at + interval '1 day' where id = v;",
+      "assigned what each node would work out for itself",
+    ],
+    [
+      "update app.tenants set updated_at = greatest(clock_timestamp(), updated_at) where id = v;",
+      "assigned what each node would work out for itself",
+    ],
+    ["select app.member_json(u) from app.users u where u.tenant_id = v;", "a whole row goes to a function"],
+    ["perform app.empty_tenant(v_id);", "called outside FROM, so not on the tenant's worker"],
+    ["perform app.await_writers(v_id, true);", "called outside FROM, so not on the tenant's worker"],
+    ["perform set_config('app.tenant_id', v_id::text, true);", "set_config() does not reach the workers"],
+    ["merge into app.tenants using t on true when matched then delete;", "merge"],
+  ];
+  for (const [statement, fault] of broken)
+    assert.deepEqual(
+      pageFaults("x.sql", statement).map(text => text.split(":")[0]),
+      [fault],
+      statement,
+    );
+  for (const sound of [
+    "select * from app.boards b join app.users u on u.tenant_id = b.tenant_id and u.id = b.owner_id where b.tenant_id = v;",
+    "insert into app.users as u (tenant_id, id) values (v, w) on conflict do update set email = coalesce(excluded.email, u.email);",
+    "update app.users set updated_at = now() where tenant_id = v and id = w;",
+    "perform 1 from app.empty_tenant(v_id);",
+  ])
+    assert.deepEqual(pageFaults("x.sql", sound), [], sound);
+});
