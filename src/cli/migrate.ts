@@ -2,48 +2,89 @@ import type { CommandModule } from "yargs";
 import { requireAddress } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
+import { dryRun, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
 import { environmentFolder, onOwnerDatabase } from "./owner.ts";
 
-export const migrate: CommandModule<object, { "only-roles": boolean }> = {
+interface Arguments {
+  "only-roles": boolean;
+  status: boolean;
+  "dry-run": boolean;
+  reinstall: boolean;
+}
+
+export const migrate: CommandModule<object, Arguments> = {
   command: "migrate",
-  describe: "Apply the committed migrations, then check isolation",
+  describe: "Apply the committed migrations, install the release, check isolation",
   builder: yargs =>
     yargs
+      .option("status", flagOption("Print what is applied and what is pending, and change nothing"))
+      .option("dry-run", flagOption("Run everything in one transaction, print the verdict, roll back"))
+      .option("reinstall", flagOption("Install the release again, also where the database has it"))
       .option("only-roles", flagOption("Only apply db/roles.sql, with ROOT_DATABASE_URL"))
       .epilogue(
-        "DATABASE_URL is tms_owner's login; without it the embedded Postgres is migrated. " +
-          "With ROOT_DATABASE_URL, an administrator's login, the roles and the database are made " +
-          "first, and tms_owner and tms_service (SERVICE_DATABASE_URL) get the passwords of their " +
-          "URLs where the server refuses them, unless another database there relies on theirs. Several " +
-          "may run at once: one works, the others wait.",
+        "DATABASE_URL is the login of tms_owner; without it the embedded Postgres is migrated. " +
+          "With ROOT_DATABASE_URL, the login of an administrator, migrate first creates the roles and the " +
+          "database, and sets the passwords of tms_owner and tms_service (SERVICE_DATABASE_URL) where the " +
+          "server refuses them, unless another database there relies on them. Several may run at once: one " +
+          "works, the others wait. --dry-run takes the locks of a real run until it rolls back.",
       ),
   handler: async args => {
-    if (args["only-roles"]) {
-      const rootUrl = process.env.ROOT_DATABASE_URL;
-      if (!rootUrl) throw new StartupError("ROOT_DATABASE_URL, an administrator's login, is missing");
-      await applyRoles(requireAddress(rootUrl, "ROOT_DATABASE_URL"));
-      return;
-    }
-    const interruption = new AbortController();
-    const { signal } = interruption;
-    onInterruption(name => interruption.abort(name));
-    const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
-    try {
-      const { applied, version, serverVersion } = await onOwnerDatabase(
-        console.log,
-        { folder: environmentFolder },
-        ({ url }) => migrateDatabase({ ownerUrl: url, rootUrl, serviceUrl, log: console.log, signal }),
-      );
-      for (const file of applied) console.log(`Applied ${file}`);
-      const state = applied.length > 0 ? "now" : "up to date";
-      console.log(`The schema is ${state} at ${version} (Postgres ${serverVersion})`);
-      console.log("Isolation is checked: the audit's schema checks found no error");
-    } catch (fault) {
-      if (!signal.aborted) throw fault;
-      throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);
-    }
+    const given = (["status", "dry-run", "reinstall", "only-roles"] as const).filter(name => args[name]);
+    if (given.length > 1) throw new StartupError(`--${given[0]} and --${given[1]} exclude each other`);
+    if (args["only-roles"]) return onlyRoles();
+    if (args.status) return onOwnerDatabase(console.error, { folder: environmentFolder }, printStatus);
+    if (args["dry-run"]) return onOwnerDatabase(console.error, { folder: environmentFolder }, printDryRun);
+    return run(args.reinstall);
   },
 };
+
+async function onlyRoles() {
+  const rootUrl = process.env.ROOT_DATABASE_URL;
+  if (!rootUrl) throw new StartupError("ROOT_DATABASE_URL, an administrator's login, is missing");
+  await applyRoles(requireAddress(rootUrl, "ROOT_DATABASE_URL"));
+}
+
+async function printStatus({ url }: { url: string }) {
+  printPlan(await migrationStatus(url));
+}
+
+async function printDryRun({ url }: { url: string }) {
+  const { fault, ...status } = await dryRun(url);
+  printPlan(status);
+  if (fault) throw new StartupError(`Would fail, and was rolled back: ${fault}`);
+  console.log("The gate passes. Nothing was changed");
+}
+
+function printPlan({ applied, pending, installed, build }: Status) {
+  for (const file of applied) console.log(`applied  ${file}`);
+  for (const file of pending) console.log(`pending  ${file}`);
+  const state = installed?.hash === build.hash ? "installed" : "pending  ";
+  const database = installed ? `the database has release ${installed.number}` : "the database has no release";
+  console.log(`${state.trim()}  release ${build.number}${state === "installed" ? "" : ` (${database})`}`);
+}
+
+async function run(reinstall: boolean) {
+  const interruption = new AbortController();
+  const { signal } = interruption;
+  onInterruption(name => interruption.abort(name));
+  const { ROOT_DATABASE_URL: rootUrl, SERVICE_DATABASE_URL: serviceUrl } = process.env;
+  try {
+    const { applied, installed, version, release, serverVersion } = await onOwnerDatabase(
+      console.log,
+      { folder: environmentFolder },
+      ({ url }) =>
+        migrateDatabase({ ownerUrl: url, rootUrl, serviceUrl, reinstall, log: console.log, signal }),
+    );
+    for (const file of applied) console.log(`Applied ${file}`);
+    if (installed) console.log(`Installed release ${release}`);
+    const state = applied.length > 0 || installed ? "now" : "up to date";
+    console.log(`The schema is ${state} at ${version}, release ${release} (Postgres ${serverVersion})`);
+    console.log("Isolation is checked: the audit's schema checks found no error");
+  } catch (fault) {
+    if (!signal.aborted) throw fault;
+    throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);
+  }
+}

@@ -35,8 +35,9 @@ export async function runService(given: Config, log: (line: string) => void): Pr
   try {
     const { urls } = embedded;
     log(`Embedded Postgres in ${given.dataDir}, at ${new URL(urls.service).host}`);
-    const { applied, version } = await migrate({ ownerUrl: urls.owner, log });
-    log(applied.length > 0 ? `Applied ${applied.join(", ")}` : `The schema is up to date at ${version}`);
+    const { applied, version, release } = await migrate({ ownerUrl: urls.owner, log });
+    if (applied.length > 0) log(`Applied ${applied.join(", ")}`);
+    log(`The schema is at ${version}, release ${release}`);
     const hasKey = given.jwt.secret ?? given.jwt.publicKey ?? given.jwt.jwksUrl;
     const jwt = hasKey ? given.jwt : { ...given.jwt, secret: embedded.jwtSecret };
     const config = { ...given, databaseUrl: urls.service, jwt };

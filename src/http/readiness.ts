@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction, type Row } from "../database/database.ts";
 import { codeOf, takesNoWrites, toProblem } from "../errors/errors.ts";
-import { SCHEMA_VERSION } from "../migrate/history.ts";
+import { RELEASE } from "../migrate/release.ts";
 
 /** What the database says of itself. */
 interface Readiness {
@@ -38,7 +38,7 @@ export default fp(
     let answer: Promise<Readiness> | undefined;
     const question = () => {
       underWay++;
-      return callFunction(app, "get_readiness", SCHEMA_VERSION).finally(() => underWay--);
+      return callFunction(app, "get_readiness", RELEASE.number).finally(() => underWay--);
     };
     app.decorate("readiness", () => {
       const now = performance.now(); // a clock that is set back would keep the answer

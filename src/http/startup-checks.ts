@@ -5,7 +5,7 @@ import { explainDatabase } from "../database/connection-errors.ts";
 import { callFunction, loginFaults } from "../database/database.ts";
 import { codeOf } from "../errors/errors.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { SCHEMA_VERSION } from "../migrate/history.ts";
+import { RELEASE } from "../migrate/release.ts";
 
 /** Refuses to start on a login that could look past row-level security, or on a schema that is behind this release. */
 export default fp(
@@ -46,16 +46,16 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
     throw new StartupError(
       there
         ? "SERVICE_DATABASE_URL takes the login tms_service; this one may not execute the schema's functions"
-        : `The schema is missing in the database ${name}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
+        : `The schema is missing in the database ${name}, and this build needs release ${RELEASE.number}: run npm run migrate`,
     );
   });
-  const { body: found } = await callFunction(app, "get_schema_version");
-  // Its functions keep what the release before calls: that one works on, and may start again, until the next one is there.
-  const behind = (found ?? "") < SCHEMA_VERSION;
-  if (!behind && found !== SCHEMA_VERSION)
+  const found = Number((await callFunction(app, "get_release")).body);
+  // Functions keep what the build before calls: it works on, and may start again, until the next one is deployed.
+  const behind = found < RELEASE.number;
+  if (found > RELEASE.number)
     app.log.warn(
-      { schema: found, release: SCHEMA_VERSION },
-      "the database's schema is newer than this release",
+      { installed: found, build: RELEASE.number },
+      "the database has a newer release than this build",
     );
   // A superuser may do everything else as well: one sentence says it.
   const worst = "it is a superuser";
@@ -66,7 +66,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
     ...(reading ?? []).map(fault => `The login of SERVICE_DATABASE_READ_URL is not safe to use: ${fault}`),
     ...(behind
       ? [
-          `The database's schema is at ${found ?? "nothing committed"}, and this release needs ${SCHEMA_VERSION}: run npm run migrate`,
+          `The database has ${found ? `release ${found}` : "no release installed"}, and this build needs release ${RELEASE.number}: run npm run migrate`,
         ]
       : []),
   ];

@@ -1,115 +1,133 @@
-import { spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { compile } from "graphile-migrate";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import type { Order, Outcome } from "./graphile-child.ts";
+import { appliedMigrations, bodyOf, type Migration } from "./history.ts";
 
 export const GRAPHILE_CLI = path.join(
   path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
   "dist",
   "cli.js",
 );
+const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
+const CHILD = fileURLToPath(new URL(`./graphile-child.${extension}`, import.meta.url));
+const GMRC = path.join(PACKAGE_ROOT, ".gmrc");
 
-/** Ours is the only one on the database: the turn is held on `sql`. */
+/** Of graphile-migrate's connections, and the installer's. */
 export const APPLICATION = "tms migrate";
 
 export const INTERRUPTED = "Interrupted: what was not committed is rolled back";
 
 interface Run {
-  command: "migrate" | "current";
+  command: Order["command"];
   ownerUrl: string;
+  /** All migrations of this build. */
+  build: Migration[];
   log: (line: string) => void;
   /** Aborted with the name of a signal, which graphile-migrate is ended with. */
   signal: AbortSignal | undefined;
 }
 
-/** Of the migrations that ran, the last one did not stay. */
-export class RolledBack extends StartupError {
-  /** If `file` did stay, it was the gate, which looks when all is committed, or the answer to its commit that was lost. */
-  constructor(
-    message: string,
-    readonly unlessApplied?: { file: string; message: string },
-  ) {
-    super(message);
+/** Applies what is pending. Throws StartupError that names the migration which failed, and those before it which stay. */
+export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void> {
+  const { build, ownerUrl, log, signal } = run;
+  const before = (await appliedMigrations(sql)).length;
+  for (let waited = 0; ; waited++) {
+    const fault = await runChild(run);
+    if (!fault) return;
+    const applied = await appliedMigrations(sql).catch(() => []);
+    if (signal?.aborted) {
+      await endWorkers(sql);
+      const stays = (await appliedMigrations(sql))
+        .slice(before)
+        .map(({ filename }) => fileOf(build, filename));
+      throw new StartupError(INTERRUPTED + stayText(stays));
+    }
+    // Somebody runs graphile-migrate by hand, past our lock.
+    if (fault.message !== "Failed to get exclusive lock" || waited >= 600) {
+      const stays = applied.slice(before).map(({ filename }) => fileOf(build, filename));
+      throw await explain(fault, build[applied.length], stays, ownerUrl);
+    }
+    if (waited === 0) log("graphile-migrate is at work on this database; waiting for it to end");
+    await sleep(1000);
   }
 }
 
-/** As a process of its own: the library would end ours when its pool loses a connection. */
-export async function graphileMigrate(sql: postgres.Sql, run: Run): Promise<void> {
-  const { ownerUrl, log, signal } = run;
-  return tellingBlockers(sql, log, async () => {
-    for (let waited = 0; ; waited++) {
-      const { code, output } = await spawnGraphile(run);
-      if (code === 0) return;
-      if (signal?.aborted) {
-        // The server goes on with a statement whose client is gone.
-        await sql`
-          select pg_terminate_backend(pid, 5000) from pg_stat_activity
-          where application_name = ${APPLICATION} and datname = current_database() and usename = current_user`;
-        throw new RolledBack(INTERRUPTED);
-      }
-      // Somebody runs graphile-migrate by hand, past our lock.
-      if (!output.includes("Failed to get exclusive lock") || waited >= 600)
-        throw faultOf(code, output, ownerUrl);
-      if (waited === 0) log("graphile-migrate is at work on this database; waiting for it to end");
-      await sleep(1000);
-    }
-  });
+/** The server goes on with a statement whose client is gone. */
+export async function endWorkers(sql: postgres.Sql): Promise<void> {
+  await sql`
+    select pg_terminate_backend(pid, 5000) from pg_stat_activity
+    where application_name = ${APPLICATION} and datname = current_database() and usename = current_user`;
 }
 
-function spawnGraphile({ command, ownerUrl, signal }: Run): Promise<{ code: number | null; output: string }> {
+function runChild({ command, ownerUrl, signal }: Run): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [GRAPHILE_CLI, command], {
+    const child = fork(CHILD, [], {
       cwd: PACKAGE_ROOT,
-      env: {
-        ...process.env,
-        DATABASE_URL: ownerUrl,
-        PGAPPNAME: APPLICATION,
-        NO_COLOR: "1",
-        FORCE_COLOR: "0",
-      },
-      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, DATABASE_URL: ownerUrl, PGAPPNAME: APPLICATION },
+      stdio: ["ignore", "ignore", "pipe", "ipc"],
     });
-    let output = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.setEncoding("utf8").on("data", text => (output += text));
+    let outcome: Outcome | undefined;
+    let stderr = "";
+    child.stderr!.setEncoding("utf8").on("data", text => (stderr += text));
     const end = () => child.kill(signal!.reason as NodeJS.Signals);
     if (signal?.aborted) end();
     else signal?.addEventListener("abort", end);
-    child.on("error", reject).on("close", code => {
-      signal?.removeEventListener("abort", end);
-      resolve({ code, output });
-    });
+    child
+      .on("message", message => (outcome = message as Outcome))
+      .on("error", reject)
+      .on("close", (_code, by) => {
+        signal?.removeEventListener("abort", end);
+        const silent = by ? `ended by ${by}` : (stderr.trim().split("\n").pop() ?? "");
+        resolve(outcome === undefined ? { message: `graphile-migrate ${silent}` } : outcome);
+      });
+    child.send({ command, ownerUrl, gmrc: GMRC } satisfies Order, () => {});
   });
 }
 
-function faultOf(code: number | null, output: string, url: string): StartupError {
-  if (code === null) return new StartupError("The migrations were interrupted; run them again to finish");
-  const at = /Error occurred at line (\d+), column \d+ of "(.+?)"/.exec(output);
-  const running = /.*Running (?:migration ')?(.+?\.sql)/s.exec(output)?.[1];
-  const message = /^\s*\w*[eE]rror: *(.+)$/m.exec(output)?.[1] ?? output.trim().split("\n").pop() ?? "";
-  const fault = Object.assign(new Error(message), {
-    code: /^ *Code: *\t(\w{5})$/m.exec(output)?.[1] ?? /\bcode: '(\w+)'/.exec(output)?.[1] ?? "",
-  });
-  if (!running && !/^[0-9A-Z]{5}$/.test(fault.code)) {
-    const explained = explainDatabase(fault, url, "DATABASE_URL");
+const fileOf = (build: Migration[], filename: string) =>
+  build.find(migration => migration.filename === filename)?.file ?? filename;
+
+const stayText = (files: string[]) =>
+  files.length > 0 ? ` (applied before it, and stays: ${files.join(", ")})` : "";
+
+async function explain(
+  fault: Exclude<Outcome, null>,
+  failed: Migration | undefined,
+  stays: string[],
+  url: string,
+): Promise<StartupError> {
+  const { message, code = "", hint, position } = fault;
+  const error = Object.assign(new Error(message), { code });
+  if (!/^[0-9A-Z]{5}$/.test(code)) {
+    const explained = explainDatabase(error, url, "DATABASE_URL");
     if (explained instanceof StartupError) return explained;
   }
-  const place = running ? `${running}${at ? ` (line ${at[1]} as compiled)` : ""}` : "The migrations";
-  const were = running ? "was" : "were";
-  const [, told, , inspected] = /^ *(?:Hint: *\t(.+)|hint: (['"`])(.+)\2,)$/m.exec(output) ?? [];
-  const hint = (told ?? inspected?.replaceAll(/\\(.)/g, "$1"))?.replace(/\.$/, "");
-  const cause = `${message}${ownerHint(fault, url) || (hint ? `: ${hint}` : "")}`;
-  const applied = `${place} ${were} applied, and then: ${cause}`;
-  return message.startsWith("Tenants are not isolated")
-    ? new StartupError(applied)
-    : new RolledBack(
-        `${place} failed and ${were} rolled back: ${cause}`,
-        running === undefined ? undefined : { file: running, message: applied },
-      );
+  const cause = `${message}${ownerHint(error, url) || (hint ? `: ${hint.replace(/\.$/, "")}` : "")}`;
+  // The last migration is there: the answer to its commit was lost.
+  if (!failed && stays.length > 0) return new StartupError(`${stays.at(-1)} was applied, and then: ${cause}`);
+  if (!failed) return new StartupError(`db/migrations/current.sql failed and was rolled back: ${cause}`);
+  const line = position && (await lineOf(failed, Number(position), url));
+  const place = line ? `${failed.file} (line ${line} as compiled)` : failed.file;
+  return new StartupError(`${place} failed and was rolled back: ${cause}${stayText(stays)}`);
+}
+
+/** The migration's own statements, with graphile-migrate's placeholders replaced. */
+export const compiled = async (migration: Migration, connectionString: string) =>
+  compile(
+    { connectionString, migrationsFolder: path.join(PACKAGE_ROOT, "db", "migrations") },
+    await bodyOf(migration),
+  );
+
+async function lineOf(migration: Migration, position: number, url: string): Promise<number> {
+  return (await compiled(migration, url)).slice(0, position).split("\n").length;
 }
 
 /** Says, while `work` waits for a lock, who holds it. */

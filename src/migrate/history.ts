@@ -6,12 +6,12 @@ import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { StartupError } from "../errors/startup-error.ts";
 
-export const COMMITTED = path.join(PACKAGE_ROOT, "db", "committed");
+export const COMMITTED = path.join(PACKAGE_ROOT, "db", "migrations", "committed");
 
-interface Migration {
+export interface Migration {
   /** As Postgres records it: `000001.sql`. */
   filename: string;
-  /** As it lies in db/committed, slug included. */
+  /** The name of the file in db/migrations/committed, with the slug. */
   file: string;
   hash: string;
 }
@@ -21,20 +21,23 @@ const files = readdirSync(COMMITTED)
   .sort();
 const recordOf = (file: string) => `${file.slice(0, 6)}.sql`;
 
-/** The last migration that this build carries, such as `000003.sql`. */
-export const SCHEMA_VERSION = recordOf(files.at(-1)!);
-
 export async function committedMigrations(): Promise<Migration[]> {
   return Promise.all(
     files.map(async file => {
       const hash = /^--! Hash: *(\S+)/m.exec(await readFile(path.join(COMMITTED, file), "utf8"))?.[1];
       if (hash === undefined)
         throw new StartupError(
-          `db/committed/${file} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again`,
+          `db/migrations/committed/${file} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again`,
         );
       return { filename: recordOf(file), file, hash };
     }),
   );
+}
+
+/** The migration's text without graphile-migrate's own header. */
+export async function bodyOf({ file }: Migration): Promise<string> {
+  const text = await readFile(path.join(COMMITTED, file), "utf8");
+  return text.replace(/^(--! (Previous|Hash|Message):.*\n)+\n?/, "");
 }
 
 export async function appliedMigrations(sql: postgres.Sql): Promise<{ filename: string; hash: string }[]> {
@@ -58,7 +61,7 @@ export function checkHistory(build: Migration[], applied: { filename: string; ha
   const changed = applied.findIndex((migration, i) => migration.hash !== build[i]!.hash);
   if (changed >= 0) {
     throw new StartupError(
-      `db/committed/${build[changed]!.file} is not the migration that was applied to this database under its name${AGAIN}`,
+      `db/migrations/committed/${build[changed]!.file} is not the migration that was applied to this database under its name${AGAIN}`,
     );
   }
 }

@@ -1,14 +1,17 @@
-/** Brings a database to this build's schema: roles, database, committed migrations, isolation check. */
+/** Brings a database to this build: roles, database, committed migrations, then the release with the gate. */
 import type postgres from "postgres";
-import { connect, onConnection } from "../database/command-connection.ts";
-import { explainDatabase } from "../database/connection-errors.ts";
+import { connect } from "../database/command-connection.ts";
+import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
 import { refuseKeyword, requireAddress, requireDatabase, userOf } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { prepareDatabase } from "./administrator.ts";
-import { APPLICATION, graphileMigrate, INTERRUPTED, RolledBack, tellingBlockers } from "./graphile.ts";
+import { APPLICATION, endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
+import { install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
 import { refuseNeighbours } from "./neighbours.ts";
+import { RELEASE } from "./release.ts";
+import { takeOver } from "./takeover.ts";
 
 interface MigrateOptions {
   /** tms_owner's login on the database to migrate; a direct connection, not one through a transaction pooler. */
@@ -17,8 +20,10 @@ interface MigrateOptions {
   rootUrl?: string | undefined;
   /** The service's login; with `rootUrl`, a password that the server refuses is set on the role. */
   serviceUrl?: string | undefined;
-  /** Also runs db/current.sql: for tests and development. */
+  /** Also runs db/migrations/current.sql: for tests and development. */
   current?: boolean;
+  /** Installs the release again although the database has it: repairs functions that somebody changed. */
+  reinstall?: boolean;
   log?: (line: string) => void;
   /** Aborted with the name of a signal: ends the work, and rolls back what is not committed. */
   signal?: AbortSignal;
@@ -35,35 +40,30 @@ const UNHURRIED = {
   },
 };
 
-/** Each check that a lock keeps waiting gives up, and is an error then. */
-const GATE = {
-  connection: { ...UNHURRIED.connection, application_name: APPLICATION, lock_timeout: 10_000 },
-};
+const INSTALLER = { connection: { ...UNHURRIED.connection, application_name: APPLICATION } };
 
 export interface Migrated {
   /** File names of the migrations that this call applied. */
   applied: string[];
+  /** Whether the release was installed; false: the database had it. */
+  installed: boolean;
   /** The last migration in the database, such as `000003.sql`. */
   version: string;
+  release: number;
   serverVersion: string;
 }
 
 /** Safe to call from several processes at once: one works, the others wait. Throws StartupError. */
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
-  const { log = () => {}, signal } = options;
-  const ownerUrl = requireAddress(options.ownerUrl, "DATABASE_URL");
+  const { log = () => {}, signal, reinstall = false } = options;
   const rootUrl = options.rootUrl && requireAddress(options.rootUrl, "ROOT_DATABASE_URL");
   const serviceUrl =
     rootUrl && options.serviceUrl && requireAddress(options.serviceUrl, "SERVICE_DATABASE_URL");
-  if (userOf(ownerUrl) !== "tms_owner") {
-    throw new StartupError(
-      `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,
-    );
-  }
-  requireDatabase(ownerUrl, "DATABASE_URL");
+  const ownerUrl = requireOwnerUrl(options.ownerUrl);
   const unlessInterrupted = untilAborted(signal);
   if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
   const sql = connect(ownerUrl, UNHURRIED);
+  const installer = connect(ownerUrl, INSTALLER);
   let unlock = async () => {};
   try {
     await unlessInterrupted(refuseKeyword(sql, ownerUrl, "DATABASE_URL"));
@@ -72,25 +72,58 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const turn = { key: 8624367002, holder: "Another process is migrating this database", log };
     unlock = await unlessInterrupted(takeLock(sql, turn));
     const build = await committedMigrations();
+    if (await takeOver(sql, build[0]!))
+      log("The 34 migrations of before 0.1.0 are taken over as the first one");
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
+    await refuseOlderBuild(sql);
     if (before.length === 0) await refuseNeighbours(sql);
-    if (options.current || build.length > before.length) {
-      const command = options.current ? "current" : "migrate";
-      await graphileMigrate(sql, { command, ownerUrl, log, signal }).catch(async fault => {
-        throw withApplied(fault, (await appliedMigrations(sql)).slice(before.length), build);
+    return await tellingBlockers(sql, log, async () => {
+      if (options.current || build.length > before.length) {
+        const command = options.current ? "current" : "migrate";
+        await graphileMigrate(sql, { command, ownerUrl, build, log, signal });
+      }
+      const after = await appliedMigrations(sql);
+      const applied = build.slice(before.length, after.length).map(({ file }) => file);
+      const installed = await unlessInterrupted(install(installer, { reinstall })).catch(fault => {
+        throw explainInstaller(fault, applied, ownerUrl);
       });
-    }
-    const after = await appliedMigrations(sql);
-    await tellingBlockers(sql, log, () => checkIsolation(ownerUrl));
-    const applied = build.slice(before.length).map(migration => migration.file);
-    return { applied, version: after.at(-1)!.filename, serverVersion };
+      return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
+    });
   } catch (error) {
     throw explainDatabase(error, ownerUrl, "DATABASE_URL");
   } finally {
+    // A statement of the installer's that waits for a lock goes on in the server when its client is gone.
+    await installer.end({ timeout: signal?.aborted ? 0 : 5 });
+    if (signal?.aborted) await endWorkers(sql).catch(() => {});
     await unlock().catch(() => {}); // what went wrong before is what counts
     await sql.end({ timeout: signal?.aborted ? 0 : 5 });
   }
+}
+
+function requireOwnerUrl(given: string): string {
+  const ownerUrl = requireAddress(given, "DATABASE_URL");
+  if (userOf(ownerUrl) !== "tms_owner") {
+    throw new StartupError(
+      `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,
+    );
+  }
+  requireDatabase(ownerUrl, "DATABASE_URL");
+  return ownerUrl;
+}
+
+/** The migrations stay, since graphile-migrate commits each by itself; the installer changed nothing. */
+function explainInstaller(fault: unknown, applied: string[], url: string): unknown {
+  if (fault instanceof StartupError) return fault;
+  const { message, code = "", sqlFile } = fault as { message: string; code?: string; sqlFile?: string };
+  if (code === "") return fault;
+  const stays = applied.length > 0 ? ` (applied before it, and stays: ${applied.join(", ")})` : "";
+  if (code === "55000" && message.startsWith("Tenants are not isolated"))
+    return new StartupError(`${message}${stays}. The release was not installed`);
+  const cause = `${message}${ownerHint({ code, message }, url)}`;
+  return new StartupError(
+    `The release was not installed, and what it changed is rolled back: ${sqlFile ?? "at its commit"}: ${cause}${stays}`,
+  );
 }
 
 /** What it leaves behind ends with the process. */
@@ -102,17 +135,6 @@ function untilAborted(signal: AbortSignal | undefined): <T>(work: Promise<T>) =>
   });
   aborted.catch(() => {});
   return work => Promise.race([work, aborted]);
-}
-
-/** Each migration is a transaction of its own. */
-function withApplied(fault: unknown, applied: { filename: string }[], build: { file: string }[]): unknown {
-  if (!(fault instanceof RolledBack) || applied.length === 0) return fault;
-  const files = applied.map(
-    ({ filename }) => build.find(({ file }) => file.startsWith(filename.slice(0, 6)))?.file,
-  );
-  const { unlessApplied } = fault;
-  if (unlessApplied && files.at(-1) === unlessApplied.file) return new StartupError(unlessApplied.message);
-  return new StartupError(`${fault.message} (applied before it, and stays: ${files.join(", ")})`);
 }
 
 interface Server {
@@ -162,16 +184,3 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
   }
   return version;
 }
-
-/**
- * What a migration must not leave behind: anything that the audit's schema checks call an error. Asked after every
- * migration, whether or not there was one to apply. Throws StartupError naming the object and the remedy.
- */
-export async function checkIsolation(ownerUrl: string): Promise<void> {
-  await onConnection(ownerUrl, async sql => sql`select audit.require_isolation()`, GATE).catch(error => {
-    if (error.code !== "55000") throw error;
-    throw new StartupError(`Migrated, but ${lowerFirst(error.message)}`);
-  });
-}
-
-const lowerFirst = (text: string) => text.charAt(0).toLowerCase() + text.slice(1);

@@ -1,12 +1,12 @@
 /** A migration that leaves a table unprotected is stopped: in the development loop, in the pipeline, at the start. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, describe, it } from "node:test";
 import { GRAPHILE_CLI } from "../../src/migrate/graphile.ts";
-import { checkIsolation } from "../../src/migrate/migrate.ts";
+import { migrate } from "../../src/migrate/migrate.ts";
 import { createDatabase, rolledBack } from "../harness.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
@@ -14,9 +14,12 @@ const FORGOTTEN =
   "create table if not exists app.invoices (tenant_id uuid not null, id uuid not null default gen_random_uuid(), primary key (tenant_id, id));";
 
 const database = await createDatabase();
+const checkIsolation = () => migrate({ ownerUrl: database.urls.owner });
 const folder = await mkdtemp(path.join(tmpdir(), "tms-gate-"));
 await cp(path.join(ROOT, "db"), path.join(folder, "db"), { recursive: true });
-await cp(path.join(ROOT, ".gmrc"), path.join(folder, ".gmrc"));
+for (const name of ["src", ".gmrc", "package.json"])
+  await cp(path.join(ROOT, name), path.join(folder, name), { recursive: true });
+await symlink(path.join(ROOT, "node_modules"), path.join(folder, "node_modules"));
 after(async () => {
   await rm(folder, { recursive: true });
   await database.drop();
@@ -25,7 +28,10 @@ after(async () => {
 void describe("the gate", () => {
   /** graphile-migrate's own development loop, once. */
   async function develop(current: string): Promise<{ status: number | null; said: string }> {
-    await writeFile(path.join(folder, "db", "current.sql"), `--! Message: next\n\n${current}\n`);
+    await writeFile(
+      path.join(folder, "db", "migrations", "current.sql"),
+      `--! Message: next\n\n${current}\n`,
+    );
     const { status, stdout, stderr } = spawnSync(process.execPath, [GRAPHILE_CLI, "current"], {
       cwd: folder,
       env: { ...process.env, DATABASE_URL: database.urls.owner, NO_COLOR: "1", FORCE_COLOR: "0" },
@@ -43,16 +49,16 @@ void describe("the gate", () => {
 
   it("stops npm run migrate and the start of the service, also when there is nothing left to migrate", async () => {
     await database.sql.unsafe(`${FORGOTTEN} alter table app.invoices owner to tms_owner`);
-    await assert.rejects(checkIsolation(database.urls.owner), {
+    await assert.rejects(checkIsolation(), {
       message:
-        /^Migrated, but tenants are not isolated: app\.invoices: row-level security is not enabled.*app\.isolate\('app\.invoices'\)/,
+        /^Tenants are not isolated: app\.invoices: row-level security is not enabled.*app\.isolate\('app\.invoices'\)/,
     });
   });
 
   it("lets the same migration through once its table is isolated", async () => {
     const { status, said } = await develop(`${FORGOTTEN}\nselect app.isolate('app.invoices');`);
     assert.equal(status, 0, said);
-    await checkIsolation(database.urls.owner);
+    await checkIsolation();
   });
 
   it("prints a remedy on one line, its comments closed", () =>
@@ -67,10 +73,10 @@ void describe("the gate", () => {
 
   it("does not stop a migration for a function that was changed by hand, nor for what is only a warning", async () => {
     await database.sql.unsafe("create publication gate_feed for table app.boards");
-    await checkIsolation(database.urls.owner);
+    await checkIsolation();
     await database.sql`
       update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
-    await checkIsolation(database.urls.owner);
+    await checkIsolation();
     const found = await database.sql`
       select k.severity from unnest(array['publication', 'function_changed']) c, audit.run_check(c) k order by 1`;
     assert.deepEqual(

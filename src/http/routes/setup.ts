@@ -6,7 +6,7 @@ import { codeOf } from "../../errors/errors.ts";
 import { refusal } from "../../errors/problems.ts";
 import type { Claims } from "../../identity/auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../../identity/explain.ts";
-import { SCHEMA_VERSION } from "../../migrate/history.ts";
+import { RELEASE } from "../../migrate/release.ts";
 import { invalid, refuseBody } from "../json-body.ts";
 import * as operations from "../operations.ts";
 import { CACHING, etagOf, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
@@ -28,7 +28,7 @@ const MET_WRITERS = ["55P03", "40P01"];
 export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const advice = configurationAdvice(config);
   const status = (request: FastifyRequest) =>
-    callAsCaller(request, "get_setup_status", SCHEMA_VERSION, advice);
+    callAsCaller(request, "get_setup_status", RELEASE.number, advice);
 
   // Who is no operator is told that, and not which fields are wrong. The refusal is the database's, as everywhere.
   app.addHook("preValidation", async request => {

@@ -1,5 +1,0 @@
--- Write the next migration here. Around includes of functions:
--- grant create on schema app, api to tms_app, tms_registrar;
--- set local citus.enable_ddl_propagation = off;
--- set local citus.enable_ddl_propagation = on;
--- revoke create on schema app, api from tms_app, tms_registrar;

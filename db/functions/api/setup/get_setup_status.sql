@@ -1,0 +1,49 @@
+set local role tms_registrar;
+create or replace function api.get_setup_status(
+  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
+  p_release int, p_advice text[]
+)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_default app.tenants;
+  v_behind constant boolean := app.is_behind(p_release);
+begin
+  perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
+  select * into v_default from app.tenants where is_default;
+  return json_build_object(
+    'setup_needed', (v_default.status is distinct from 'active' and p_tenant_slug is null) or v_behind,
+    'has_default_tenant', v_default.id is not null,
+    'default_tenant_id', v_default.id,
+    'default_tenant_slug', v_default.slug,
+    'multi_tenant_mode', p_tenant_slug is not null,
+    'auth_provider', 'jwt',
+    'recommendations', array(
+      select 'The database schema is behind this release: run npm run migrate' where v_behind
+      union all
+      select 'There is no default tenant: create it with POST /api/setup/tenant and the default slug'
+      where v_default.id is null and p_tenant_slug is null
+      union all
+      select format('The default tenant is suspended, and every request of a member is refused: POST /api/setup/tenant/%s/resume', v_default.id)
+      where v_default.status = 'suspended' and p_tenant_slug is null
+      union all
+      select format('%s tenant(s) wait for approval: GET /api/setup/tenants?status=pending lists them', pending)
+      from app.count_tenants('pending') as pending where pending > 0
+      union all
+      select * from app.isolation_advice()
+      union all
+      select * from unnest(p_advice)
+    )
+  );
+end
+$$;
+comment on function api.get_setup_status(text, text, text, text, text, text, int, text[]) is
+$$The setup status. p_release is the number of the build; p_advice are sentences the
+service found in its own configuration. Reads only. Raises TM403.$$;
+revoke all on function api.get_setup_status(text, text, text, text, text, text, int, text[]) from public;
+grant execute on function api.get_setup_status(text, text, text, text, text, text, int, text[]) to tms_service;
+reset role;

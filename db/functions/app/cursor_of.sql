@@ -1,0 +1,10 @@
+-- Where a page ended: the sort key of its last row, in a spelling that nobody has reason to build by hand.
+create or replace function app.cursor_of(p_at timestamptz, p_id uuid)
+returns text
+language sql
+stable
+parallel safe
+return translate(encode(convert_to((extract(epoch from p_at) * 1000000)::bigint || ' ' || p_id, 'UTF8'), 'base64'), E'+/=\n', '-_');
+comment on function app.cursor_of(timestamptz, uuid) is 'An opaque cursor: the row after which the next page begins, URL-safe.';
+revoke all on function app.cursor_of(timestamptz, uuid) from public;
+grant execute on function app.cursor_of(timestamptz, uuid) to tms_app, tms_registrar;

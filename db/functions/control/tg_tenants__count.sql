@@ -1,0 +1,63 @@
+create or replace function control.tg_tenants__count()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_pending bigint := 0;
+  v_active bigint := 0;
+  v_suspended bigint := 0;
+  v_shard int := pg_backend_pid() % 64;
+begin
+  if tg_op = 'TRUNCATE' then
+    delete from control.tenant_counts;
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    select v_pending - count(*) filter (where status = 'pending'), v_active - count(*) filter (where status = 'active'),
+           v_suspended - count(*) filter (where status = 'suspended')
+    into v_pending, v_active, v_suspended from gone;
+  end if;
+  if tg_op <> 'DELETE' then
+    select v_pending + count(*) filter (where status = 'pending'), v_active + count(*) filter (where status = 'active'),
+           v_suspended + count(*) filter (where status = 'suspended')
+    into v_pending, v_active, v_suspended from come;
+  end if;
+  if v_pending <> 0 or v_active <> 0 or v_suspended <> 0 then
+    -- A transaction holds its shard until it ends, and an import may be long: then another one that nobody holds.
+    select shard into v_shard from control.tenant_counts where shard = v_shard for update skip locked;
+    if not found then
+      select shard into v_shard from control.tenant_counts limit 1 for update skip locked;
+    end if;
+    if not found then
+      -- None that is there is free: a new one, by chance, or a connection would meet the same holder again and again.
+      select n into v_shard from generate_series(0, 63) n
+      where not exists (select from control.tenant_counts where shard = n) order by random() limit 1;
+    end if;
+    insert into control.tenant_counts as c (shard, pending, active, suspended)
+    values (coalesce(v_shard, pg_backend_pid() % 64), v_pending, v_active, v_suspended)
+    on conflict (shard) do update
+    set pending = c.pending + excluded.pending, active = c.active + excluded.active, suspended = c.suspended + excluded.suspended;
+  end if;
+  return null;
+end
+$$;
+comment on function control.tg_tenants__count() is 'Keeps control.tenant_counts in step with app.tenants, one update a statement.';
+revoke all on function control.tg_tenants__count() from public;
+
+-- Guarded as those of control.tg_tenants__record().
+do $$
+begin
+  if not exists (select from pg_trigger where tgfoid = 'control.tg_tenants__count()'::regprocedure) then
+    create trigger _500_count_insert after insert on app.tenants
+      referencing new table as come for each statement execute function control.tg_tenants__count();
+    create trigger _500_count_update after update on app.tenants
+      referencing old table as gone new table as come for each statement execute function control.tg_tenants__count();
+    create trigger _500_count_delete after delete on app.tenants
+      referencing old table as gone for each statement execute function control.tg_tenants__count();
+    create trigger _500_count_truncate after truncate on app.tenants
+      for each statement execute function control.tg_tenants__count();
+  end if;
+end
+$$;

@@ -1,0 +1,50 @@
+create or replace function control.tg_tenants__record()
+returns trigger
+language plpgsql
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_event constant text := nullif(current_setting('app.event', true), '');
+  v_actor constant json := nullif(current_setting('app.actor', true), '');
+begin
+  if tg_op = 'INSERT' then
+    insert into control.tenant_events (event, tenant_id, slug, name, actor_provider, actor_subject)
+    select coalesce(v_event, case when registration is null then 'created' else 'registered' end), id, slug, name, v_actor ->> 0, v_actor ->> 1
+    from come;
+  elsif tg_op = 'UPDATE' then
+    insert into control.tenant_events (event, tenant_id, slug, name, changed, actor_provider, actor_subject)
+    select case when g.status = c.status then 'updated' when c.status = 'suspended' then 'suspended'
+                when g.status = 'pending' then 'approved' else 'resumed' end,
+           c.id, c.slug, c.name, nullif(k.changed, '{}'), v_actor ->> 0, v_actor ->> 1
+    from gone g join come c using (id)
+    cross join lateral (select array_remove(array[
+      case when g.name <> c.name then 'name' end, case when g.slug <> c.slug then 'slug' end,
+      case when g.settings <> c.settings then 'settings' end], null) as changed) k
+    where g.status <> c.status or k.changed <> '{}';
+  else
+    insert into control.tenant_events (event, tenant_id, slug, name, actor_provider, actor_subject)
+    select case status when 'pending' then 'rejected' else 'deleted' end, id, slug, name, v_actor ->> 0, v_actor ->> 1
+    from gone;
+  end if;
+  return null;
+end
+$$;
+comment on function control.tg_tenants__record() is
+  'Writes control.tenant_events, one row a tenant that a statement touched. app.actor is [provider, subject] as JSON; app.event overrides the word for an insert.';
+revoke all on function control.tg_tenants__record() from public;
+
+-- A trigger that changes gets a new name, and the old one a line in db/drops.sql: `create or replace trigger` would lock out
+-- every writer of app.tenants at each release. On Citus the triggers are on the coordinator's own copy of the table.
+do $$
+begin
+  if not exists (select from pg_trigger where tgfoid = 'control.tg_tenants__record()'::regprocedure) then
+    create trigger _600_record_insert after insert on app.tenants
+      referencing new table as come for each statement execute function control.tg_tenants__record();
+    create trigger _600_record_update after update on app.tenants
+      referencing old table as gone new table as come for each statement execute function control.tg_tenants__record();
+    create trigger _600_record_delete after delete on app.tenants
+      referencing old table as gone for each statement execute function control.tg_tenants__record();
+  end if;
+end
+$$;

@@ -1,0 +1,143 @@
+-- The release: every function, view, trigger and check, in the order in which they are installed. src/migrate/installer.ts runs
+-- this file in one transaction as tms_owner, with the gate at its end. By hand, on a migrated database:
+--   psql -1 -v ON_ERROR_STOP=1 -f db/install.sql -d <database>   (records no release: npm run migrate then installs again)
+set local app.maintenance = on;
+set local check_function_bodies = off;
+set local client_min_messages = warning;
+-- Citus must not send this to the workers; db/citus/distribute.sql carries the functions there. Elsewhere it is only a name.
+set local citus.enable_ddl_propagation = off;
+-- A function belongs to the role it acts as. Creating it takes a right that no role keeps.
+grant create on schema app, api to tms_app, tms_registrar;
+grant create, usage on schema control to tms_app, tms_auditor;
+
+-- What an earlier release installed and this one does not have.
+\ir drops.sql
+
+-- Bodies in the SQL standard's form bind their names at creation, so what they call stands before them.
+\ir functions/app/tenant_id.sql
+\ir functions/app/is_distributed.sql
+\ir functions/app/iso_time.sql
+\ir functions/app/etag.sql
+\ir functions/app/cursor_of.sql
+\ir functions/app/parse_uuid.sql
+
+\ir functions/app/adopt.sql
+\ir functions/app/await_writers.sql
+\ir functions/app/board_json.sql
+\ir functions/app/count_tenants.sql
+\ir functions/app/count_tenants_like.sql
+\ir functions/app/create_sample_data.sql
+\ir functions/app/empty_tenant.sql
+\ir functions/app/enter_default.sql
+\ir functions/app/enter_lobby.sql
+\ir functions/app/enter_tenant.sql
+\ir functions/app/fence_tenant.sql
+\ir functions/app/find_tenant.sql
+\ir functions/app/find_tenant_to_change.sql
+\ir functions/app/insert_tenant.sql
+\ir functions/app/is_behind.sql
+\ir functions/app/isolate.sql
+\ir functions/app/isolation_advice.sql
+\ir functions/app/isolation_breaches.sql
+\ir functions/app/join_default.sql
+\ir functions/app/last_audit.sql
+\ir functions/app/leaking_tables.sql
+\ir functions/app/lock_tenant.sql
+\ir functions/app/member_json.sql
+\ir functions/app/move_tenant.sql
+\ir functions/app/read_cursor.sql
+\ir functions/app/refuse.sql
+\ir functions/app/refuse_slug.sql
+\ir functions/app/release.sql
+\ir functions/app/remove_tenant.sql
+\ir functions/app/replay.sql
+\ir functions/app/require_match.sql
+\ir functions/app/require_member.sql
+\ir functions/app/require_member_admin.sql
+\ir functions/app/require_operator.sql
+\ir functions/app/require_own_table.sql
+\ir functions/app/require_status.sql
+\ir functions/app/schema_version.sql
+\ir functions/app/set_actor.sql
+\ir functions/app/set_tenant.sql
+\ir functions/app/shown_rows.sql
+\ir functions/app/table_faults.sql
+\ir functions/app/tenant_columns.sql
+\ir functions/app/tenant_json.sql
+\ir functions/app/tenant_page.sql
+\ir functions/app/tenant_tables.sql
+\ir functions/app/unprotected_tables.sql
+\ir functions/app/write_policies.sql
+
+\ir functions/control/create_sample_data.sql
+\ir functions/control/empty_tenant.sql
+\ir functions/control/gate.sql
+\ir functions/control/join_default.sql
+\ir functions/control/leaking_tables.sql
+\ir functions/control/shown_rows.sql
+\ir functions/control/tg_tenants__count.sql
+\ir functions/control/tg_tenants__record.sql
+
+\ir functions/api/boards/list_boards.sql
+\ir functions/api/members/add_member.sql
+\ir functions/api/members/list_members.sql
+\ir functions/api/members/remove_member.sql
+\ir functions/api/service/ensure_default_tenant.sql
+\ir functions/api/service/get_login_faults.sql
+\ir functions/api/service/get_readiness.sql
+\ir functions/api/service/get_release.sql
+\ir functions/api/service/take_rate_limit.sql
+\ir functions/api/setup/approve_tenant.sql
+\ir functions/api/setup/create_tenant.sql
+\ir functions/api/setup/delete_tenant.sql
+\ir functions/api/setup/explain_access.sql
+\ir functions/api/setup/explain_for_operator.sql
+\ir functions/api/setup/get_setup_status.sql
+\ir functions/api/setup/get_tenant.sql
+\ir functions/api/setup/list_tenants.sql
+\ir functions/api/setup/reject_tenant.sql
+\ir functions/api/setup/resume_tenant.sql
+\ir functions/api/setup/suspend_tenant.sql
+\ir functions/api/setup/update_tenant.sql
+\ir functions/api/tenants/get_current_tenant.sql
+\ir functions/api/tenants/get_registration_status.sql
+\ir functions/api/tenants/list_my_tenants.sql
+\ir functions/api/tenants/register_tenant.sql
+
+\ir audit/catalog.sql
+\ir audit/relations.sql
+\ir audit/functions.sql
+\ir audit/code.sql
+\ir audit/table_remedies.sql
+\ir audit/proved.sql
+\ir audit/require_unfiltered.sql
+\ir audit/row_tests.sql
+\ir audit/held_rows.sql
+\ir audit/data_checks.sql
+\ir audit/media_of_each.sql
+\ir audit/count_suspects.sql
+\ir audit/scan.sql
+\ir audit/as_tms_app.sql
+\ir audit/proof.sql
+\ir audit/passes.sql
+\ir audit/run.sql
+\ir audit/findings.sql
+\ir audit/checks/bodies.sql
+\ir audit/checks/changes.sql
+\ir audit/checks/functions.sql
+\ir audit/checks/grants.sql
+\ir audit/checks/keys.sql
+\ir audit/checks/reach.sql
+\ir audit/checks/rls.sql
+\ir audit/checks/roles.sql
+\ir audit/checks/server.sql
+\ir audit/checks/shards.sql
+\ir audit/checks/tables.sql
+\ir audit/checks/triggers.sql
+\ir audit/views.sql
+\ir audit/manifest.sql
+\ir audit/end.sql
+
+revoke create on schema app, api from tms_app, tms_registrar;
+revoke create, usage on schema control from tms_app, tms_auditor;
+select control.gate();

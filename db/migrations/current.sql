@@ -1,0 +1,3 @@
+-- Write the next migration here: tables, columns, indexes, data. The last line rolls it back when it leaves a table open.
+
+select control.gate();

@@ -1,0 +1,73 @@
+/** What `migrate` would do, and the gate's verdict on it, in a transaction that is rolled back. */
+import { connect } from "../database/command-connection.ts";
+import { explainDatabase } from "../database/connection-errors.ts";
+import { requireAddress } from "../database/url.ts";
+import { compiled } from "./graphile.ts";
+import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
+import { installedRelease, installWithin, refuseOlderBuild, releaseHash } from "./installer.ts";
+import { RELEASE, type Release } from "./release.ts";
+
+export interface Status {
+  applied: string[];
+  pending: string[];
+  installed: Release | undefined;
+  build: Release;
+}
+
+const rollback = Symbol();
+
+/** Reads only. Throws StartupError. */
+export const migrationStatus = (ownerUrl: string): Promise<Status> =>
+  withStatus(ownerUrl, async (_sql, { status }) => status);
+
+/**
+ * Runs the pending migrations and the installer in one transaction, and rolls it back. It takes the locks that they take.
+ * @returns the status, and the fault that would stop `migrate`; null: none
+ */
+export function dryRun(ownerUrl: string): Promise<Status & { fault: string | null }> {
+  return withStatus(ownerUrl, async (sql, { status, pending }) => {
+    await refuseOlderBuild(sql);
+    let at = "";
+    const outcome: unknown = await sql
+      .begin(async tx => {
+        await tx`set local app.maintenance = on`;
+        for (const migration of pending) {
+          at = `${migration.file}: `;
+          await tx.unsafe(await compiled(migration, ownerUrl)).simple();
+        }
+        at = "";
+        await installWithin(tx, {});
+        throw rollback;
+      })
+      .catch(error => error as unknown);
+    if (outcome === rollback) return { ...status, fault: null };
+    const { message, code = "", sqlFile } = outcome as Error & { code?: string; sqlFile?: string };
+    if (!/^[0-9A-Z]{5}$/.test(code)) throw outcome;
+    return { ...status, fault: `${at}${sqlFile ? `${sqlFile}: ` : ""}${message}` };
+  });
+}
+
+async function withStatus<T>(
+  given: string,
+  work: (sql: ReturnType<typeof connect>, found: { status: Status; pending: Migration[] }) => Promise<T>,
+): Promise<T> {
+  const ownerUrl = requireAddress(given, "DATABASE_URL");
+  const sql = connect(ownerUrl, { connection: { application_name: "tms migrate", statement_timeout: 0 } });
+  try {
+    const build = await committedMigrations();
+    const applied = await appliedMigrations(sql);
+    checkHistory(build, applied);
+    const pending = build.slice(applied.length);
+    const status = {
+      applied: build.slice(0, applied.length).map(({ file }) => file),
+      pending: pending.map(({ file }) => file),
+      installed: await installedRelease(sql),
+      build: { number: RELEASE.number, hash: releaseHash() },
+    };
+    return await work(sql, { status, pending });
+  } catch (error) {
+    throw explainDatabase(error, ownerUrl, "DATABASE_URL");
+  } finally {
+    await sql.end({ timeout: 5 });
+  }
+}

@@ -1,0 +1,70 @@
+/** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
+import path from "node:path";
+import type postgres from "postgres";
+import { PACKAGE_ROOT } from "../config/paths.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { RELEASE, type Release } from "./release.ts";
+import { hashOf, readSqlFile } from "./sql-files.ts";
+
+const INSTALL_SQL = path.join(PACKAGE_ROOT, "db", "install.sql");
+/** Installers in several processes wait for each other. */
+const INSTALLER_LOCK = 8624367003;
+
+export const releaseHash = () => hashOf(readSqlFile(INSTALL_SQL));
+
+interface InstallOptions {
+  /** Installs also when the database has the same files already: repairs functions that somebody changed. */
+  reinstall?: boolean;
+}
+
+/** Returns whether there was something to install; the gate looks in any case. Throws StartupError. */
+export const install = (sql: postgres.Sql, options: InstallOptions = {}): Promise<boolean> =>
+  sql.begin(tx => installWithin(tx, options));
+
+/** The same inside a transaction of the caller's. */
+export async function installWithin(tx: postgres.TransactionSql, options: InstallOptions): Promise<boolean> {
+  await tx`select pg_advisory_xact_lock(${INSTALLER_LOCK})`;
+  // A check that waits for a lock gives up, and is an error then.
+  await tx`set local lock_timeout = '10s'`;
+  const files = readSqlFile(INSTALL_SQL);
+  const build = { number: RELEASE.number, hash: hashOf(files) };
+  await refuseOlderBuild(tx);
+  const installed = await installedRelease(tx);
+  if (installed?.hash === build.hash && !options.reinstall) {
+    await runFile(tx, { name: "the gate", text: "select control.gate()" });
+    return false;
+  }
+  for (const file of files) await runFile(tx, file);
+  await tx`insert into control.release ${tx({ ...build })}`;
+  return true;
+}
+
+async function runFile(tx: postgres.TransactionSql, { name, text }: { name: string; text: string }) {
+  try {
+    await tx.unsafe(text).simple();
+  } catch (error) {
+    // Postgres counts characters from the start of the text.
+    const { position } = error as { position?: string };
+    const line = position && text.slice(0, Number(position)).split("\n").length;
+    throw Object.assign(error as Error, { sqlFile: line ? `${name}:${line}` : name });
+  }
+}
+
+/** @throws StartupError where the database has a release that this build does not know */
+export async function refuseOlderBuild(sql: postgres.ISql): Promise<void> {
+  const installed = await installedRelease(sql);
+  if (!installed || installed.number <= RELEASE.number) return;
+  throw new StartupError(
+    `The database is newer than this build: it has release ${installed.number}, and this is release ${RELEASE.number}. Deploy the newer build`,
+  );
+}
+
+/** The release that is in force; undefined before the first one, and in a database without the schema. */
+export async function installedRelease(sql: postgres.ISql): Promise<Release | undefined> {
+  const [table] = await sql`select to_regclass('control.release') as name`;
+  if (!table!.name) return undefined;
+  const [row] = await sql<
+    Release[]
+  >`select number, hash from control.release order by installed_at desc limit 1`;
+  return row && { number: row.number, hash: row.hash };
+}

@@ -1,0 +1,14 @@
+/** The release of this build: what the installer installs, and its number. */
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { PACKAGE_ROOT } from "../config/paths.ts";
+
+export interface Release {
+  /** Grows whenever the files change. */
+  number: number;
+  /** SHA-256 over the files of db/install.sql. */
+  hash: string;
+}
+
+export const RELEASE_JSON = path.join(PACKAGE_ROOT, "db", "release.json");
+export const RELEASE = JSON.parse(readFileSync(RELEASE_JSON, "utf8")) as Release;

@@ -1,0 +1,75 @@
+/** What the release says of itself is what db/install.sql makes. `UPDATE_DOCS=1` writes db/audit/manifest.sql and db/release.json again. */
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { after, test } from "node:test";
+import { releaseHash } from "../../src/migrate/installer.ts";
+import { RELEASE, RELEASE_JSON } from "../../src/migrate/release.ts";
+import { createDatabase } from "../harness.ts";
+
+const PAGE = new URL("../../db/audit/manifest.sql", import.meta.url);
+const AGAIN = "write it again: UPDATE_DOCS=1 npm test -- test/migrations/release.test.ts";
+
+const database = await createDatabase();
+after(() => database.drop());
+
+test("audit.manifest() lists every function and trigger that the release makes", async () => {
+  const rows = await database.sql<Record<"kind" | "name" | "owner" | "granted" | "body", string>[]>`
+    select kind, name, owner, granted, body from audit.installed() order by kind, name collate "C"`;
+  assert.ok(rows.length > 150);
+  const values = rows
+    .map(
+      row =>
+        `    (${[row.kind, row.name, row.owner, row.granted, row.body].map(text => `'${text}'`).join(", ")})`,
+    )
+    .join(",\n");
+  const page = await readFile(PAGE, "utf8");
+  const generated = page.replace(
+    /(as \$\$\n)[\s\S]*?(\n\$\$;)/,
+    (_, start: string, end: string) => `${start}  values\n${values}${end}`,
+  );
+  if (process.env.UPDATE_DOCS) {
+    await writeFile(PAGE, generated);
+    return;
+  }
+  assert.equal(page, generated, AGAIN);
+});
+
+test("db/release.json has the hash of the files, and a number that grows when they change", async () => {
+  const hash = releaseHash();
+  if (process.env.UPDATE_DOCS && hash !== RELEASE.hash)
+    await writeFile(RELEASE_JSON, `${JSON.stringify({ number: RELEASE.number + 1, hash })}\n`);
+  else assert.equal(RELEASE.hash, hash, AGAIN);
+});
+
+test("audit.template_rights() lists what the migrations grant, but for what app.isolate() does", async () => {
+  const differences = await database.sql`
+    with template as (
+      select role, kind, object, upper(p) as privilege
+      from audit.template_rights() cross join lateral string_to_table(rights, ', ') p
+    ), granted as (
+      select audit.role_name(a.grantee) as role, 'schema' as kind, n.nspname::text as object, a.privilege_type
+      from pg_namespace n cross join lateral aclexplode(n.nspacl) a
+      where n.nspname in ('app', 'api', 'control', 'audit') and a.grantee <> n.nspowner
+      union all
+      select audit.role_name(a.grantee), case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass::text, a.privilege_type
+      from pg_class c cross join lateral aclexplode(c.relacl) a
+      where c.relnamespace::regnamespace::text in ('app', 'control', 'audit') and a.grantee <> c.relowner
+        and not (c.relnamespace = 'app'::regnamespace and c.relname <> 'tenants' and a.grantee in ('tms_app'::regrole, 'tms_auditor'::regrole))
+    )
+    select 'missing' as fault, * from (select * from template except select * from granted) m
+    union all
+    select 'unlisted', * from (select * from granted except select * from template) u`;
+  assert.deepEqual([...differences], []);
+});
+
+test("every function, table and view of the service's schemas says what it is", async () => {
+  const silent = await database.sql`
+    select oid::regprocedure::text as name from pg_proc
+    where pronamespace::regnamespace::text in ('app', 'api', 'control', 'audit') and obj_description(oid, 'pg_proc') is null
+      and oid not in (select audit.of_extensions('pg_proc'))
+    union all
+    select oid::regclass::text from pg_class
+    where relnamespace::regnamespace::text in ('app', 'api', 'control', 'audit') and relkind in ('r', 'p', 'v')
+      and obj_description(oid, 'pg_class') is null`;
+  assert.deepEqual([...silent], []);
+});
