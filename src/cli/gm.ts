@@ -12,6 +12,7 @@ import { openEmbedded } from "../embedded/embedded.ts";
 import { StartupError, tell } from "../errors/startup-error.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { appliedMigrations, COMMITTED, checkHistory, committedMigrations } from "../migrate/history.ts";
+import { install, releaseHash } from "../migrate/installer.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
 import { environmentFolder } from "./owner.ts";
 
@@ -19,7 +20,8 @@ const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as co
 const args = process.argv.slice(2);
 const asked = (word: RegExp) => args.some(arg => word.test(arg));
 const SHADOW = /^--shadow(=true)?$/;
-const CURRENT = path.join(PACKAGE_ROOT, "db", "current.sql");
+const CURRENT = path.join(PACKAGE_ROOT, "db", "migrations", "current.sql");
+const GATE = "select control.gate();";
 
 async function main(signal: AbortSignal) {
   // A variable of the shell that did not arrive must not turn `reset --erase` to another database.
@@ -84,14 +86,38 @@ async function checkDatabases(databases: Record<string, string>) {
   else if (asked(/^run$/)) await ask("DATABASE_URL", reach);
 }
 
+/** A migration commits by itself, before the installer and its gate: only the gate as its last statement undoes its tables. */
+function refuseUngated(text: string) {
+  const lines = text.split("\n").filter(line => !/^\s*(--(?!!).*)?$/.test(line));
+  if (lines.length === 0)
+    throw new StartupError("db/migrations/current.sql contains no statement: write the migration there first");
+  if (lines.at(-1) !== GATE)
+    throw new StartupError(
+      `The last line of db/migrations/current.sql must be "${GATE}": it rolls the migration back when it leaves a table open`,
+    );
+}
+
 /** A commit that was killed leaves its file, and the next one would make a second migration of the same text. */
 async function refuseTwice(text: string, last: string, connectionString: string) {
   const compiled = await compile({ migrationsFolder: path.dirname(COMMITTED), connectionString }, text);
   const body = compiled.replace(/^(--! \w+:.*\n)+/, "").trim();
   if (readFileSync(path.join(COMMITTED, last), "utf8").endsWith(`\n\n${body}\n`))
     throw new StartupError(
-      `db/committed/${last} is of the same text as db/current.sql, as a commit that is killed leaves it: remove that file, and commit again`,
+      `db/migrations/committed/${last} has the text of db/migrations/current.sql, as a killed commit leaves it: remove that file, and commit again`,
     );
+}
+
+/** graphile-migrate watches its own folder only. */
+function installOnChange(url: string) {
+  let last = releaseHash();
+  const look = async () => {
+    const hash = releaseHash();
+    if (hash === last) return;
+    last = hash;
+    await onConnection(url, async sql => install(sql));
+    console.error("A file of db/install.sql has changed: installed the release");
+  };
+  setInterval(() => look().catch(fault => tell(explainDatabase(fault, url, "DATABASE_URL"))), 500).unref();
 }
 
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
@@ -99,19 +125,14 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
   const text = args.includes("commit") ? readFileSync(CURRENT) : undefined;
   const committed = readdirSync(COMMITTED).sort();
-  if (
-    text &&
-    String(text)
-      .split("\n")
-      .every(line => /^\s*(--(?!!).*)?$/.test(line))
-  )
-    throw new StartupError("db/current.sql holds no statement: write the migration there first");
+  if (text) refuseUngated(String(text));
   if (text) await refuseTwice(String(text), committed.at(-1)!, databases.DATABASE_URL!);
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },
     stdio: "inherit",
   });
+  if (args[0] === "watch" && !asked(/^--once$/)) installOnChange(databases.DATABASE_URL!);
   signal.addEventListener("abort", () => child.kill(signal.reason as NodeJS.Signals));
   const code = await new Promise<number>((resolve, reject) =>
     child

@@ -106,7 +106,7 @@ export function copyProject(...migrations: string[]): string {
   for (const name of ["dist", "db", ".gmrc", "package.json"])
     cpSync(path.join(built, name), path.join(folder, name), { recursive: true });
   symlinkSync(path.join(projectRoot, "node_modules"), path.join(folder, "node_modules"));
-  const committed = path.join(folder, "db", "committed");
+  const committed = path.join(folder, "db", "migrations", "committed");
   const last = readdirSync(committed).sort().at(-1)!;
   let previous = /^--! Hash: (\S+)/m.exec(readFileSync(path.join(committed, last), "utf8"))![1]!;
   for (const [i, text] of migrations.entries()) {

@@ -55,7 +55,7 @@ test("what a command needs and the environment lacks is one sentence, and nothin
 test("a command that does without the shadow database asks for none, and a database that is away is one sentence", t => {
   const folder = copyProject();
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const committed = path.join(folder, "db", "committed");
+  const committed = path.join(folder, "db", "migrations", "committed");
   const before = readdirSync(committed);
   const env = {
     DATABASE_URL,
@@ -96,7 +96,7 @@ test("help needs no database, and who names no command is told that too", () => 
   }
 });
 
-test("watch applies db/current.sql and leaves it as it is, commit makes a migration of it, and uncommit undoes that", async () => {
+test("watch applies current.sql and a changed function, commit makes a migration of it, and uncommit undoes that", async () => {
   const database = await createDatabase();
   const shadow = `${database.name}_shadow`;
   const folder = copyProject();
@@ -107,8 +107,8 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     ROOT_DATABASE_URL: Object.assign(new URL(root), { pathname: "/postgres" }).href,
     SHADOW_DATABASE_URL: Object.assign(new URL(owner), { pathname: `/${shadow}` }).href,
   };
-  const current = path.join(folder, "db", "current.sql");
-  const migrations = () => readdirSync(path.join(folder, "db", "committed"));
+  const current = path.join(folder, "db", "migrations", "current.sql");
+  const migrations = () => readdirSync(path.join(folder, "db", "migrations", "committed"));
   const runs = (line: string) => {
     const { status, stdout, stderr } = gm(line, env, folder);
     assert.equal(status, 0, `${line}: ${stdout}${stderr}`);
@@ -119,9 +119,14 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     const nothing = gm("commit -m nothing", env, folder);
     assert.deepEqual(
       [nothing.status, nothing.stderr],
-      [1, "db/current.sql holds no statement: write the migration there first\n"],
+      [1, "db/migrations/current.sql contains no statement: write the migration there first\n"],
     );
     writeFileSync(current, "comment on table app.boards is 'of a test';\n");
+    assert.match(
+      gm("commit -m ungated", env, folder).stderr,
+      /^The last line of db\/migrations\/current\.sql must be "select control\.gate\(\);": /,
+    );
+    writeFileSync(current, "comment on table app.boards is 'of a test';\nselect control.gate();\n");
     const watch = spawn(process.execPath, ["dist/cli/gm.js", "watch"], {
       cwd: folder,
       env: { PATH: process.env.PATH, ...env },
@@ -130,6 +135,12 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     const ended = once(watch, "close");
     await until("it is applied", async () => {
       const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
+      return said!.comment === "of a test";
+    });
+    const page = path.join(folder, "db", "functions", "app", "etag.sql");
+    appendFileSync(page, "comment on function app.etag(json) is 'of a test';\n");
+    await until("it is installed", async () => {
+      const [said] = await database.sql`select obj_description('app.etag(json)'::regprocedure) as comment`;
       return said!.comment === "of a test";
     });
     appendFileSync(current, "-- Edited since.\n");
@@ -145,14 +156,14 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     assert.match(readFileSync(current, "utf8"), /of a test/);
     // The gate refuses it on the shadow database.
     const careless =
-      "--! include columns.sql\ncreate table app.careless (tenant_id uuid not null, id int, primary key (tenant_id, id));\n";
+      "create table app.careless (tenant_id uuid not null, id int, primary key (tenant_id, id));\nselect control.gate();\n";
     writeFileSync(current, careless);
     const { status, stderr } = gm("commit -m careless", env, folder);
     assert.equal(status, 1);
     assert.match(stderr, /app\.careless: row-level security is not enabled/);
     assert.deepEqual(migrations(), before);
     assert.equal(readFileSync(current, "utf8"), careless);
-    const text = "--! include context/tenant_id.sql\nselect 1;\n";
+    const text = "select 1;\nselect control.gate();\n";
     writeFileSync(current, text);
     const commitUntilWritten = async (end: (pid: number) => void) => {
       const commit = spawn(process.execPath, ["dist/cli/gm.js", "commit", "-m", "interrupted"], {
@@ -165,7 +176,7 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
       await until("the file is written", () =>
         migrations().some(
           name =>
-            !before.includes(name) && readFileSync(path.join(folder, "db", "committed", name), "utf8") !== "",
+            !before.includes(name) && readFileSync(path.join(folder, "db", "migrations", "committed", name), "utf8") !== "",
         ),
       );
       end(commit.pid!);
@@ -179,17 +190,17 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     assert.deepEqual(
       [gm("commit -m again", env, folder).stderr, readFileSync(current, "utf8")],
       [
-        `db/committed/${left} is of the same text as db/current.sql, as a commit that is killed leaves it: remove that file, and commit again\n`,
+        `db/migrations/committed/${left} has the text of db/migrations/current.sql, as a killed commit leaves it: remove that file, and commit again\n`,
         text,
       ],
     );
-    const file = path.join(folder, "db", "committed", left!);
+    const file = path.join(folder, "db", "migrations", "committed", left!);
     rmSync(file); // nobody but root may write a committed one
     writeFileSync(file, "");
     for (const line of ["commit -m again", "watch --once", "status", "migrate"])
       assert.equal(
         gm(line, env, folder).stderr,
-        `db/committed/${left} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again\n`,
+        `db/migrations/committed/${left} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again\n`,
         line,
       );
     rmSync(file);
@@ -207,7 +218,7 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     for (const line of ["watch --once", "current", "status", "migrate", "commit -m other", "uncommit"]) {
       const { status, stderr } = gm(line, env, folder);
       assert.equal(status, 1, line);
-      assert.match(stderr, /^db\/committed\/\d{6}-.*\.sql is not the migration that was applied/);
+      assert.match(stderr, /^db\/migrations\/committed\/\d{6}-.*\.sql is not the migration that was applied/);
     }
   } finally {
     rmSync(folder, { recursive: true, force: true });
