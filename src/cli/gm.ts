@@ -90,7 +90,9 @@ async function checkDatabases(databases: Record<string, string>) {
 function refuseUngated(text: string) {
   const lines = text.split("\n").filter(line => !/^\s*(--(?!!).*)?$/.test(line));
   if (lines.length === 0)
-    throw new StartupError("db/migrations/current.sql contains no statement: write the migration there first");
+    throw new StartupError(
+      "db/migrations/current.sql contains no statement: write the migration there first",
+    );
   if (lines.at(-1) !== GATE)
     throw new StartupError(
       `The last line of db/migrations/current.sql must be "${GATE}": it rolls the migration back when it leaves a table open`,

@@ -176,7 +176,8 @@ test("watch applies current.sql and a changed function, commit makes a migration
       await until("the file is written", () =>
         migrations().some(
           name =>
-            !before.includes(name) && readFileSync(path.join(folder, "db", "migrations", "committed", name), "utf8") !== "",
+            !before.includes(name) &&
+            readFileSync(path.join(folder, "db", "migrations", "committed", name), "utf8") !== "",
         ),
       );
       end(commit.pid!);

@@ -4,10 +4,11 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
+import { RELEASE } from "../../src/migrate/release.ts";
 import { createDatabase } from "../harness.ts";
 import { copyProject, outcome, projectRoot, tenancy } from "./command.ts";
 
-const committed = readdirSync(path.join(projectRoot, "db", "committed")).sort();
+const committed = readdirSync(path.join(projectRoot, "db", "migrations", "committed")).sort();
 const version = `${committed.at(-1)!.slice(0, 6)}.sql`;
 
 // Databases of the harness have the schema; these begin without even the database.
@@ -61,9 +62,15 @@ test("several migrate at once: one applies, the others wait for it and find noth
   const workers = ends.filter(({ stdout }) => stdout.includes("Applied"));
   assert.equal(workers.length, 1);
   for (const file of committed) assert.match(workers[0]!.stdout, new RegExp(`^Applied ${file}$`, "m"));
-  assert.match(workers[0]!.stdout, new RegExp(`The schema is now at ${version} \\(Postgres \\d+`));
+  assert.match(
+    workers[0]!.stdout,
+    new RegExp(`The schema is now at ${version}, release \\d+ \\(Postgres \\d+`),
+  );
   const idle = ends.find(({ stdout }) => !stdout.includes("Applied"))!;
-  assert.match(idle.stdout, new RegExp(`The schema is up to date at ${version} \\(Postgres \\d+`));
+  assert.match(
+    idle.stdout,
+    new RegExp(`The schema is up to date at ${version}, release \\d+ \\(Postgres \\d+`),
+  );
 });
 
 test("with the administrator's login the database is made from nothing", async () => {
@@ -71,7 +78,7 @@ test("with the administrator's login the database is made from nothing", async (
   const env = { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SERVICE_DATABASE_URL: urls.service };
   assert.equal((await migrate(env)).code, 0);
   const service = postgres(urls.service, { max: 1 });
-  assert.deepEqual([...(await service`select api.get_schema_version() as version`)], [{ version }]);
+  assert.deepEqual([...(await service`select api.get_release() as number`)], [{ number: RELEASE.number }]);
   await service.end();
 });
 
@@ -82,7 +89,7 @@ test("a table of the tenants' without forced row-level security fails the pipeli
   await owner`drop table app.leaky`;
   await owner.end();
   assert.equal(code, 1);
-  assert.match(stderr, /^Migrated, but tenants are not isolated: .*app\.leaky/);
+  assert.match(stderr, /^Tenants are not isolated: .*app\.leaky.*\. The release was not installed$/);
 });
 
 test("a migration that fails changes nothing, and one sentence names it", async () => {
@@ -101,23 +108,47 @@ test("a migration that fails changes nothing, and one sentence names it", async 
   assert.deepEqual({ ...row }, { half: null, last: version });
 });
 
-test("a connection that is lost when all is committed does not say of the last migration that it was rolled back", async () => {
-  const folder = copyProject("select 1;", "select 2;");
-  writeFileSync(path.join(folder, "db", "gate.sql"), "select pg_terminate_backend(pg_backend_pid());");
+test("a gate that fails leaves the migrations, which are committed, and installs nothing", async () => {
+  const folder = copyProject(
+    "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));",
+  );
+  writeFileSync(path.join(folder, "db", "drops.sql"), "drop function api.list_boards;\n");
   const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
   rmSync(folder, { recursive: true, force: true });
   const owner = postgres(urls.owner, { max: 1 });
-  const rows =
-    await owner`delete from graphile_migrate.migrations where filename ~ '^99999' returning filename`;
+  const [found] = await owner`
+    select to_regclass('app.leaky') is not null as table, count(*)::int as functions from pg_proc where proname = 'list_boards'`;
+  await owner`drop table app.leaky`;
+  await owner`delete from graphile_migrate.migrations where filename ~ '^99999'`;
   await owner.end();
-  assert.equal(rows.length, 2);
-  assert.equal(code, 1);
-  assert.match(stderr, /^999991-test\.sql was applied, and then: .*terminat/);
+  assert.deepEqual({ ...found, code }, { table: true, functions: 1, code: 1 });
+  assert.match(
+    stderr,
+    /^Tenants are not isolated: .*app\.leaky.* \(applied before it, and stays: 999990-test\.sql\)\. The release was not installed$/,
+  );
+});
+
+test("a migration that ends with the gate leaves no table behind that it forgot to isolate", async () => {
+  const folder = copyProject(
+    "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));\nselect control.gate();",
+  );
+  const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
+  rmSync(folder, { recursive: true, force: true });
+  const owner = postgres(urls.owner, { max: 1 });
+  const [found] =
+    await owner`select to_regclass('app.leaky') as table, max(filename) as last from graphile_migrate.migrations`;
+  await owner.end();
+  assert.deepEqual({ ...found, code }, { table: null, last: version, code: 1 });
+  assert.match(
+    stderr,
+    /^999990-test\.sql failed and was rolled back: Tenants are not isolated: .*app\.leaky/,
+  );
 });
 
 test("on a database that is newer than the build migrate refuses to work, and start says so and works", async () => {
   const owner = postgres(urls.owner, { max: 1 });
   await owner`insert into graphile_migrate.migrations (hash, filename) values ('sha1:later', '999999.sql')`;
+  await owner`insert into control.release (number, hash) values (999, 'later')`;
   await owner.end();
   const migrated = await migrate({ DATABASE_URL: urls.owner });
   assert.equal(migrated.code, 1);
@@ -138,7 +169,7 @@ test("on a database that is newer than the build migrate refuses to work, and st
   assert.equal(code, 0);
   assert.match(
     stdout,
-    /"schema":"999999\.sql","release":"\d+\.sql".*"msg":"the database's schema is newer than this release"/,
+    /"installed":999,"build":\d+.*"msg":"the database has a newer release than this build"/,
   );
 });
 
@@ -153,7 +184,7 @@ test("start refuses a database that nobody has migrated, and names the command",
   assert.equal(code, 1);
   assert.match(
     stderr.replace(`${database.name}_new`, "new"),
-    /^The schema is missing in the database new, and this release needs \d+\.sql: run npm run migrate$/,
+    /^The schema is missing in the database new, and this build needs release \d+: run npm run migrate$/,
   );
 });
 
@@ -354,7 +385,7 @@ test("what a database sets for requests does not hold for migrations", async () 
   rmSync(folder, { recursive: true, force: true });
   assert.match(
     refused.stderr,
-    /^\d{6}-\S+\.sql was applied, and then: Tenants are not isolated: .* reset row_security;$/,
+    /^Tenants are not isolated: .* reset row_security;.* stays: 999990-test\.sql\)\. The release was not installed$/,
   );
 });
 
@@ -363,7 +394,7 @@ test("a database whose transactions only read is one sentence that names the set
   assert.equal(code, 1);
   assert.match(
     stderr,
-    /^The migrations failed and were rolled back: cannot execute .* in a read-only transaction: .*alter database \w+ reset default_transaction_read_only;/,
+    /^000001-schema\.sql.* failed and was rolled back: cannot execute .* in a read-only transaction: .*alter database \w+ reset default_transaction_read_only;/,
   );
 });
 
