@@ -16,7 +16,7 @@ const micros = (variant: string): Measured => [variant, "microseconds"];
 const seconds = (variant: string): Measured => [variant, "seconds"];
 const deletion = "api.delete_tenant";
 
-/** What is held to what in a group, for the nth of its cases: the ratios of docs/performance.md. */
+/** What is held to what in a group, for the nth of its cases: the ratios of docs/reference/performance.md. */
 const HELD: Record<string, (name: string, n: number) => Held[]> = {
   // Of the other cases the floor does less: no look at an operator, no idempotency, no events.
   http: (_name, n) =>

@@ -68,16 +68,21 @@ export function report(
     figures,
     ratios,
   };
-  writeFileSync(new URL("../docs/benchmark.json", import.meta.url), `${JSON.stringify(result, null, 2)}\n`);
-  writeFileSync(new URL("../docs/benchmark.svg", import.meta.url), picture(ratios, machine));
-  const page = new URL("../docs/performance.md", import.meta.url);
+  writeFileSync(
+    new URL("../docs/reference/benchmark.json", import.meta.url),
+    `${JSON.stringify(result, null, 2)}\n`,
+  );
+  writeFileSync(new URL("../docs/reference/benchmark.svg", import.meta.url), picture(ratios, machine));
+  const page = new URL("../docs/reference/performance.md", import.meta.url);
   const tables = `${asMarkdown(figures, ratios)}\n${METHOD}\n\nMeasured ${result.at.slice(0, 10)} on ${machine}.`;
   const marked = /(?<=<!-- figures -->\n)[\s\S]*(?=\n<!-- end -->)/;
   writeFileSync(
     page,
     readFileSync(page, "utf8").replace(marked, () => tables),
   );
-  console.log("written: docs/benchmark.json, docs/benchmark.svg, docs/performance.md");
+  console.log(
+    "written: docs/reference/benchmark.json, docs/reference/benchmark.svg, docs/reference/performance.md",
+  );
 }
 
 function printTable(
