@@ -43,7 +43,8 @@ The service's own statements have both.`,
   },
   growth: {
     title: "Growth",
-    text: `The service's own SQL functions over one connection, in databases of 1,000, 100,000 and 1,000,000 tenants, in turn.`,
+    text: `The service's own SQL functions over one connection, in databases of 1,000, 100,000 and 1,000,000 tenants,
+in turn.`,
   },
   deletion: {
     title: "Deletion",
