@@ -1,4 +1,4 @@
-# The service with production dependencies only, run as an ordinary user. docs/containers.md
+# The service with production dependencies only, run as an ordinary user. docs/guides/containers.md
 ARG NODE_IMAGE=node:24-slim
 
 FROM ${NODE_IMAGE} AS build

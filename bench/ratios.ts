@@ -14,9 +14,16 @@ const rate = (variant: string): Measured => [variant, "requestsPerSecond"];
 const cpu = (variant: string): Measured => [variant, "cpuMicrosPerRequest"];
 const micros = (variant: string): Measured => [variant, "microseconds"];
 const seconds = (variant: string): Measured => [variant, "seconds"];
+const UNITS: Record<string, string> = {
+  requestsPerSecond: "/s",
+  cpuMicrosPerRequest: " µs",
+  microseconds: " µs",
+  seconds: " s",
+  othersMedianMs: " ms",
+};
 const deletion = "api.delete_tenant";
 
-/** What is held to what in a group, for the nth of its cases: the ratios of docs/performance.md. */
+/** What is held to what in a group, for the nth of its cases: the ratios of docs/reference/performance.md. */
 const HELD: Record<string, (name: string, n: number) => Held[]> = {
   // Of the other cases the floor does less: no look at an operator, no idempotency, no events.
   http: (_name, n) =>
@@ -76,7 +83,8 @@ export function ratiosOf(figures: Figure[]): Ratio[] {
         if (typeof above !== "number" || typeof below !== "number" || below === 0) return [];
         const value = above / below;
         const holds = kind === "at least" ? value >= limit : value <= limit;
-        return { group, case: name, ratio, value, target: `${kind} ${limit}`, holds };
+        const measured = `${above.toLocaleString("en")} : ${below.toLocaleString("en")}${UNITS[top[1]]}`;
+        return { group, case: name, ratio, value, measured, target: `${kind} ${limit}`, holds };
       }),
     );
   });

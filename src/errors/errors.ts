@@ -30,7 +30,7 @@ export class Problem extends Error {
   }
 }
 
-/** One word for logs and metrics: docs/errors.md lists them. */
+/** One word for logs and metrics: docs/reference/errors.md lists them. */
 export const reasonOf = ({ reason, error }: Problem): string =>
   reason ?? error.toLowerCase().replace(/[^a-z0-9]+/g, "_");
 
@@ -46,7 +46,7 @@ export const BY_CONSTRAINT: Record<OwnConstraint, Titled> = {
   users_tenant_id_fkey: [403, "Access denied", "User does not belong to tenant"],
 };
 
-/** SQLSTATEs, the longest prefix first. `TMnnn` is not here: it carries its own status. Printed in docs/errors.md. */
+/** SQLSTATEs, the longest prefix first. `TMnnn` is not here: it carries its own status. Printed in docs/reference/errors.md. */
 export const BY_SQLSTATE: Record<string, Titled> = {
   "40": [503, "Service unavailable", "The database asked for another try; send the request again"],
   "55P03": [503, "Service unavailable", "The row is busy; send the request again"],
@@ -68,7 +68,7 @@ export const BY_SQLSTATE: Record<string, Titled> = {
 const NO_CONNECTION =
   /^(EADDRNOTAVAIL|EMFILE|ENFILE)|Client has encountered a connection error|SSL connection|received invalid response|Query read timeout|Cannot use a pool after calling end/;
 
-/** Framework faults that a client causes, by status. The framework's own words stay out of the answer. Printed in docs/errors.md. */
+/** Framework faults that a client causes, by status. The framework's own words stay out of the answer. Printed in docs/reference/errors.md. */
 export const BY_STATUS: Record<number, Titled> = {
   400: [400, "Bad Request", "The request could not be understood"],
   401: [401, "Unauthorized", "A valid bearer token is required"],

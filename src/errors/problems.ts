@@ -1,7 +1,7 @@
 import { EXAMPLE_ID as ID } from "../http/schemas/common.ts";
 import { BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
 
-/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. docs/errors.md tells which reasons logs call otherwise. */
+/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. docs/reference/errors.md tells which reasons logs call otherwise. */
 export type Example = readonly [
   status: number,
   error: string,

@@ -1,10 +1,10 @@
-/** docs/audit.md says of every check what the check says of itself. `UPDATE_DOCS=1` writes it anew. */
+/** docs/reference/audit.md says of every check what the check says of itself. `UPDATE_DOCS=1` writes it anew. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { createDatabase } from "../harness.ts";
 
-const PAGE = new URL("../../docs/audit.md", import.meta.url);
+const PAGE = new URL("../../docs/reference/audit.md", import.meta.url);
 const PARTS = /(<!-- generated from [^>]*-->\n)([\s\S]*)(<!-- end -->)/;
 const TITLES: Record<string, string> = {
   cross_tenant_access: "Across the wall (`cross_tenant_access`)",
@@ -32,7 +32,7 @@ async function generate(): Promise<string> {
     .join("\n");
 }
 
-test("docs/audit.md describes every check in the check's own words", async () => {
+test("docs/reference/audit.md describes every check in the check's own words", async () => {
   const page = await readFile(PAGE, "utf8");
   const generated = await generate();
   if (process.env.UPDATE_DOCS) {

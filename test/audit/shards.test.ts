@@ -1,6 +1,6 @@
 /**
  * What protects a shard is compared with what protects its table. Citus is in no registry, so its catalog is stood in for:
- * one node, this server, that is asked in earnest about a shard. docs/scale.md says what the check found on a real cluster.
+ * one node, this server, that is asked in earnest about a shard. docs/guides/scale.md says what the check found on a real cluster.
  */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";

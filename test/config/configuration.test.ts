@@ -3,9 +3,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { test } from "node:test";
 import { TABLE, type Variable } from "../../src/config/variables.ts";
 
-const page = new URL("../../docs/configuration.md", import.meta.url);
+const page = new URL("../../docs/reference/configuration.md", import.meta.url);
 
-test("docs/configuration.md lists every variable as the code knows it (UPDATE_DOCS=1 writes it)", () => {
+test("docs/reference/configuration.md lists every variable as the code knows it (UPDATE_DOCS=1 writes it)", () => {
   const rows = Object.entries<Variable>(TABLE).map(
     ([name, { default: standard, unset = "none", meaning }]) =>
       `| \`${name}\` | ${standard === undefined ? unset : `\`${standard}\``} | ${meaning} |`,

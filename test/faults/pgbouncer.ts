@@ -5,19 +5,19 @@ import path from "node:path";
 import { freePort } from "../../src/embedded/server.ts";
 import { accountOf, startProgram, temporaryFolder } from "./programs.ts";
 
-const program = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer"].find(
+export const pgbouncer = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbouncer", "pgbouncer"].find(
   file => spawnSync(file, ["--version"]).status === 0,
 );
 
 /** Major and minor release, or null where it is not installed. */
-const pgbouncerVersion: [number, number] | null = program
+const pgbouncerVersion: [number, number] | null = pgbouncer
   ? (/PgBouncer (\d+)\.(\d+)/i
-      .exec(spawnSync(program, ["--version"], { encoding: "utf8" }).stdout)!
+      .exec(spawnSync(pgbouncer, ["--version"], { encoding: "utf8" }).stdout)!
       .slice(1, 3)
       .map(Number) as [number, number])
   : null;
 
-export const withoutPgbouncer = program
+export const withoutPgbouncer = pgbouncer
   ? false
   : "no PgBouncer is installed here (Debian: apt-get install pgbouncer)";
 
@@ -62,7 +62,7 @@ export async function startPgbouncer(
     writeFileSync(file, content, { mode: 0o600 });
     if (account) chownSync(file, account.uid, account.gid);
   }
-  const running = await startProgram(program!, [path.join(folder, "pgbouncer.ini")], port, account);
+  const running = await startProgram(pgbouncer!, [path.join(folder, "pgbouncer.ini")], port, account);
   return {
     // Settings in the address are not for poolers.
     url: Object.assign(new URL(serviceUrl), { hostname: "127.0.0.1", port: String(port), search: "" }).href,

@@ -8,12 +8,12 @@ import { type Example, PROBLEMS } from "../../src/errors/problems.ts";
 import { REASONS } from "../../src/identity/auth.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
-const page = readFileSync(path.join(root, "docs/errors.md"), "utf8");
+const page = readFileSync(path.join(root, "docs/reference/errors.md"), "utf8");
 
-/** The rows of the table under a heading of docs/errors.md, cell by cell. */
+/** The rows of the table under a heading of docs/reference/errors.md, cell by cell. */
 function table(heading: string): string[][] {
   const section = page.split(/^## /m).find(text => text.startsWith(heading));
-  assert.ok(section, `docs/errors.md has no section "${heading}"`);
+  assert.ok(section, `docs/reference/errors.md has no section "${heading}"`);
   const rows = section.split("\n").filter(line => line.startsWith("| "));
   return rows.slice(2).map(line =>
     line
@@ -34,7 +34,7 @@ const told = (rows: string[][]) => {
   return rows.map(row => row.slice(0, -1));
 };
 
-test("docs/errors.md lists every refusal, in the words of the code", () => {
+test("docs/reference/errors.md lists every refusal, in the words of the code", () => {
   const expected = Object.entries<Example>(PROBLEMS).map(([reason, [status, error, detail, extra = {}]]) => [
     reason,
     String(status),
@@ -45,7 +45,7 @@ test("docs/errors.md lists every refusal, in the words of the code", () => {
   assert.deepEqual(told(table("What a request can be refused with")), expected);
 });
 
-test("docs/errors.md lists why tokens are refused, what HTTP is refused with, and every SQLSTATE", () => {
+test("docs/reference/errors.md lists why tokens are refused, what HTTP is refused with, and every SQLSTATE", () => {
   assert.deepEqual(table("Why a token is refused"), Object.entries(REASONS));
   assert.deepEqual(
     told(table("What HTTP itself")),

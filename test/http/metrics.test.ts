@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { seedTenant, seedUser, token, withService } from "../harness.ts";
 import { createWorld, operator, passASecond } from "./world.ts";
 
+const DEPLOY = fileURLToPath(new URL("../../deploy/", import.meta.url));
 const world = await createWorld();
 await seedUser(world.database.sql, await seedTenant(world.database.sql, { slug: "acme" }), {
   subject: "alice",
@@ -178,7 +181,7 @@ test("the last audit of all tenants is told: its age, its errors; before the fir
 function spokenOf(text: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name, selector = ""] of text.matchAll(
-    /\b((?:tms|nodejs|process)_[a-z_0-9]+)(?:\{([^}]*)\})?/g,
+    /\b((?:tms|nodejs|process)_[a-z_0-9]+|up)\b(?:\{([^}]*)\})?/g,
   )) {
     const labels = found.get(name!) ?? new Set();
     for (const [, label] of selector.matchAll(/([a-z_]+)\s*[=!]~?/g)) labels.add(label!);
@@ -209,7 +212,7 @@ test("the dashboard and the alerts speak of metrics and labels that exist", asyn
         alert: string;
         expr: string;
         labels: { severity: string };
-        annotations: { summary: string };
+        annotations: { summary: string; runbook_url: string };
       }[];
     }[];
   };
@@ -218,6 +221,21 @@ test("the dashboard and the alerts speak of metrics and labels that exist", asyn
   assert.equal(new Set(rules.map(({ alert }) => alert)).size, rules.length);
   for (const { alert, labels, annotations } of rules)
     assert.ok(annotations.summary && ["critical", "warning", "info"].includes(labels.severity), alert);
+  const runbook = readFileSync(new URL("../../docs/operations.md", import.meta.url), "utf8");
+  const [, alertsSection = ""] = /^## Alerts$([\s\S]*?)^## /m.exec(runbook) ?? [];
+  assert.deepEqual(
+    [...alertsSection.matchAll(/^### (\w+)$/gm)].map(([, heading]) => heading),
+    rules.map(({ alert }) => alert),
+  );
+  for (const { alert, annotations } of rules)
+    assert.equal(annotations.runbook_url, `docs/operations.md#${alert.toLowerCase()}`);
+  const prometheus = parse(readFileSync(new URL("../../deploy/prometheus.yml", import.meta.url), "utf8")) as {
+    scrape_configs: { job_name: string }[];
+  };
+  assert.deepEqual(
+    prometheus.scrape_configs.map(({ job_name }) => job_name),
+    ["tenancy"],
+  );
   const expressions = [...dashboard.panels.flatMap(({ targets }) => targets), ...rules].map(
     ({ expr }) => expr,
   );
@@ -226,6 +244,11 @@ test("the dashboard and the alerts speak of metrics and labels that exist", asyn
     const spoken = spokenOf(expression);
     assert.ok(spoken.size > 0, expression);
     for (const [name, labels] of spoken) {
+      if (name === "up") {
+        // Prometheus makes this series itself, under the name of its job.
+        assert.match(expression, /up\{job="tenancy"\}/);
+        continue;
+      }
       const base = name.replace(/_(bucket|count|sum)$/, "");
       assert.match(text, new RegExp(`^# TYPE ${base} `, "m"), `${expression} speaks of ${name}`);
       const known = labelsOf(name);
@@ -235,6 +258,22 @@ test("the dashboard and the alerts speak of metrics and labels that exist", asyn
           `${name} has no label ${label}`,
         );
     }
+  }
+});
+
+const promtool = (...args: string[]) => spawnSync("promtool", args, { cwd: DEPLOY, encoding: "utf8" });
+const withoutPromtool =
+  promtool("--version").status !== 0 && "promtool is not installed here (Debian: apt-get install prometheus)";
+
+test("promtool accepts the rules, and each fires on the series of alerts.test.yml as it says", {
+  skip: withoutPromtool,
+}, () => {
+  for (const args of [
+    ["check", "config", "prometheus.yml"],
+    ["test", "rules", "alerts.test.yml"],
+  ]) {
+    const { status, stdout, stderr } = promtool(...args);
+    assert.equal(status, 0, `${args.join(" ")}: ${stdout}${stderr}`);
   }
 });
 

@@ -1,4 +1,4 @@
-/** The table of identity providers in docs/configuration.md, tried with claims as each of them writes them. */
+/** The table of identity providers in docs/reference/configuration.md, tried with claims as each of them writes them. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -7,7 +7,7 @@ import { toIdentity } from "../../src/identity/auth.ts";
 import { resolveTenant } from "../../src/identity/tenant.ts";
 import { HOUR, now, SECRET } from "./tokens.ts";
 
-const page = readFileSync(new URL("../../docs/configuration.md", import.meta.url), "utf8");
+const page = readFileSync(new URL("../../docs/reference/configuration.md", import.meta.url), "utf8");
 const [, table] = page.split("## Identity providers");
 const rows = [...table!.matchAll(/^\| ([A-Z][\w ]+) \| `([^`]+)`[^|]*\| `([^`]+)`/gm)].map(
   ([, provider, operator, tenant]) => ({ provider: provider!, operator: operator!, tenant: tenant! }),

@@ -45,8 +45,8 @@ test("the header's format is checked first, whatever the token says", () => {
     assert.equal(outcome({}, header), `header:${header}`);
 });
 
-test("claims win in the order of docs/api.md, each over the header", () => {
-  const page = readFileSync(new URL("../../docs/api.md", import.meta.url), "utf8");
+test("claims win in the order of docs/reference/api.md, each over the header", () => {
+  const page = readFileSync(new URL("../../docs/reference/api.md", import.meta.url), "utf8");
   const [list] = page.match(/(^\d\. .*\n)+/m)!;
   const numbered = list!.match(/^\d\. [^:\n]*/gm)!.slice(1);
   const names = numbered.flatMap(line => [...line.matchAll(/`(\w+)`/g)].map(([, name]) => name!));

@@ -1,4 +1,4 @@
-/** The rules that keep one schema valid on plain Postgres and on Citus (docs/scale.md), held here on plain Postgres. */
+/** The rules that keep one schema valid on plain Postgres and on Citus (docs/guides/scale.md), held here on plain Postgres. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, test } from "node:test";
