@@ -237,6 +237,13 @@ test("no shell block of a document has a comment: a zsh that is typed into takes
       if (KINDS[groups!.language!] === "sh") assert.doesNotMatch(groups!.code!, /(^|\s)#\s/, name);
 });
 
+test("a command that serves until Ctrl-C is the last of its shell block", () => {
+  for (const name of PAGES)
+    for (const { groups } of readFileSync(path.join(root, name), "utf8").matchAll(FENCE))
+      if (KINDS[groups!.language!] === "sh")
+        assert.doesNotMatch(groups!.code!, /npm (run demo|start|run gm -- watch)\b[^&\n]*\n./, name);
+});
+
 for (const [name, blocks] of documents) {
   if (blocks.length === 0) continue;
   test(`${name} shows what works: ${blocks.length} block(s)`, t => runAll(name, blocks, t));
