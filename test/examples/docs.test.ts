@@ -60,10 +60,10 @@ const whole = (file: string, kind: Block["kind"]): Block[] => {
 };
 
 /** What a product's migrations do: run as tms_owner. */
-const AS_OWNER = "docs/extending.md";
+const AS_OWNER = ["docs/guides/own-tables.md", "docs/guides/existing-tables.md"];
 
-/** Runs in test/examples/psql.test.ts, which also compares what it prints. */
-const ELSEWHERE = ["docs/psql.md"];
+/** Run by psql.test.ts, which also compares what it prints, and by start.test.ts, in a copy of the tree. */
+const ELSEWHERE = ["docs/guides/psql.md", "docs/start.md"];
 
 const documents: [name: string, blocks: Block[]][] = [
   ...[...readdirSync(root).filter(name => name === "README.md"), ...files("docs", ".md")]
@@ -108,7 +108,7 @@ async function createWorld(name: string): Promise<World> {
     ALICE: await token({ sub: "alice" }),
     BOB: await token({ sub: "bob" }),
     CAROL: await token({ sub: "carol", tenant: "hooli" }),
-    DATABASE: name === AS_OWNER ? database.urls.owner : database.urls.root,
+    DATABASE: AS_OWNER.includes(name) ? database.urls.owner : database.urls.root,
   };
   const folder = mkdtempSync(path.join(tmpdir(), "tms-docs-"));
   const close = async () => {
@@ -208,6 +208,7 @@ const PAGES = [
   "README.md",
   "CONTRIBUTING.md",
   "CHANGELOG.md",
+  "SECURITY.md",
   ...files("docs", ".md"),
   ...files("db", ".md"),
 ];
@@ -234,6 +235,13 @@ test("no shell block of a document has a comment: a zsh that is typed into takes
   for (const name of PAGES)
     for (const { groups } of readFileSync(path.join(root, name), "utf8").matchAll(FENCE))
       if (KINDS[groups!.language!] === "sh") assert.doesNotMatch(groups!.code!, /(^|\s)#\s/, name);
+});
+
+test("a command that serves until Ctrl-C is the last of its shell block", () => {
+  for (const name of PAGES)
+    for (const { groups } of readFileSync(path.join(root, name), "utf8").matchAll(FENCE))
+      if (KINDS[groups!.language!] === "sh")
+        assert.doesNotMatch(groups!.code!, /npm (run demo|start|run gm -- watch)\b[^&\n]*\n./, name);
 });
 
 for (const [name, blocks] of documents) {

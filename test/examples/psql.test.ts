@@ -1,4 +1,4 @@
-/** The sessions of docs/psql.md, in psql where it is installed, else through the driver: then what they print is not compared. */
+/** The sessions of docs/guides/psql.md, in psql where it is installed, else through the driver: then what they print is not compared. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -6,7 +6,7 @@ import { after, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, seedTenant, seedUser } from "../harness.ts";
 
-const PAGE = readFileSync(new URL("../../docs/psql.md", import.meta.url), "utf8");
+const PAGE = readFileSync(new URL("../../docs/guides/psql.md", import.meta.url), "utf8");
 const sessions = [...PAGE.matchAll(/\n## (.+?)\n|```sql\n([\s\S]*?)```\n+```text\n([\s\S]*?)```/g)];
 const hasPsql = spawnSync("psql", ["--version"]).status === 0;
 
@@ -72,7 +72,7 @@ for (const [, heading, session, printed] of sessions) {
     number = 0;
     continue;
   }
-  test(`docs/psql.md, ${title} (${++number}), runs ${hasPsql ? "in psql and prints" : "through the driver as psql is not installed"}`, async () => {
+  test(`docs/guides/psql.md, ${title} (${++number}), runs ${hasPsql ? "in psql and prints" : "through the driver as psql is not installed"}`, async () => {
     if (!hasPsql) return throughDriver(session!, printed!);
     assert.equal(inPsql(session!), printed);
   });

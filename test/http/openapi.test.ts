@@ -120,8 +120,8 @@ test("only the service's own operations go without a token, and the document and
 });
 
 test("the page names the headers that a proxy must let pages of other origins send and read", () => {
-  const page = readFileSync(new URL("../../docs/choices.md", import.meta.url), "utf8");
-  const told = (name: string) => page.match(new RegExp(`${name}: ([\\w, -]+)`))?.[1]?.split(", ");
+  const page = readFileSync(new URL("../../docs/decisions.md", import.meta.url), "utf8");
+  const told = (name: string) => page.match(new RegExp(`${name}: ([\\w,\\s-]+)`))?.[1]?.split(/,\s+/);
   const { headers, parameters } = document.components;
   assert.deepEqual(told("Access-Control-Expose-Headers"), Object.keys(headers!).toSorted());
   const sent = ["Authorization", "Content-Type", "X-Request-Id", "X-Tenant", ...Object.keys(parameters!)];

@@ -1,0 +1,87 @@
+/** docs/start.md, followed in a copy of the tree: its files, the lines that it adds to others, and the test that it ends with. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { after, test } from "node:test";
+
+const root = path.resolve(import.meta.dirname, "../..");
+const page = readFileSync(path.join(root, "docs/start.md"), "utf8");
+const copy = mkdtempSync(path.join(tmpdir(), "tms-start-"));
+chmodSync(copy, 0o711); // root's Postgres runs as another user
+after(() => rmSync(copy, { recursive: true }));
+
+/** A new file is written. In one that exists, imports come first, and a line comes after the boards' like it, or last. */
+function place(file: string, code: string): void {
+  const name = path.join(copy, file);
+  if (!existsSync(name)) {
+    mkdirSync(path.dirname(name), { recursive: true });
+    writeFileSync(name, code);
+    return;
+  }
+  const imports = code.match(/^import .*\n/gm)?.join("") ?? "";
+  const line = code.replace(imports, "").replaceAll(/^\n|\n$/g, "");
+  const text = imports + readFileSync(name, "utf8");
+  const sibling = line.replaceAll("bookmarks", "boards");
+  writeFileSync(
+    name,
+    text.includes(sibling) ? text.replace(sibling, `${sibling}\n${line}`) : `${text}\n${line}\n`,
+  );
+}
+
+/** Where `db/` has no installer, functions are included by the migration. */
+function migrateByIncludes(): void {
+  const grant = (verb: string, to: string) =>
+    `${verb} create on schema app, api ${to} tms_app, tms_registrar;\n`;
+  cpSync(path.join(copy, "db/tables/bookmarks.sql"), path.join(copy, "db/fixtures/tables/bookmarks.sql"));
+  cpSync(path.join(copy, "db/functions/api/bookmarks"), path.join(copy, "db/fixtures/api/bookmarks"), {
+    recursive: true,
+  });
+  const includes = `--! include tables/bookmarks.sql\n${grant("grant", "to")}--! include api/bookmarks/list_bookmarks.sql\n`;
+  writeFileSync(path.join(copy, "db/current.sql"), includes + grant("revoke", "from"));
+}
+
+function run(script: string): void {
+  // The copy's own run starts its own Postgres and runner.
+  const env = {
+    ...process.env,
+    NODE_TEST_CONTEXT: undefined,
+    TMS_TEST_DATABASE: undefined,
+    TMS_TEST_BUILD: undefined,
+  };
+  const { status, stdout, stderr } = spawnSync("sh", ["-ec", script], { cwd: copy, env, encoding: "utf8" });
+  assert.equal(status, 0, `${script}\n${stdout}\n${stderr}`);
+}
+
+test("the table, the function, the schema, the route and the test of the page work together", () => {
+  for (const part of [".gmrc", "package.json", "tsconfig.json", "db", "src", "test"])
+    cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
+  symlinkSync(path.join(root, "node_modules"), path.join(copy, "node_modules"));
+  const blocks = page.matchAll(
+    /^`(?<file>[\w./]+)`\n```\w+\n(?<code>[\s\S]*?)^```$|^```sh\n(?<script>[\s\S]*?)^```$/gm,
+  );
+  const installs = existsSync(path.join(copy, "db/install.sql"));
+  const ran: string[] = [];
+  for (const { groups } of blocks) {
+    const { file, code, script } = groups!;
+    if (file) place(file, code!);
+    else if (!installs && script!.startsWith("cat")) ran.push(script!);
+    else if (/^(cat|npm test)/.test(script!)) {
+      if (!installs) migrateByIncludes();
+      run(script!);
+      ran.push(script!);
+    }
+  }
+  assert.equal(ran.length, 2);
+});
