@@ -40,18 +40,6 @@ function place(file: string, code: string): void {
   );
 }
 
-/** Where `db/` has no installer, functions are included by the migration. */
-function migrateByIncludes(): void {
-  const grant = (verb: string, to: string) =>
-    `${verb} create on schema app, api ${to} tms_app, tms_registrar;\n`;
-  cpSync(path.join(copy, "db/tables/bookmarks.sql"), path.join(copy, "db/fixtures/tables/bookmarks.sql"));
-  cpSync(path.join(copy, "db/functions/api/bookmarks"), path.join(copy, "db/fixtures/api/bookmarks"), {
-    recursive: true,
-  });
-  const includes = `--! include tables/bookmarks.sql\n${grant("grant", "to")}--! include api/bookmarks/list_bookmarks.sql\n`;
-  writeFileSync(path.join(copy, "db/current.sql"), includes + grant("revoke", "from"));
-}
-
 function run(script: string): void {
   // The copy's own run starts its own Postgres and runner.
   const env = {
@@ -71,14 +59,11 @@ test("the table, the function, the schema, the route and the test of the page wo
   const blocks = page.matchAll(
     /^`(?<file>[\w./]+)`\n```\w+\n(?<code>[\s\S]*?)^```$|^```sh\n(?<script>[\s\S]*?)^```$/gm,
   );
-  const installs = existsSync(path.join(copy, "db/install.sql"));
   const ran: string[] = [];
   for (const { groups } of blocks) {
     const { file, code, script } = groups!;
     if (file) place(file, code!);
-    else if (!installs && script!.startsWith("cat")) ran.push(script!);
     else if (/^(cat|npm test)/.test(script!)) {
-      if (!installs) migrateByIncludes();
       run(script!);
       ran.push(script!);
     }
