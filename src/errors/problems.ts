@@ -1,20 +1,20 @@
 import { EXAMPLE_ID as ID } from "../http/schemas/common.ts";
-import { BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
+import { type Beside, BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
 
-/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. docs/errors.md tells which reasons logs call otherwise. */
+/**
+ * What a client may be refused with, as /openapi.json shows it; docs/errors.md tells which reasons logs call otherwise.
+ * `expected`: a 503 that the service answers on purpose, many at once, and does not warn of. `unresolved`: it ends the search for a tenant.
+ */
 export type Example = readonly [
   status: number,
   error: string,
   detail: string,
   extra?: Record<string, unknown>,
+  kind?: "expected" | "unresolved",
 ];
 
-const rejected = (field: string, message: string): Example => [
-  422,
-  "Validation failed",
-  `${field} ${message}`,
-  { errors: [{ field, message }] },
-];
+const rejected = (field: string, message: string) =>
+  [422, "Validation failed", `${field} ${message}`, { errors: [{ field, message }] }] as const;
 
 export const PROBLEMS = {
   malformed: [400, "Bad Request", "The body is not valid JSON"],
@@ -25,12 +25,14 @@ export const PROBLEMS = {
     "Missing X-Tenant header",
     "The X-Tenant header is required in multi-tenant mode for this endpoint",
     { multi_tenant_mode: true },
+    "unresolved",
   ],
   tenant_header_malformed: [
     400,
     "Invalid X-Tenant header format",
     "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them",
     { provided_tenant: "Acme Corp" },
+    "unresolved",
   ],
   default_tenant_delete: [
     400,
@@ -39,7 +41,7 @@ export const PROBLEMS = {
   ],
   no_credentials: [401, "Unauthorized", "A bearer token is required"],
   expired: [401, "Unauthorized", "The token has expired"],
-  not_a_member: BY_CONSTRAINT.users_tenant_id_fkey,
+  not_a_member: [...BY_CONSTRAINT.users_tenant_id_fkey, {}, "unresolved"],
   not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
   not_an_admin: [403, "Access denied", "The tenant role admin is required"],
   registration_disabled: [
@@ -84,7 +86,7 @@ export const PROBLEMS = {
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
   internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
   service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
-  being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }],
+  being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }, "expected"],
   tenant_busy: [
     503,
     "Service unavailable",
@@ -96,19 +98,40 @@ export const PROBLEMS = {
     "Service unavailable",
     "The service is at its limit; send the request again",
     { request_id: ID },
+    "expected",
   ],
   stopping: [
     503,
     "Service unavailable",
     "The service is stopping; send the request again",
     { request_id: ID },
+    "expected",
   ],
 } as const satisfies Record<string, Example>;
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-/** A refusal in the words that are documented. */
-export function refusal(reason: ProblemName, extra: Record<string, unknown> = {}, cause?: unknown): Problem {
-  const [status, error, detail] = PROBLEMS[reason];
-  return new Problem(status, error, detail, { extra, reason, cause });
+/** Reasons that only logs and metrics tell apart: clients read the words of another refusal, or of /ready. */
+const INTERNAL_REASONS = {
+  tenant_claim_malformed: PROBLEMS.not_a_member,
+  not_ready: [503, "Service unavailable", "What is not ready, and why", {}, "expected"],
+} as const satisfies Record<string, Example>;
+
+const ALL = { ...PROBLEMS, ...INTERNAL_REASONS };
+
+/** A refusal in the words that are documented; `detail` where they are only an example. */
+export function refusal(
+  reason: keyof typeof ALL,
+  { detail, ...rest }: Pick<Beside, "extra" | "headers" | "cause"> & { detail?: string } = {},
+): Problem {
+  const [status, error, words] = ALL[reason];
+  return new Problem(status, error, detail ?? words, { ...rest, reason });
 }
+
+const kindOf = ({ reason }: Problem) => (ALL as Record<string, Example>)[reason ?? ""]?.[4];
+
+/** The service answers it on purpose: its log needs no warning. */
+export const isExpected = (problem: Problem): boolean => kindOf(problem) === "expected";
+
+/** It ends the search for a tenant: the caller did not get into the tenant that the request names, if any. */
+export const isUnresolved = (problem: Problem): boolean => kindOf(problem) === "unresolved";

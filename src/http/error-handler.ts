@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
 import { BY_STATUS, INTERNAL, reasonOf, toProblem } from "../errors/errors.ts";
+import { isExpected } from "../errors/problems.ts";
 import { tenantLog } from "../observability/log.ts";
 
 /**
@@ -14,8 +15,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   const found = toProblem(error);
   const log = request.resolved && !request.log.isLevelEnabled("info") ? tenantLog(request) : request.log;
   if (!found) log.error({ err: error }, "unexpected fault");
-  else if (found.status >= 500 && !EXPECTED.includes(found.reason ?? ""))
-    log.warn({ err: error }, "a dependency is unavailable");
+  else if (found.status >= 500 && !isExpected(found)) log.warn({ err: error }, "a dependency is unavailable");
   // Our own checks come first, so something is missing there.
   else if (found.cause instanceof pg.DatabaseError)
     log.warn({ err: found.cause }, "the database refused what no check of ours did");
@@ -53,9 +53,6 @@ function linger(request: IncomingMessage): void {
     socket.once("close", () => clearTimeout(late));
   };
 }
-
-/** 503 that the service answers on purpose, and many of them at once. */
-const EXPECTED = ["stopping", "overloaded", "not_ready", "being_deleted"];
 
 const BY_PARSER: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 

@@ -133,8 +133,4 @@ declare module "fastify" {
   interface FastifyInstance {
     inFlight: readonly ServerResponse[];
   }
-  interface FastifyContextConfig {
-    /** For machines that watch the service: answered under load too. */
-    probe?: boolean;
-  }
 }

@@ -3,19 +3,11 @@ import fp from "fastify-plugin";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Config } from "../config/config.ts";
 import { type Problem, reasonOf } from "../errors/errors.ts";
+import { isUnresolved } from "../errors/problems.ts";
 import { shownSlug } from "../observability/log.ts";
 import { getMetrics } from "./operations.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Refusals that end the search for a tenant. */
-const UNRESOLVED: readonly unknown[] = [
-  "not_a_member",
-  "tenant_missing",
-  "tenant_header_malformed",
-  "tenant_claim_malformed",
-];
-/** What asks for no membership: the tenant that is named there need not exist, and its slug is anybody's choice. */
-const OPEN = /^\/api\/(?:setup|tenants\/(?:mine|register|registration))(?:\/|$)/;
 
 /** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
 export default fp(
@@ -55,25 +47,26 @@ export default fp(
     app.addHook("onResponse", (request, reply, done) => {
       const { refusal, tenant, routeOptions } = request;
       const status = String(reply.statusCode);
-      const route = routeOptions.url ?? "none";
+      const { url: route = "none", config: operation } = routeOptions;
       requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000);
       if (request.resolved) {
         const { source, slug } = tenant;
+        // A slug that needs no membership need not exist: each would be one more series.
         resolutions.inc(
-          config.metricsTenantLabel && (slug === null || !OPEN.test(route))
+          config.metricsTenantLabel && (slug === null || operation.needsMembership !== false)
             ? { source, outcome: "resolved", tenant: shownSlug(request) }
             : { source, outcome: "resolved" },
         );
-      } else if (refusal && UNRESOLVED.includes(refusal.reason)) {
+      } else if (refusal && isUnresolved(refusal)) {
         resolutions.inc({ source: tenant?.source ?? "none", outcome: refusal.reason! });
       }
       if (refusal) {
         refusals.inc({ status, reason: reasonOf(refusal) });
-        if (refusal.status === 429) limited.inc({ bucket: routeOptions.config.limit ?? "none" });
+        if (refusal.status === 429) limited.inc({ bucket: operation.limit ?? "none" });
       }
       done();
     });
-    app.get("/metrics", { config: { probe: true }, schema: getMetrics }, async (_request, reply) =>
+    app.get("/metrics", getMetrics, async (_request, reply) =>
       reply
         .header("cache-control", "no-store")
         .type(registry.contentType)

@@ -6,7 +6,7 @@ import { Problem } from "../errors/errors.ts";
 
 const HOUR = 3_600_000;
 
-/** Fixed windows, counted per identity. Routes name theirs in `config.limit`. */
+/** Fixed windows, counted per identity. An operation names its bucket. */
 const LIMITS = {
   setup_create: { max: 10, timeWindow: HOUR },
   setup_delete: { max: 5, timeWindow: HOUR },
@@ -14,6 +14,7 @@ const LIMITS = {
   setup_read: { max: 100, timeWindow: 60_000 },
 } as const;
 
+export type Bucket = keyof typeof LIMITS;
 type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void;
 
 /** Counts in Postgres, so that instances and restarts share one count; outside the request's own transaction. */
@@ -48,7 +49,7 @@ export default fp(
         bucket,
         app.createRateLimit({ ...limit, groupId: bucket, keyGenerator: identityKey } as never),
       ]),
-    ) as Record<keyof typeof LIMITS, ReturnType<FastifyInstance["createRateLimit"]>>;
+    ) as Record<Bucket, ReturnType<FastifyInstance["createRateLimit"]>>;
 
     app.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
       const bucket = request.routeOptions.config.limit;
@@ -75,9 +76,3 @@ export default fp(
 
 /** The provider and the subject; a line feed stands in neither. */
 const identityKey = ({ identity }: FastifyRequest) => `${identity.provider}\n${identity.subject}`;
-
-declare module "fastify" {
-  interface FastifyContextConfig {
-    limit?: keyof typeof LIMITS;
-  }
-}

@@ -4,7 +4,7 @@ import mercurius, { type MercuriusContext } from "mercurius";
 import { callAsCaller } from "../../database/database.ts";
 import { toProblem } from "../../errors/errors.ts";
 import { sendError } from "../error-handler.ts";
-import { queryGraphql, queryGraphqlByGet } from "../operations.ts";
+import { getCurrentTenant, listBoards, queryGraphql, queryGraphqlByGet } from "../operations.ts";
 import { sendRow } from "../responses.ts";
 import { type GraphqlQuery, type GraphqlQueryString, RESPONSE_TYPE } from "../schemas/graphql.ts";
 
@@ -59,7 +59,7 @@ interface Current {
 const current = new WeakMap<FastifyRequest, Current>();
 
 async function readBoards(request: FastifyRequest, limit: number): Promise<object[]> {
-  const { body } = await callAsCaller(request, "list_boards", limit, null);
+  const { body } = await callAsCaller(request, listBoards, limit, null);
   return (JSON.parse(body) as { boards: object[] }).boards;
 }
 
@@ -184,7 +184,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
   app.setErrorHandler(answerFault);
   // Before a fault of the query is told.
   app.addHook("preValidation", async request => {
-    const { body } = await callAsCaller(request, "get_current_tenant");
+    const { body } = await callAsCaller(request, getCurrentTenant);
     current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0 });
   });
   await app.register(mercurius, {
@@ -208,17 +208,12 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     const found = await app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
     return send(request, reply, found);
   };
-  app.post<{ Body: GraphqlQuery }>(
-    "/graphql",
-    { bodyLimit: 32 * 1024, schema: queryGraphql },
-    (request, reply) => answer(request, reply, request.body),
+  const posting = { ...queryGraphql, bodyLimit: 32 * 1024 };
+  app.post<{ Body: GraphqlQuery }>("/graphql", posting, (request, reply) =>
+    answer(request, reply, request.body),
   );
-  app.get<{ Querystring: GraphqlQueryString }>(
-    "/graphql",
-    { schema: queryGraphqlByGet },
-    (request, reply) => {
-      const { variables = "null", ...rest } = request.query;
-      return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
-    },
-  );
+  app.get<{ Querystring: GraphqlQueryString }>("/graphql", queryGraphqlByGet, (request, reply) => {
+    const { variables = "null", ...rest } = request.query;
+    return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
+  });
 }
