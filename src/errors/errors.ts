@@ -116,7 +116,7 @@ const sqlstateOf = (error: pg.DatabaseError) => {
 export const takesNoWrites = (error: unknown) =>
   error instanceof pg.DatabaseError && sqlstateOf(error) === SQLSTATE.read_only_sql_transaction;
 
-/** The violated constraint, if it has an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
+/** The violated constraint, if it has its own answer. Citus leaves the field empty: its message has the name, with the shard's number. */
 const constraintOf = ({ code, constraint, message }: pg.DatabaseError) =>
   code?.startsWith("23")
     ? (Object.keys(BY_CONSTRAINT) as OwnConstraint[]).find(

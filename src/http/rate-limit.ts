@@ -1,3 +1,7 @@
+/**
+ * @fastify/rate-limit compares a count with its limit and keeps the window. The SQL function api.take_rate_limit counts, so that all
+ * instances share one count. The headers are ours: X-RateLimit-Reset is Unix time here, and seconds to wait in the plugin.
+ */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
@@ -17,7 +21,7 @@ const LIMITS = {
 export type Bucket = keyof typeof LIMITS;
 type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void;
 
-/** Counts in Postgres, so that instances and restarts share one count; outside the request's own transaction. */
+/** Counts in Postgres, outside the transaction of the request: its rollback must not undo the count. */
 function storeIn(app: FastifyInstance) {
   return class Store {
     readonly bucket: string;
@@ -30,7 +34,7 @@ function storeIn(app: FastifyInstance) {
     incr(identity: string, counted: Counted, timeWindow: number) {
       callFunction(app, "take_rate_limit", this.bucket, identity, timeWindow / 1000).then(
         row => {
-          // The first column carries the door's name for it.
+          // callFunction() names the first column `body`.
           const { body: hits, reset_at } = row as unknown as { body: number; reset_at: string };
           counted(null, { current: hits, ttl: Number(reset_at) * 1000 - Date.now() });
         },
@@ -40,7 +44,7 @@ function storeIn(app: FastifyInstance) {
   };
 }
 
-/** Adds the limit hook: after authentication and before all else, so that every outcome counts. */
+/** Adds the limit hook right after authentication, so that every outcome counts. */
 export default fp(
   async (app: FastifyInstance) => {
     await app.register(rateLimit, { global: false, store: storeIn(app) as never });
@@ -74,5 +78,5 @@ export default fp(
   { name: "rate-limit", dependencies: ["database", "auth"] },
 );
 
-/** The provider and the subject; a line feed stands in neither. */
+/** The provider and the subject; neither can contain a line feed. */
 const identityKey = ({ identity }: FastifyRequest) => `${identity.provider}\n${identity.subject}`;

@@ -88,7 +88,7 @@ test("a value that only the database refuses is told as a warning, with its caus
   const warnings = world.service.logs.filter(({ level }) => level === 40);
   assert.deepEqual(
     warnings.map(({ msg, err }) => [msg, (err as { code: string }).code]),
-    [["the database refused what no check of ours did", "23514"]],
+    [["the database refused a value that no check of the service refuses", "23514"]],
   );
 });
 
