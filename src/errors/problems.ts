@@ -2,8 +2,8 @@ import { EXAMPLE_ID as ID } from "../http/schemas/common.ts";
 import { type Beside, BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
 
 /**
- * What a client may be refused with, as /openapi.json shows it; docs/errors.md tells which reasons logs call otherwise.
- * `expected`: a 503 that the service answers on purpose, many at once, and does not warn of. `unresolved`: it ends the search for a tenant.
+ * A refusal as /openapi.json shows it. Logs use other reasons for some: see docs/errors.md. `expected`: a 503 on purpose, often many at
+ * once, without a warning in the log. `unresolved`: it ends the search for a tenant.
  */
 export type Example = readonly [
   status: number,
@@ -15,6 +15,26 @@ export type Example = readonly [
 
 const rejected = (field: string, message: string) =>
   [422, "Validation failed", `${field} ${message}`, { errors: [{ field, message }] }] as const;
+
+/** Every reason to refuse a token, for logs and metrics, with the sentence that the client reads. */
+export const TOKEN_REASONS = {
+  no_credentials: "A bearer token is required",
+  malformed_header: "The Authorization header must read: Bearer <token>",
+  too_long: "The token is longer than 8192 characters",
+  malformed: "The token is not a well-formed JWT",
+  algorithm: "The signature algorithm of the token is not accepted",
+  unsigned: "The token is not signed",
+  signature: "The signature of the token is not valid",
+  unknown_key: "The token is signed with an unknown key",
+  critical_header: "The token has a critical header that is not understood",
+  expired: "The token has expired",
+  not_yet_valid: "The token is not valid yet",
+  expiry: "The token must carry a numeric exp",
+  subject: "The sub of the token must be a string of 1 to 255 characters, none of them a control character",
+  issuer: "The iss of the token is not accepted",
+  audience: "The aud of the token is not accepted",
+  invalid: "The token is not valid",
+} as const;
 
 export const PROBLEMS = {
   malformed: [400, "Bad Request", "The body is not valid JSON"],
@@ -39,8 +59,8 @@ export const PROBLEMS = {
     "Default tenant",
     "The default tenant cannot be deleted in single-tenant mode",
   ],
-  no_credentials: [401, "Unauthorized", "A bearer token is required"],
-  expired: [401, "Unauthorized", "The token has expired"],
+  no_credentials: [401, "Unauthorized", TOKEN_REASONS.no_credentials],
+  expired: [401, "Unauthorized", TOKEN_REASONS.expired],
   not_a_member: [...BY_CONSTRAINT.users_tenant_id_fkey, {}, "unresolved"],
   not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
   not_an_admin: [403, "Access denied", "The tenant role admin is required"],
@@ -111,15 +131,15 @@ export const PROBLEMS = {
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-/** Reasons that only logs and metrics tell apart: clients read the words of another refusal, or of /ready. */
+/** Reasons that only logs and metrics have: clients read the words of another refusal, or those of /ready. */
 const INTERNAL_REASONS = {
   tenant_claim_malformed: PROBLEMS.not_a_member,
-  not_ready: [503, "Service unavailable", "What is not ready, and why", {}, "expected"],
+  not_ready: [503, "Service unavailable", "The checks that failed, and why", {}, "expected"],
 } as const satisfies Record<string, Example>;
 
 const ALL = { ...PROBLEMS, ...INTERNAL_REASONS };
 
-/** A refusal in the words that are documented; `detail` where they are only an example. */
+/** A refusal in the documented words; `detail` replaces those that are an example. */
 export function refusal(
   reason: keyof typeof ALL,
   { detail, ...rest }: Pick<Beside, "extra" | "headers" | "cause"> & { detail?: string } = {},
@@ -130,8 +150,8 @@ export function refusal(
 
 const kindOf = ({ reason }: Problem) => (ALL as Record<string, Example>)[reason ?? ""]?.[4];
 
-/** The service answers it on purpose: its log needs no warning. */
+/** The service refuses on purpose: the log needs no warning. */
 export const isExpected = (problem: Problem): boolean => kindOf(problem) === "expected";
 
-/** It ends the search for a tenant: the caller did not get into the tenant that the request names, if any. */
+/** The request named no tenant, or one that does not let the caller in. */
 export const isUnresolved = (problem: Problem): boolean => kindOf(problem) === "unresolved";

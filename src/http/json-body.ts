@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Problem } from "../errors/errors.ts";
+import { PROBLEMS } from "../errors/problems.ts";
 import { lossOf } from "../values/lossless-json.ts";
 
 const MAX_DEPTH = 32;
@@ -43,7 +44,7 @@ export default fp(async (app: FastifyInstance) => {
       try {
         body = JSON.parse(text);
       } catch {
-        throw new Problem(400, "Bad Request", "The body is not valid JSON");
+        throw new Problem(...PROBLEMS.malformed);
       }
       const fault = findFault(body, "");
       if (fault) throw invalid([fault]);

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
+import { PROBLEMS } from "../errors/problems.ts";
 import { answerSocket } from "./error-handler.ts";
 
 /**
@@ -34,7 +35,7 @@ function faultOf(
   if (query >= 0 && url.includes("%", query)) {
     for (const [escapes] of url.slice(query).matchAll(/(?:%[0-9a-f]{2})+/gi)) {
       if (!isUtf8(Buffer.from(escapes.replaceAll("%", ""), "hex")))
-        return new Problem(400, "Bad Request", "The query is not valid UTF-8");
+        return new Problem(...PROBLEMS.malformed_query);
     }
   }
   return undefined;

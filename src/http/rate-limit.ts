@@ -6,7 +6,7 @@ import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "../database/database.ts";
-import { Problem } from "../errors/errors.ts";
+import { refusal } from "../errors/problems.ts";
 
 const HOUR = 3_600_000;
 
@@ -66,12 +66,10 @@ export default fp(
       reply.header("x-ratelimit-reset", reset);
       if (found.isExceeded) {
         const wait = Math.min(Math.max(1, Math.ceil(found.ttl / 1000)), LIMITS[bucket].timeWindow / 1000);
-        throw new Problem(
-          429,
-          "Too many requests",
-          `The limit of ${found.max} requests is used up; try again in ${wait} s`,
-          { headers: { "retry-after": String(wait) } },
-        );
+        throw refusal("too_many_requests", {
+          detail: `The limit of ${found.max} requests is used up; try again in ${wait} s`,
+          headers: { "retry-after": String(wait) },
+        });
       }
     });
   },

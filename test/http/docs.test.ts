@@ -175,7 +175,7 @@ async function tryOut(operation: string): Promise<{ status: string; body: string
   );
 }
 
-test("token and tenant are filled in once, and a request tried from the page succeeds", {
+test("after filling in token and tenant once, a request from the page succeeds", {
   skip,
 }, async () => {
   await browser.open(`${url}/docs`, 1280, "light");
@@ -216,7 +216,7 @@ test("token and tenant are filled in once, and a request tried from the page suc
   assert.ok(await browser.until(`document.querySelector(".btn.authorize.locked") !== null`));
 });
 
-test("the page is dark for who likes it dark, fits a phone, and complains of nothing", {
+test("the page has a dark mode, fits a phone, and logs no error", {
   skip,
 }, async () => {
   browser.events.length = 0;

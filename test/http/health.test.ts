@@ -13,7 +13,7 @@ async function ready() {
   return world.service.request({ url: "/ready" });
 }
 
-test("health says that the process is up, to anybody, and asks nobody", async () => {
+test("health says that the process is up, without a token and without the database", async () => {
   const { status, body } = await world.service.request({ url: "/health" });
   assert.deepEqual([status, body], [200, { status: "ok" }]);
 });
@@ -26,12 +26,12 @@ test("ready says that the database answers, is migrated and keeps tenants apart"
   assert.equal(body.status, "ready");
 });
 
-test("ready is asked of the database once a second, however many ask", async () => {
+test("the database is asked for /ready once a second, however many requests come", async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => world.service.app.readiness()));
   assert.equal(new Set(answers).size, 1);
 });
 
-test("ready is asked anew after a second, also by a clock that was set back", async t => {
+test("/ready is fresh after a second, also when the clock was set back", async t => {
   const first = world.service.app.readiness();
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() - 3_600_000 });
   await ready();
@@ -190,7 +190,7 @@ test("ready is 503 while a table is unprotected, and 200 again after", async () 
   assert.equal((await ready()).status, 200);
 });
 
-test("ready is 503 on a schema that is behind this release, and 200 on a newer one: the release before works on", async () => {
+test("ready is 503 on a schema that is behind this release, and 200 on a newer one, so that the old release works on", async () => {
   const { sql } = world.database;
   await sql`update graphile_migrate.migrations set filename = '0' || filename`;
   const { status, body } = await ready();
@@ -203,7 +203,7 @@ test("ready is 503 on a schema that is behind this release, and 200 on a newer o
   assert.equal(newer.status, 200);
 });
 
-test("ready is 503 where what this release asks is not there at all", async () => {
+test("ready is 503 when the function that this release calls is missing", async () => {
   const { sql } = world.database;
   for (const [away, back] of [
     ["alter schema api rename to gone", "alter schema gone rename to api"],
@@ -224,7 +224,7 @@ test("ready is 503 where what this release asks is not there at all", async () =
   }
 });
 
-test("ready is 503 while the database takes longer to tell than anybody waits", async () => {
+test("ready is 503 while the database takes longer than the time-out", async () => {
   await world.database.sql.begin(async sql => {
     await sql`lock table app.boards`;
     const { status, body } = await ready();
@@ -238,7 +238,7 @@ test("ready is 503 while the database takes longer to tell than anybody waits", 
   assert.equal((await ready()).status, 200);
 });
 
-test("who asks again and again holds two connections, while the database does not answer", async () => {
+test("repeated requests hold two connections at most while the database does not answer", async () => {
   const { pool } = world.service.app.pg;
   await world.database.sql.begin(async sql => {
     await sql`lock table app.boards`;

@@ -178,7 +178,7 @@ test("no text and no type in any field of a body ends in a 5xx", async () => {
   }
 });
 
-test("a body of thousands of unknown fields has an answer that is shorter than itself", async () => {
+test("the answer to a body of thousands of unknown fields is shorter than the body", async () => {
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, 1]));
   for (const [method, url] of [
     ["POST", "/api/tenants/members"],
@@ -191,7 +191,7 @@ test("a body of thousands of unknown fields has an answer that is shorter than i
   }
 });
 
-test("text that the database cannot hold is 422 wherever it stands", async () => {
+test("text that the database cannot hold is 422 in every place", async () => {
   for (const [method, url, body] of ROUTES.filter(([, path]) => path !== "/graphql")) {
     for (const field of Object.keys(body ?? {}))
       for (const value of ["a\0", "\ud800", { k: "\0" }, { "\udc00": 1 }]) {
@@ -201,7 +201,7 @@ test("text that the database cannot hold is 422 wherever it stands", async () =>
   }
 });
 
-test("a GraphQL document is text: a syntax tree in JSON is not looked at", async () => {
+test("a GraphQL document is text: a syntax tree in JSON is refused", async () => {
   const name = { kind: "Name", value: "tenant" };
   const tree = {
     kind: "Document",
@@ -228,7 +228,7 @@ test("a GraphQL document is text: a syntax tree in JSON is not looked at", async
   }
 });
 
-test("no claim that is asked about ends in a 5xx", async () => {
+test("no claim given to explain ends in a 5xx", async () => {
   for (const name of [
     "sub",
     "iss",
@@ -253,7 +253,7 @@ test("no broken body ends in a 5xx, on any route", async () => {
   for (const [method, url] of ROUTES) for (const body of RAW) await survive({ method, url, body });
 });
 
-test("no content type and no header that promises something else ends in a 5xx", async () => {
+test("no content type and no other misleading header ends in a 5xx", async () => {
   const headers: Record<string, string>[] = [
     { "content-type": "" },
     { "content-type": "application/json; charset=utf-16" },
@@ -353,7 +353,7 @@ test("no hostile path or query ends in a 5xx", async () => {
     for (const [method, path] of ROUTES) if (method === "GET") await survive({ method, url: path + query });
 });
 
-test("what would be read as something else than was sent is refused", async () => {
+test("a request that would be read as another one is refused", async () => {
   const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
   const send = (request: TestRequest) => world.service.request({ ...request, token: operator });
   for (const search of ["%ff", "a%C3", "%ED%A0%80"]) {
@@ -373,7 +373,7 @@ test("what would be read as something else than was sent is refused", async () =
   );
 });
 
-test("no claim in a token that is signed well ends in a 5xx", async () => {
+test("no claim in a validly signed token ends in a 5xx", async () => {
   const claims: object[] = [
     ...VALUES.flatMap(value => [
       { tenant: value },
@@ -403,7 +403,7 @@ test("no claim in a token that is signed well ends in a 5xx", async () => {
       await survive({ method: "GET", url, token: await caller(one) });
 });
 
-test("whatever is no token is 401 with a challenge", async () => {
+test("every malformed token is 401 with a challenge", async () => {
   const good = await caller();
   const [header, payload, signature] = good.split(".");
   const encode = (value: unknown) =>
@@ -467,7 +467,7 @@ test("whatever is no token is 401 with a challenge", async () => {
   }
 });
 
-test("what was tried left nothing astray: one name for each tenant, and the service well", async () => {
+test("after these attacks each tenant has one name, and the service is ready", async () => {
   const { status } = await world.service.request({ url: "/health" });
   assert.equal(status, 200);
   const [row] = await world.database

@@ -31,7 +31,7 @@ test("a request is counted once, by method, route and status, and timed", async 
   assert.ok(seconds > 0 && seconds < 10, String(seconds));
 });
 
-test("routes are labelled by their pattern, unknown addresses by none of theirs", async () => {
+test("routes are labelled by their pattern, unknown paths by 'none'", async () => {
   await world.service.request({ url: "/api/setup/tenant/not-a-uuid", token: alice, tenant: "acme" });
   await world.service.request({ url: `/${"x".repeat(30)}` });
   const text = await scrape();
@@ -66,7 +66,7 @@ test("resolutions are counted by source and outcome, refusals by reason", async 
   assert.equal(refused(404, "not_found"), 1);
 });
 
-test("GraphQL counts one resolution a request, though it calls several functions", async () => {
+test("GraphQL counts one resolution per request, though it calls several functions", async () => {
   const before =
     value(await scrape(), 'tms_tenant_resolutions_total{source="header",outcome="resolved"}') ?? 0;
   const body = { query: "{ tenant { slug } boards { title } }" };
@@ -157,7 +157,7 @@ test("every metric has a help line and the text is what Prometheus reads", async
   for (const name of names) assert.ok(told.has(name), name);
 });
 
-test("the last audit of all tenants is told: its age, its errors; before the first one nothing is", async () => {
+test("the last audit of all tenants has metrics for its age and errors; before the first one there are none", async () => {
   assert.doesNotMatch(await scrape(), /^tms_audit_/m);
   await world.database.sql`
     insert into audit.runs (started_at, finished_at, errors, warnings, not_run, tenant, family)
@@ -187,7 +187,7 @@ function spokenOf(text: string): Map<string, Set<string>> {
   return found;
 }
 
-test("the dashboard and the alerts speak of metrics and labels that exist", async () => {
+test("the dashboard and the alerts use metrics and labels that exist", async () => {
   await world.service.request({ url: "/api/setup/tenants", token: alice, tenant: "acme" });
   const text = await scrape();
   const labelsOf = (name: string) =>

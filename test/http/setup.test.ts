@@ -107,7 +107,7 @@ test("without sample data a tenant is empty, with it there is a board", async ()
   );
 });
 
-test("names are kept in one spelling, slugs and names from 1 to 255 characters, each counted as people count", async () => {
+test("names are stored in NFC; slugs and names have 1 to 255 characters, counted as code points", async () => {
   const long = "🙂".repeat(255);
   const { status, body } = await create({ name: long, slug: "s".repeat(255) });
   assert.deepEqual([status, body.name], [201, long]);
@@ -169,7 +169,7 @@ for (const [what, body, field, message] of refused) {
   });
 }
 
-test("every fault of a body is reported, not the first one alone", async () => {
+test("every fault of a body is reported, not only the first", async () => {
   const { status, body } = await create({ name: 5, slug: "X", colour: 1 });
   assert.equal(status, 422);
   assert.deepEqual(body.errors.map((error: { field: string }) => error.field).sort(), [
@@ -179,7 +179,7 @@ test("every fault of a body is reported, not the first one alone", async () => {
   ]);
 });
 
-test("numbers, nesting and equal keys that could only be stored changed are refused", async () => {
+test("numbers, nesting and repeated keys that cannot be stored unchanged are refused", async () => {
   const raw = (settings: string) =>
     operator().then(token =>
       world.service.request({
@@ -300,7 +300,7 @@ test("after a failure the same key works", async () => {
   assert.deepEqual([second.status, second.body.existing], [201, false]);
 });
 
-test("an ETag answers 304 to who has it, in all the ways If-None-Match is written", async () => {
+test("a client that has the ETag gets 304, in every form of If-None-Match", async () => {
   const id = await seedTenant(sql, { slug: "etag" });
   const { headers } = await send("GET", `tenant/${id}`);
   const etag = String(headers.etag);
@@ -361,7 +361,7 @@ test("PUT changes what is given, answers the whole tenant with a new ETag, and h
   assert.equal((await put(undefined)).status, 422);
 });
 
-test("what takes no body refuses one, unless it is an empty object", async () => {
+test("an operation without a body refuses one, unless it is an empty object", async () => {
   const url = `/api/setup/tenant/${await seedTenant(sql, { slug: "no-body" })}/suspend`;
   const send = async (body: string) =>
     world.service.request({ method: "POST", url, body, token: await operator(), undocumented: true });
@@ -372,7 +372,7 @@ test("what takes no body refuses one, unless it is an empty object", async () =>
   assert.equal((await send("{}")).status, 200);
 });
 
-test("what changes or deletes a tenant honours If-Match, whatever it is", async () => {
+test("every operation that changes or deletes a tenant honours If-Match", async () => {
   const id = await seedTenant(sql, { slug: "guarded", status: "pending" });
   const stale = { "if-match": '"stale"' };
   const current = async () => (await send("GET", `tenant/${id}`)).headers.etag;
@@ -391,7 +391,7 @@ test("what changes or deletes a tenant honours If-Match, whatever it is", async 
   assert.equal((await send("POST", `tenant/${rejected}/reject`)).status, 200);
 });
 
-test("of PUTs at once with the same If-Match exactly one wins", async () => {
+test("of parallel PUTs with the same If-Match exactly one wins", async () => {
   const id = await seedTenant(sql, { slug: "race" });
   const { headers } = await send("GET", `tenant/${id}`);
   let puts: ReturnType<typeof send>[] = [];
@@ -441,7 +441,7 @@ test("an unknown or malformed id is 404 in the words of the specification, for e
   assert.equal((await send("GET", "tenant/%00")).status, 404);
 });
 
-test("DELETE answers what went, once; a JSON content type without a body is fine", async () => {
+test("DELETE answers the deleted tenant once; a JSON content type without a body is fine", async () => {
   const { body } = await create({ name: "Doomed 'quoted'", slug: "doomed", include_sample_data: true });
   const answer = await send("DELETE", `tenant/${body.tenant_id}`, undefined, {
     "content-type": "application/json",
@@ -476,7 +476,7 @@ test("the default tenant can be deleted in multi-tenant mode, and status says so
   }
 });
 
-test("approve, reject, suspend and resume answer the tenant, and 409 where they do not apply", async () => {
+test("approve, reject, suspend and resume answer the tenant, and 409 when they do not apply", async () => {
   const id = await seedTenant(sql, { slug: "waits", status: "pending" });
   const move = (name: string, of = id) => send("POST", `tenant/${of}/${name}`);
   assertError(await move("suspend"), 409, { error: "Conflict", detail: "The tenant is pending, not active" });

@@ -215,7 +215,7 @@ for (const [what, pieces, status, body] of cases) {
   });
 }
 
-test("headers and bodies that do not come to their end are 408, soon after their time is over", async () => {
+test("headers and bodies that do not end in time are 408, soon after", async () => {
   const { server } = service.app;
   assert.deepEqual([server.headersTimeout, server.requestTimeout], [30_000, 30_000]);
   server.headersTimeout = 100;
@@ -231,12 +231,12 @@ test("headers and bodies that do not come to their end are 408, soon after their
   server.requestTimeout = 30_000;
 });
 
-test("X-Tenant given twice is malformed, and shown as it was joined", async () => {
+test("X-Tenant given twice is malformed, and shown as joined", async () => {
   const twice = await send(get("x-tenant: acme", "x-tenant: acme"));
   assert.deepEqual([twice.status, JSON.parse(twice.body).provided_tenant], [400, "acme, acme"]);
 });
 
-test("two Idempotency-Keys are refused, and the word as another header's value is none", async () => {
+test("two Idempotency-Keys are refused; the word as the value of another header is not one", async () => {
   const operator = `authorization: Bearer ${await person("op", "acme", { roles: ["tenant-operator"] })}`;
   const create = async (slug: string, ...lines: string[]) => {
     const body = JSON.stringify({ name: "n", slug });
@@ -255,7 +255,7 @@ test("no header is dropped, however many there are", async () => {
   assert.equal((await send(get(...many, "x-tenant: acme"))).status, 200);
 });
 
-test("what is fine on the wire works: expect 100-continue, chunks, an upgrade nobody offers, HTTP/1.0", async () => {
+test("valid HTTP works: expect 100-continue, chunks, an upgrade that is not offered, HTTP/1.0", async () => {
   assert.equal((await send(get("x-tenant: acme", "upgrade: websocket", "connection: upgrade"))).status, 200);
   assert.equal((await send(`GET /health HTTP/1.0\r\n\r\n`)).status, 200);
   const body = JSON.stringify({ organization_name: "Chunks", admin_email: "a@example.com" });
@@ -267,7 +267,7 @@ test("what is fine on the wire works: expect 100-continue, chunks, an upgrade no
   );
 });
 
-test("a client that leaves in the middle of its body costs nobody anything", async () => {
+test("a client that leaves in the middle of its body does no harm", async () => {
   for (let i = 0; i < 5; i += 1) {
     await new Promise<void>(resolve => {
       const socket = connect(port, "127.0.0.1", () =>
@@ -282,7 +282,7 @@ test("a client that leaves in the middle of its body costs nobody anything", asy
   assert.deepEqual(alarming, []);
 });
 
-test("a client that sends all of a body beyond the limit before it reads gets its 413, and nothing behind it is done", async () => {
+test("a client that sends its whole oversized body before it reads gets its 413, and no later request runs", async () => {
   const size = 4 << 20;
   const taken = once(service.app.server, "connection") as Promise<[Socket]>;
   const socket = connect(port, "127.0.0.1");
@@ -330,7 +330,7 @@ const open = async () => {
 };
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nhost: x\r\n${authorization}\r\nx-tenant: acme\r\n\r\n`;
 
-test("requests behind others on a connection that is cut do not count as in flight for ever", async () => {
+test("pipelined requests on a closed connection do not stay in flight", async () => {
   for (const path of ["/nope", "/api/boards", "/api/tenants/current"]) {
     const socket = await open();
     socket.write(ask(path).repeat(20));
@@ -340,7 +340,7 @@ test("requests behind others on a connection that is cut do not count as in flig
   }
 });
 
-test("a client that leaves before its body is asked for does not count for ever", async () => {
+test("a client that leaves before its body is read does not stay in flight", async () => {
   const body = JSON.stringify({ organization_name: "Gone", admin_email: "a@example.com" });
   for (const sent of [body, "{", ""]) {
     const socket = await open();
@@ -355,7 +355,7 @@ test("a client that leaves before its body is asked for does not count for ever"
   }
 });
 
-test("whatever a client asks, and whenever it leaves, nothing counts for ever", async () => {
+test("no request stays in flight, whenever its client leaves", async () => {
   const json = (text: string, ...lines: string[]) =>
     `${post(`content-length: ${Buffer.byteLength(text)}`, ...lines)}\r\n${text}`;
   const body = JSON.stringify({ organization_name: "Cut", admin_email: "a@example.com" });
@@ -396,7 +396,7 @@ test("whatever a client asks, and whenever it leaves, nothing counts for ever", 
   assert.equal((await send(get("x-tenant: acme"))).status, 200);
 });
 
-test("a connection with more than 32 requests unanswered is cut", async () => {
+test("a connection with more than 32 unanswered requests is closed", async () => {
   const socket = await open();
   await database.sql.begin(async sql => {
     await sql`lock table app.boards in access exclusive mode`;
@@ -411,7 +411,7 @@ test("a connection with more than 32 requests unanswered is cut", async () => {
   await none("cut");
 });
 
-test("who does not read an answer is cut after a while, and who waits for one is not", async t => {
+test("a client that does not read is cut off after a while, one that waits for its answer is not", async t => {
   const { server } = service.app;
   const { timeout } = server;
   t.after(() => server.setTimeout(timeout));
