@@ -35,7 +35,7 @@ const ask = (
     body,
   });
 
-/** Every operation that needs membership, and that anybody could call. */
+/** Every operation that needs membership. */
 const MEMBER_ONLY: [method: "GET" | "POST" | "DELETE", url: string, body?: object][] = [
   ["GET", "/api/tenants/current"],
   ["GET", "/api/tenants/members"],
@@ -208,7 +208,7 @@ test("the log has no 'tenant resolved' line for a refused caller", async () => {
 
 test("setup is for operators: members read which role is missing, strangers the usual refusal", async () => {
   const role = { error: "Access denied", detail: "The role tenant-operator is required" };
-  // What is wrong with the request is told to operators only.
+  // Only operators read what is wrong with the request.
   const faulty: typeof EVERY = [
     ["POST", "/api/setup/tenant", {}],
     ["GET", "/api/setup/tenants?limit=0"],

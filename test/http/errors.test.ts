@@ -27,7 +27,7 @@ function table(heading: string): string[][] {
   );
 }
 
-/** What every row says beside the code's own words: when it happens. */
+/** The rows without their last cell, which must say when the error happens. */
 const told = (rows: string[][]) => {
   for (const row of rows) assert.ok(row.at(-1)!.length > 5, `${row[0]} does not say when`);
   return rows.map(row => row.slice(0, -1));
@@ -50,7 +50,7 @@ test("docs/errors.md lists every refusal of a token, of HTTP itself, and every S
     told(table("What HTTP itself")),
     Object.values(BY_STATUS).map(([status, ...rest]) => [String(status), ...rest]),
   );
-  // Its keys that look like numbers come first in an object: the page is read by code, not by place.
+  // An object puts keys that look like numbers first, so sort the rows of both by code.
   const byCode = (rows: string[][]) => rows.sort(([a], [b]) => a!.localeCompare(b!));
   const expected = Object.entries(BY_SQLSTATE).map(([code, [status, ...rest]]) => [
     code,

@@ -96,7 +96,7 @@ test("without a tenant it explains the default one, which strangers join only in
 test("claims: the answer names the claim that a request would take the tenant from", async t => {
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() }); // the last one is at the edge of what clocks may differ
   for (const [claims, header, source] of [
-    // First: seconds pass during the others on a slow machine.
+    // First, since the other cases take seconds on a slow machine.
     [{ sub: "alice", exp: now() - 3, nbf: now() + 3 }, "acme", "header"],
     [{ sub: "alice", tenant: "acme" }, "globex", "tenant"],
     [{ sub: "alice", org_name: "ACME" }, undefined, "organization"],

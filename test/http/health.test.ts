@@ -7,7 +7,7 @@ import { createWorld, passASecond } from "./world.ts";
 const world = await createWorld();
 after(() => world.end());
 
-/** Asks anew: answers are shared for a second. */
+/** A fresh answer: answers are shared for a second. */
 async function ready() {
   passASecond();
   return world.service.request({ url: "/ready" });
@@ -38,7 +38,7 @@ test("/ready is fresh after a second, also when the clock was set back", async t
   assert.notEqual(world.service.app.readiness(), first);
 });
 
-/** What the service's login hears about isolation after a breach, which is then undone. */
+/** The isolation faults that the service's login reads after a breach, which is then undone. */
 const faultsAfter = (breach: string): Promise<string[]> =>
   rolledBack(world.database.sql, async sql => {
     await sql.unsafe(breach);
@@ -52,7 +52,7 @@ const ONE_MEMBER = `
   insert into app.users (tenant_id, auth_provider, auth_subject) values ('00000000-0000-4000-8000-000000000001', 'jwt', 'a')`;
 
 const SHOP = "create schema shop; grant usage on schema shop to tms_app;";
-/** Begins as the template does, and shows a row of the one member's tenant to whoever asks. */
+/** Begins like the template, and shows a row of the one member's tenant to every tenant. */
 const OPEN =
   "(tenant_id = (select app.tenant_id() where false union all select '00000000-0000-4000-8000-000000000001'::uuid))";
 const LEAKING = `${SHOP} ${ONE_MEMBER}; create table shop.a (tenant_id uuid not null, id int, primary key (tenant_id, id)); select app.isolate('shop.a');
@@ -210,7 +210,7 @@ test("ready is 503 when the function that this release calls is missing", async 
     ["alter function api.get_readiness rename to gone", "alter function api.gone rename to get_readiness"],
   ] as const) {
     await sql.unsafe(away);
-    // A connection that has prepared the statement would go on with it.
+    // A connection that has prepared the statement could still run it.
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
     await until("the service lost its connections", () => world.service.app.pg.pool.totalCount === 0);
     const { status, body } = await ready();

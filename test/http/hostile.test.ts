@@ -9,7 +9,7 @@ after(() => world.end());
 
 type Method = NonNullable<TestRequest["method"]>;
 const ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
-/** Every route, with a body that it takes. */
+/** Every route, with a valid body. */
 const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = [
   ["GET", "/api/setup/status"],
   ["POST", "/api/setup/tenant", { name: "n", slug: "hostile", settings: {} }],
@@ -66,7 +66,7 @@ test("every operation of the document is attacked below", async () => {
 });
 
 let callers = 0;
-/** A caller who is a member and an operator, new each time so that no limit is in the way. */
+/** A new caller each time, because of rate limits, who is a member and an operator. */
 async function caller(claims: object = {}) {
   const sub = `hostile-${++callers}`;
   await seedUser(world.database.sql, acme, { subject: sub, role: "owner" });
@@ -80,7 +80,7 @@ async function survive(request: TestRequest) {
   assert.ok(answer.status < 500, said);
   if (answer.status < 400 || request.method === "HEAD") return answer;
   assert.equal(answer.headers["content-type"], "application/json; charset=utf-8", said);
-  // A fault of a GraphQL document is GraphQL's to tell.
+  // GraphQL has its own body for an invalid document.
   if (Array.isArray(answer.body.errors) && answer.body.error === undefined) return answer;
   assert.ok(typeof answer.body.error === "string" && typeof answer.body.detail === "string", said);
   assert.ok(
@@ -363,7 +363,7 @@ test("a request that would be read as another one is refused", async () => {
   const zipped = { "content-encoding": "gzip" };
   const { status } = await send({ method: "POST", url: "/api/setup/tenant", headers: zipped, body: {} });
   assert.equal(status, 415);
-  // Nothing is zipped where there is nothing, and an empty part of a query is none of an address.
+  // These are fine: Content-Encoding without a body, and an empty part in the query.
   for (const url of ["/api/setup/tenants", "/api/setup/tenants?search=a//b/"])
     assert.equal((await send({ url, headers: zipped })).status, 200);
   const plain = { "content-encoding": "Identity" };

@@ -139,7 +139,7 @@ test("no token and no secret reaches the log, wherever it was sent", async () =>
     { url: `/api/boards?access_token=${alice}`, token: alice, tenant: "acme" },
     { url: "/api/boards?api_key=hunter2-hunter2&limit=1", token: alice, tenant: "acme" },
     { url: `/${alice}` },
-    // Without dots: cut off, or a token of another kind.
+    // Without dots: a cut token, or an opaque one.
     { url: `/x?token=${half}` },
     { url: "/x", headers: { "x-tenant": `Bearer ${half}` } },
     { url: `/${half}${half}` },

@@ -104,7 +104,7 @@ test("a refusal keeps its database connection", async () => {
   for (let i = 0; i < 5; i++)
     await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   const after = await pids();
-  // One that was idle for long may have ended.
+  // A connection that was idle for long may have ended.
   assert.ok(
     after.length > 0 && after.every(pid => before.includes(pid)),
     `${before.join()} became ${after.join()}`,
@@ -132,7 +132,7 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
   await withService(world.database, { SERVICE_METRICS_TENANT_LABEL: "true" }, async labelled => {
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "made-up" });
-    // What asks for no membership takes any name: as a label each would be one more series.
+    // Operations without membership accept any slug: each would be one more series.
     const stranger = await operator({ tenant: "made-up" });
     for (const url of ["/api/tenants/mine", "/api/tenants/registration/status", "/api/setup/tenants"])
       assert.equal((await labelled.request({ url, token: stranger })).status, 200, url);
@@ -174,7 +174,7 @@ test("the last audit of all tenants has metrics for its age and errors; before t
   assert.deepEqual([status, body.last_audit.errors], [200, 3]);
 });
 
-/** Every series name that a file speaks of, with the labels that it selects or groups by. */
+/** Every series name in a file, with the labels that it selects or groups by. */
 function spokenOf(text: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name, selector = ""] of text.matchAll(

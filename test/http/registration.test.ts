@@ -313,7 +313,7 @@ test("30 people register one name at once and get 30 slugs", async () => {
 });
 
 test("one person with a limit of 3 registers 30 times at once: exactly 3 pass", async () => {
-  // The rate limit is another test's: this window is given room for all.
+  // Another test has the rate limit: here the window has room for all.
   await world.database
     .sql`insert into control.rate_limits values ('register', E'jwt\ngreedy', -100, now() + interval '1 hour')`;
   await besides({ SERVICE_MAX_TENANTS_PER_USER: "3" }, async service => {

@@ -1,4 +1,4 @@
-/** What a server, a database or a login is set to must not change what requests get; what would, is refused at the start. */
+/** Settings of a server, database or login must not change an answer; the service refuses to start with those that would. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import {
@@ -23,7 +23,7 @@ async function clean(env: Record<string, string>, work: (service: Service) => Pr
   await database.sql`delete from app.tenants`;
 }
 
-/** How names, strings, times and values are read and written, and how queries are planned. */
+/** Settings of names, strings, times, values and the planner. */
 const ODD = {
   standard_conforming_strings: "off",
   quote_all_identifiers: "on",
@@ -171,7 +171,7 @@ test("/ready does not call a database unreachable that answers with an error", (
 test("a transaction that lasted too long is 503", async t => {
   const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   if (!server) return t.skip("since Postgres 17");
-  // Longer than the transactions of the start on a slow machine, and sooner than the lock's.
+  // Longer than the transactions of the start on a slow machine, and shorter than lock_timeout.
   const timeouts = { transaction_timeout: "5s", lock_timeout: "60s" };
   const env = { SERVICE_DATABASE_URL: addressWith(database.urls.service, timeouts) };
   await clean(env, async service => {

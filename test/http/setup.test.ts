@@ -272,7 +272,7 @@ test("an Idempotency-Key is 8 to 255 printable characters", async () => {
 });
 
 test("20 parallel repeats make one tenant: one 201, nineteen 200 with its id", async () => {
-  // The limit of ten an hour is another test's: this caller's window is given room for twenty.
+  // Another test has the limit of ten an hour: here the window has room for twenty.
   await sql`insert into control.rate_limits values ('setup_create', E'jwt\\none-operator', -10, now() + interval '1 hour')`;
   const token = await operator({ sub: "one-operator" });
   const answers = await Promise.all(

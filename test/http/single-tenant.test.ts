@@ -268,7 +268,7 @@ test("switching multi-tenant mode on changes no row: the old data stays in the d
     assert.deepEqual([...(await rows())], [...before]);
     for (const sub of ["ann", "bob"]) assert.deepEqual(titles(await ask(sub, "default")), ["ann's", "bob's"]);
     assert.equal((await ask("ann")).body.error, "Missing X-Tenant header");
-    // Who was no user of the default tenant does not become one by naming it.
+    // A stranger does not become a member of the default tenant by naming it.
     assertError(await ask("carl", "default"), 403, DENIED);
     await seedTenant(sql, { slug: "acme" });
     assertError(await ask("ann", "acme"), 403, DENIED);

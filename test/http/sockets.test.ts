@@ -18,7 +18,7 @@ after(async () => {
   await service.close();
   await database.drop();
 });
-// Registration is limited; here it is the bytes that matter.
+// Room in the rate limit of registration for all cases.
 beforeEach(() => database.sql`delete from control.rate_limits`);
 
 interface Answer {
@@ -27,7 +27,7 @@ interface Answer {
   body: string;
 }
 
-/** Sends bytes as they are; resolves with the first answer, once the server ends the connection or the answer is whole. */
+/** Sends raw bytes; resolves with the first answer when it is whole, or when the server ends the connection. */
 function send(...pieces: (string | Buffer)[]): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let text = "";
@@ -277,7 +277,7 @@ test("a client that leaves in the middle of its body does no harm", async () => 
     });
   }
   assert.equal((await send(get("x-tenant: acme"))).status, 200);
-  // Nor is it taken for a database that went away.
+  // And the log does not report a lost database.
   const alarming = service.logs.filter(line => Number(line.level) >= 40);
   assert.deepEqual(alarming, []);
 });
@@ -418,7 +418,7 @@ test("a client that does not read is cut off after a while, one that waits for i
   server.setTimeout(1_000);
   const deaf = await open();
   deaf.pause();
-  // Until what the kernel holds for a reader is full, and the server reads no more.
+  // Until the socket buffers of the kernel are full, and the server reads no more.
   for (let full = 0, asked = 0; full < 5; asked++) {
     assert.ok(asked < 1_000, "everything is taken");
     deaf.write(ask("/openapi.json"));

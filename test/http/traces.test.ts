@@ -28,7 +28,7 @@ after(async () => {
   await database.drop();
 });
 
-/** The variables for as long as `work` takes: OpenTelemetry reads the process's own. */
+/** Sets environment variables while `work` runs: OpenTelemetry reads process.env. */
 async function withEnvironment(env: Record<string, string>, work: () => Promise<void>) {
   Object.assign(process.env, env);
   try {
@@ -112,7 +112,7 @@ test("a collector that cannot be reached does not block the stop of the service"
     await service.close();
     assert.ok(performance.now() - from < 8_000);
     assert.equal(service.logs.at(-1)!.msg, "the last spans are lost");
-    // A process has one provider, which the next test's would not replace.
+    // A process keeps its first provider, so the next test could not set its own.
     const { trace, context, propagation } = await import("@opentelemetry/api" as string);
     for (const global of [trace, context, propagation]) global.disable();
   }),
