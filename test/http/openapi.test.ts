@@ -3,8 +3,10 @@ import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
+import type { FastifyContextConfig } from "fastify";
 import { PROBLEMS } from "../../src/errors/problems.ts";
 import type { Document } from "../../src/http/openapi.ts";
+import * as entries from "../../src/http/operations.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
@@ -76,6 +78,15 @@ test("every operation has a name of its own, a summary, a description, a declare
       operationId,
     );
   }
+});
+
+test("a replica, which may lag, answers only operations that need no membership", () => {
+  const { moves, ...rest } = entries;
+  const all: { config: FastifyContextConfig }[] = [...Object.values(moves), ...Object.values(rest)];
+  assert.equal(all.length, operations.length);
+  const replicated = all.filter(({ config }) => config.reads?.replica);
+  assert.ok(replicated.length > 0);
+  for (const { config } of replicated) assert.equal(config.needsMembership, false, config.calls);
 });
 
 test("every response has a description, and every error the error schema and an example that fits it", () => {

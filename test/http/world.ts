@@ -56,3 +56,21 @@ export function assertError(answer: TestResponse, status: number, body: object) 
   );
   assert.match(String(answer.headers["x-request-id"]), /^[\w-]{1,64}$/);
 }
+
+/** Requests to /api/setup, each as a new operator unless the test gives a token. */
+export const setupOf = ({ service }: World) => ({
+  create: async (body: object, headers = {}, token?: string) =>
+    service.request({
+      method: "POST",
+      url: "/api/setup/tenant",
+      token: token ?? (await operator()),
+      headers,
+      body,
+    }),
+  send: async (
+    method: "GET" | "PUT" | "POST" | "DELETE" | "HEAD",
+    path: string,
+    body?: unknown,
+    headers = {},
+  ) => service.request({ method, url: `/api/setup/${path}`, token: await operator(), headers, body }),
+});
