@@ -77,10 +77,13 @@ const tagged =
   <Own extends Run>(
     operationId: string,
     summary: string,
-    own: Own,
-    { response, ...rest }: Omit<Documented, "operationId" | "summary" | "tags"> & Validated,
+    {
+      config,
+      response,
+      ...rest
+    }: { config: Own } & Omit<Documented, "operationId" | "summary" | "tags"> & Validated,
   ) => ({
-    config: { ...shared, ...own },
+    config: { ...shared, ...config },
     schema: {
       ...rest,
       operationId,
@@ -113,110 +116,78 @@ const paged = {
 export const getSetupStatus = setup(
   "getSetupStatus",
   "Whether the deployment is set up, and what to improve",
-  { calls: "get_setup_status", reads: { replica: true }, limit: "setup_read" },
   {
+    config: { calls: "get_setup_status", reads: { replica: true }, limit: "setup_read" },
     description: "Changes nothing. `recommendations` come from checks of the database and the configuration.",
     response: { 200: SetupStatus },
   },
 );
 
-export const explainAccess = setup(
-  "explainAccess",
-  "Why a caller is refused, or sees no rows",
-  { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
-  {
-    description:
-      "The tenant by its slug, the identity by `provider` and `subject`. Without `tenant`, the default tenant.",
-    querystring: ExplainBySlug,
-    response: { 200: Explanation },
-  },
-);
+export const explainAccess = setup("explainAccess", "Why a caller is refused, or sees no rows", {
+  config: { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
+  description:
+    "The tenant by its slug, the identity by `provider` and `subject`. Without `tenant`, the default tenant.",
+  querystring: ExplainBySlug,
+  response: { 200: Explanation },
+});
 
-export const explainClaims = setup(
-  "explainClaims",
-  "The same, for the claims of a token",
-  { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
-  {
-    description:
-      "Shows which claim names the tenant. The claims need no signature: the service only explains, and does nothing as this caller.",
-    body: ExplainByClaims,
-    response: { 200: Explanation },
-  },
-);
+export const explainClaims = setup("explainClaims", "The same, for the claims of a token", {
+  config: { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
+  description:
+    "Shows which claim names the tenant. The claims need no signature: the service only explains, and does nothing as this caller.",
+  body: ExplainByClaims,
+  response: { 200: Explanation },
+});
 
-export const createTenant = setup(
-  "createTenant",
-  "Create a tenant",
-  { calls: "create_tenant", limit: "setup_create" },
-  {
-    description:
-      "With an `Idempotency-Key`, a repeat with the same body returns the first result with `existing: true` and status 200.",
-    body: CreateTenant,
-    response: { 200: CreatedTenant, 201: CreatedTenant },
-    accepts: ["Idempotency-Key"],
-    sends: ["Location"],
-    problems: ["tenants_slug_key", "idempotency_key_reused"],
-  },
-);
+export const createTenant = setup("createTenant", "Create a tenant", {
+  config: { calls: "create_tenant", limit: "setup_create" },
+  description:
+    "With an `Idempotency-Key`, a repeat with the same body returns the first result with `existing: true` and status 200.",
+  body: CreateTenant,
+  response: { 200: CreatedTenant, 201: CreatedTenant },
+  accepts: ["Idempotency-Key"],
+  sends: ["Location"],
+  problems: ["tenants_slug_key", "idempotency_key_reused"],
+});
 
-export const listTenants = setup(
-  "listTenants",
-  "List tenants, newest first",
-  { calls: "list_tenants", reads: { replica: true }, limit: "setup_read" },
-  {
-    description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
-    querystring: ListTenants,
-    response: { 200: TenantList },
-    ...paged,
-  },
-);
+export const listTenants = setup("listTenants", "List tenants, newest first", {
+  config: { calls: "list_tenants", reads: { replica: true }, limit: "setup_read" },
+  description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
+  querystring: ListTenants,
+  response: { 200: TenantList },
+  ...paged,
+});
 
-export const getTenant = setup(
-  "getTenant",
-  "Read a tenant",
-  { calls: "get_tenant", reads: { short: true, replica: true }, limit: "setup_read" },
-  {
-    description: "With `If-None-Match`, 304 without a body as long as the tenant has not changed.",
-    ...sendsTenant,
-    accepts: ["If-None-Match"],
-    problems: unknownTenant,
-  },
-);
+export const getTenant = setup("getTenant", "Read a tenant", {
+  config: { calls: "get_tenant", reads: { short: true, replica: true }, limit: "setup_read" },
+  description: "With `If-None-Match`, 304 without a body as long as the tenant has not changed.",
+  ...sendsTenant,
+  accepts: ["If-None-Match"],
+  problems: unknownTenant,
+});
 
-export const updateTenant = setup(
-  "updateTenant",
-  "Change a tenant",
-  { calls: "update_tenant" },
-  {
-    description: "Each given field is replaced as a whole; an empty object changes nothing.",
-    body: UpdateTenant,
-    ...sendsTenant,
-    ...changesTenant("tenants_slug_key"),
-  },
-);
+export const updateTenant = setup("updateTenant", "Change a tenant", {
+  config: { calls: "update_tenant" },
+  description: "Each given field is replaced as a whole; an empty object changes nothing.",
+  body: UpdateTenant,
+  ...sendsTenant,
+  ...changesTenant("tenants_slug_key"),
+});
 
-export const deleteTenant = setup(
-  "deleteTenant",
-  "Delete a tenant and all of its data",
-  { calls: "delete_tenant", long: true, limit: "setup_delete" },
-  {
-    description: "Irreversible. Deletes the tenant and all of its rows in one transaction.",
-    response: { 200: DeletedTenant },
-    ...changesTenant("default_tenant_delete", "tenant_busy"),
-  },
-);
+export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
+  config: { calls: "delete_tenant", long: true, limit: "setup_delete" },
+  description: "Irreversible. Deletes the tenant and all of its rows in one transaction.",
+  response: { 200: DeletedTenant },
+  ...changesTenant("default_tenant_delete", "tenant_busy"),
+});
 
 const move = (name: string, summary: string, description: string, ...problems: ProblemName[]) =>
-  setup(
-    `${name}Tenant`,
-    summary,
-    { calls: `${name}_tenant` },
-    {
-      description,
-      ...sendsTenant,
-      ...changesTenant("wrong_status", ...problems),
-    },
-  );
+  setup(`${name}Tenant`, summary, {
+    config: { calls: `${name}_tenant` },
+    description,
+    ...sendsTenant,
+    ...changesTenant("wrong_status", ...problems),
+  });
 
 /** By the last part of their path. */
 export const moves = {
@@ -230,115 +201,86 @@ export const moves = {
   resume: move("resume", "Resume a suspended tenant", "Lets its members in again. Takes no body."),
 };
 
-export const rejectTenant = setup(
-  "rejectTenant",
-  "Reject a pending registration: deletes the tenant",
-  { calls: "reject_tenant" },
-  {
-    description: "The slug is free again. Takes no body.",
-    response: { 200: DeletedTenant },
-    ...changesTenant("wrong_status"),
-  },
-);
+export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
+  config: { calls: "reject_tenant" },
+  description: "The slug is free again. Takes no body.",
+  response: { 200: DeletedTenant },
+  ...changesTenant("wrong_status"),
+});
 
 // Registration: for every caller with a token.
 
 export const getRegistrationStatus = registration(
   "getRegistrationStatus",
   "Whether tenants can be registered here",
-  { calls: "get_registration_status", reads: {} },
   {
+    config: { calls: "get_registration_status", reads: {} },
     description: "`null` means no limit, or every domain.",
     response: { 200: RegistrationStatus },
   },
 );
 
-export const registerTenant = registration(
-  "registerTenant",
-  "Register an organization as a new tenant",
-  { calls: "register_tenant", limit: "register" },
-  {
-    description:
-      "The caller becomes its owner. 201 when the tenant is active, 202 when it waits for an operator's approval. " +
-      "The slug that the request names with its token or `X-Tenant` may be one that no tenant has yet.",
-    body: Register,
-    response: { 201: RegisteredTenant, 202: RegisteredTenant },
-    sends: ["Location"],
-    problems: ["registration_disabled", "domain_not_allowed", "tenant_limit", "tenants_slug_key"],
-  },
-);
+export const registerTenant = registration("registerTenant", "Register an organization as a new tenant", {
+  config: { calls: "register_tenant", limit: "register" },
+  description:
+    "The caller becomes its owner. 201 when the tenant is active, 202 when it waits for an operator's approval. " +
+    "The slug that the request names with its token or `X-Tenant` may be one that no tenant has yet.",
+  body: Register,
+  response: { 201: RegisteredTenant, 202: RegisteredTenant },
+  sends: ["Location"],
+  problems: ["registration_disabled", "domain_not_allowed", "tenant_limit", "tenants_slug_key"],
+});
 
 // Tenants, members, boards: for members.
 
 export const getCurrentTenant = membership(
   "getCurrentTenant",
   "The tenant of this request, and my membership",
-  { calls: "get_current_tenant", reads: { short: true } },
   {
+    config: { calls: "get_current_tenant", reads: { short: true } },
     description: "The result of the token and `X-Tenant`. Call it first, to see whether both are right.",
     response: { 200: CurrentTenant },
   },
 );
 
-export const listMyTenants = membership(
-  "listMyTenants",
-  "Every tenant that I belong to",
-  { calls: "list_my_tenants", reads: {}, needsMembership: false },
-  {
-    description:
-      "The oldest membership first, in one page. The caller need not be a member of the tenant that the request names.",
-    response: { 200: MyTenants },
-  },
-);
+export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
+  config: { calls: "list_my_tenants", reads: {}, needsMembership: false },
+  description:
+    "The oldest membership first, in one page. The caller need not be a member of the tenant that the request names.",
+  response: { 200: MyTenants },
+});
 
-export const listMembers = membership(
-  "listMembers",
-  "List the members of the tenant",
-  { calls: "list_members", reads: { short: true } },
-  {
-    description: "Newest first. The `Link` header leads to the next page.",
-    querystring: ListPage,
-    response: { 200: MemberList },
-    ...paged,
-  },
-);
+export const listMembers = membership("listMembers", "List the members of the tenant", {
+  config: { calls: "list_members", reads: { short: true } },
+  description: "Newest first. The `Link` header leads to the next page.",
+  querystring: ListPage,
+  response: { 200: MemberList },
+  ...paged,
+});
 
-export const addMember = membership(
-  "addMember",
-  "Add a member, before the first sign-in",
-  { calls: "add_member" },
-  {
-    description: "For owners and admins of the tenant; only an owner can add another owner.",
-    body: AddMember,
-    response: { 201: Member },
-    sends: ["Location"],
-    problems: ["not_an_admin", "users_tenant_identity_key"],
-  },
-);
+export const addMember = membership("addMember", "Add a member, before the first sign-in", {
+  config: { calls: "add_member" },
+  description: "For owners and admins of the tenant; only an owner can add another owner.",
+  body: AddMember,
+  response: { 201: Member },
+  sends: ["Location"],
+  problems: ["not_an_admin", "users_tenant_identity_key"],
+});
 
-export const removeMember = membership(
-  "removeMember",
-  "Remove a member, or leave",
-  { calls: "remove_member" },
-  {
-    description:
-      "For owners and admins of the tenant, and for the member. Takes effect with the next request.",
-    response: { 200: RemovedMember },
-    problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner"],
-  },
-);
+export const removeMember = membership("removeMember", "Remove a member, or leave", {
+  config: { calls: "remove_member" },
+  description: "For owners and admins of the tenant, and for the member. Takes effect with the next request.",
+  response: { 200: RemovedMember },
+  problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner"],
+});
 
-export const listBoards = work(
-  "listBoards",
-  "List the boards of the tenant",
-  { calls: "list_boards", reads: { short: true } },
-  {
-    description: "Newest first. The `Link` header leads to the next page.",
-    querystring: ListPage,
-    response: { 200: BoardList },
-    ...paged,
-  },
-);
+export const listBoards = work("listBoards", "List the boards of the tenant", {
+  config: { calls: "list_boards", reads: { short: true } },
+  description: "Newest first. The `Link` header leads to the next page.",
+  querystring: ListPage,
+  response: { 200: BoardList },
+  ...paged,
+});
 
 // GraphQL.
 
@@ -346,17 +288,13 @@ const underBothTypes = (schema: TSchema) => ({
   content: { "application/json": { schema }, [RESPONSE_TYPE]: { schema } },
 });
 const graphql = (operationId: string, summary: string, takes: Pick<Validated, "body" | "querystring">) =>
-  tagged("GraphQL", {})(
-    operationId,
-    summary,
-    {},
-    {
-      description:
-        "Queries only: `tenant`, `membership` and `boards` of the tenant of the request. Introspection shows the schema.",
-      ...takes,
-      response: { 200: underBothTypes(GraphqlAnswer), 400: underBothTypes(GraphqlRefusal) },
-    },
-  );
+  tagged("GraphQL", {})(operationId, summary, {
+    config: {},
+    description:
+      "Queries only: `tenant`, `membership` and `boards` of the tenant of the request. Introspection shows the schema.",
+    ...takes,
+    response: { 200: underBothTypes(GraphqlAnswer), 400: underBothTypes(GraphqlRefusal) },
+  });
 
 export const queryGraphql = graphql("queryGraphql", "Query the tenant of the request", {
   body: GraphqlQuery,
@@ -367,37 +305,25 @@ export const queryGraphqlByGet = graphql("queryGraphqlByGet", "The same, by GET"
 
 // The service itself: no token, no tenant.
 
-export const getHealth = service(
-  "getHealth",
-  "Whether the process is up",
-  {},
-  {
-    description: "Checks nothing else, not even the database: see `/ready`.",
-    response: { 200: { type: "object", required: ["status"], properties: { status: { const: "ok" } } } },
-    security: [],
-  },
-);
+export const getHealth = service("getHealth", "Whether the process is up", {
+  config: {},
+  description: "Checks nothing else, not even the database: see `/ready`.",
+  response: { 200: { type: "object", required: ["status"], properties: { status: { const: "ok" } } } },
+  security: [],
+});
 
-export const getReady = service(
-  "getReady",
-  "Whether the service can handle requests",
-  {},
-  {
-    description:
-      "The database answers, its schema has what this release needs, and it keeps tenants apart. 503 says which check failed; " +
-      "`last_audit` does not change the status.",
-    response: { 200: Readiness, 503: NotReady },
-    security: [],
-  },
-);
+export const getReady = service("getReady", "Whether the service can handle requests", {
+  config: {},
+  description:
+    "The database answers, its schema has what this release needs, and it keeps tenants apart. 503 says which check failed; " +
+    "`last_audit` does not change the status.",
+  response: { 200: Readiness, 503: NotReady },
+  security: [],
+});
 
-export const getMetrics = service(
-  "getMetrics",
-  "Metrics for Prometheus",
-  {},
-  {
-    description: "Each metric has a `# HELP` line.",
-    response: { 200: { content: { "text/plain": { schema: { type: "string" } } } } },
-    security: [],
-  },
-);
+export const getMetrics = service("getMetrics", "Metrics for Prometheus", {
+  config: {},
+  description: "Each metric has a `# HELP` line.",
+  response: { 200: { content: { "text/plain": { schema: { type: "string" } } } } },
+  security: [],
+});
