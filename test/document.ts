@@ -1,4 +1,4 @@
-/** Holds every answer that a test gets against /openapi.json. */
+/** Compares every answer that a test gets with /openapi.json. */
 import assert from "node:assert/strict";
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
@@ -24,7 +24,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "idn-email"
 formats.default(ajv);
 const compiled = new WeakMap<object, ValidateFunction>();
 
-/** The document leaves room for fields to come; an answer of today has none that the document does not name. */
+/** The document allows fields of later releases, but the answers of this one must have no others. */
 function close(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(close);
   if (typeof value !== "object" || value === null) return value;

@@ -1,7 +1,7 @@
 -- Makes a migrated database that of a Citus cluster: app.tenants on every node, every tenant table in shards by
 -- tenant_id, a tenant's rows side by side. Run by a superuser on the coordinator, in the service's database, when the
 -- extension is created and the workers are added, and again after each migration; a second run changes only what is
--- missing. docs/scale.md says what comes before it, what it was run on, and what differs afterwards.
+-- missing. docs/guides/scale.md says what comes before it, what it was run on, and what differs afterwards.
 --   psql -v ON_ERROR_STOP=1 -f db/distribute.sql -d <database>
 begin;
 
@@ -33,7 +33,7 @@ begin
       ('citus.propagate_set_commands', 'local'),
       -- Of every node's sessions: times go to the workers as text, and boards are written as JSON there.
       ('datestyle', 'ISO'),
-      -- Off where the extension came before the first migration (docs/scale.md).
+      -- Off where the extension came before the first migration (docs/guides/scale.md).
       ('citus.enable_ddl_propagation', 'on'),
       -- app.tenants is written in transactions that have read shards, which takes one connection a node.
       ('citus.multi_shard_modify_mode', 'sequential'),

@@ -5,15 +5,15 @@ export type LastAudit = {
   age_seconds: number;
   errors: number;
   warnings: number;
-  /** Checks that could not run: with one of them the audit proves nothing */ not_run: number;
+  /** Checks that could not run: unless 0, the audit proves nothing */ not_run: number;
 };
 
 export type Readiness = {
   status: "ready";
   checks: {
-    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ database: string;
-    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ migrations: string;
-    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ isolation: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ database: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ migrations: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ isolation: string;
   };
   last_audit: LastAudit | null;
 };
@@ -24,9 +24,9 @@ export type NotReady = {
   request_id: string;
   status: "not ready";
   checks: {
-    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ database: string;
-    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ migrations: string;
-    /** `ok`, what is wrong, or `unknown` while the database cannot be asked */ isolation: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ database: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ migrations: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ isolation: string;
   };
   last_audit: LastAudit | null;
 };
@@ -44,9 +44,9 @@ export type SetupStatus = {
 export type TenantStatus = "active" | "pending" | "suspended";
 
 export type Explanation = {
-  /** Would the request get into the tenant */ allowed: boolean;
+  /** Whether the request would be let into the tenant */ allowed: boolean;
   because: string;
-  /** Given when the claims do not come as far as the database */ refusal?: {
+  /** Present when the claims alone are refused, before the database */ refusal?: {
     status: number;
     error: string;
     detail: string;
@@ -88,10 +88,10 @@ export type Explanation = {
   notes?: Array<string>;
 };
 
-export type ExplainByClaims = { claims: Record<string, unknown>; /** The X-Tenant that came along */ header?: string; };
+export type ExplainByClaims = { claims: Record<string, unknown>; /** The X-Tenant header of that request */ header?: string; };
 
 export type CreateTenant = {
-  /** Stored NFC; its length counts code points of that */ name: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
   slug: string;
   settings?: Record<string, unknown>;
   include_sample_data?: boolean;
@@ -99,7 +99,7 @@ export type CreateTenant = {
 
 export type CreatedTenant = {
   tenant_id: string;
-  /** Stored NFC; its length counts code points of that */ name: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
   slug: string;
   message: string;
   existing: boolean;
@@ -107,7 +107,7 @@ export type CreatedTenant = {
 
 export type Tenant = {
   tenant_id: string;
-  /** Stored NFC; its length counts code points of that */ name: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
   slug: string;
   status: TenantStatus;
   settings: Record<string, unknown>;
@@ -118,7 +118,7 @@ export type Tenant = {
 export type TenantList = { tenants: Array<Tenant>; total_count: number; };
 
 export type UpdateTenant = {
-  /** Stored NFC; its length counts code points of that */ name?: string;
+  /** Stored in NFC; the length counts code points of that form */ name?: string;
   slug?: string;
   settings?: Record<string, unknown>;
 };
@@ -137,10 +137,10 @@ export type RegistrationStatus = {
 };
 
 export type Register = {
-  /** Stored NFC; its length counts code points of that */ organization_name: string;
+  /** Stored in NFC; the length counts code points of that form */ organization_name: string;
   organization_slug?: string;
   /** Its domain has two labels or more */ admin_email: string;
-  /** Stored NFC; its length counts code points of that */ admin_name?: string;
+  /** Stored in NFC; the length counts code points of that form */ admin_name?: string;
   use_case?: string;
   organization_size?: "small" | "medium" | "large" | "enterprise";
   metadata?: Record<string, unknown>;
@@ -149,7 +149,7 @@ export type Register = {
 
 export type RegisteredTenant = {
   tenant_id: string;
-  /** Stored NFC; its length counts code points of that */ organization_name: string;
+  /** Stored in NFC; the length counts code points of that form */ organization_name: string;
   tenant_slug: string;
   status: "active" | "pending";
   admin_instructions: string;
@@ -178,7 +178,7 @@ export type CurrentTenant = { tenant: Tenant; membership: Member; };
 
 export type MyTenant = {
   tenant_id: string;
-  /** Stored NFC; its length counts code points of that */ name: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
   slug: string;
   status: TenantStatus;
   role: MemberRole;
@@ -193,7 +193,7 @@ export type AddMember = {
   /** The `sub` of the new member's token */ auth_subject: string;
   /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
   /** Its domain has two labels or more */ email?: string;
-  /** Stored NFC; its length counts code points of that */ display_name?: string;
+  /** Stored in NFC; the length counts code points of that form */ display_name?: string;
   role?: "owner" | "admin" | "member";
 };
 
@@ -243,27 +243,27 @@ export type ErrorBody = {
 };
 
 export interface Operations {
-  /** Figures for Prometheus */
+  /** Metrics for Prometheus */
   getMetrics: {
     takes: {  };
     answers: Record<200, string> & Record<400 | 500 | 503, ErrorBody>;
   };
-  /** Is the process up */
+  /** Whether the process is up */
   getHealth: {
     takes: {  };
     answers: Record<200, { status: "ok"; }> & Record<400 | 500 | 503, ErrorBody>;
   };
-  /** Can the service do its work */
+  /** Whether the service can handle requests */
   getReady: {
     takes: {  };
     answers: Record<200, Readiness> & Record<400 | 500, ErrorBody> & Record<503, ErrorBody | NotReady>;
   };
-  /** Is the deployment set up, and what should be better */
+  /** Whether the deployment is set up, and what to improve */
   getSetupStatus: {
     takes: {  };
     answers: Record<200, SetupStatus> & Record<400 | 401 | 403 | 429 | 500 | 503, ErrorBody>;
   };
-  /** Why is somebody refused, or shown nothing */
+  /** Why a caller is refused, or sees no rows */
   explainAccess: {
     takes: { query?: {
   tenant?: string;
@@ -272,7 +272,7 @@ export interface Operations {
 }; };
     answers: Record<200, Explanation> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
-  /** The same for a token's claims */
+  /** The same, for the claims of a token */
   explainClaims: {
     takes: { body: ExplainByClaims; };
     answers: Record<200, Explanation> & Record<400 | 401 | 403 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
@@ -307,6 +307,11 @@ export interface Operations {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
     answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** Reject a pending registration: deletes the tenant */
+  rejectTenant: {
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+  };
   /** Approve a pending registration */
   approveTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
@@ -322,12 +327,7 @@ export interface Operations {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
     answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
   };
-  /** Reject a pending registration: deletes the tenant */
-  rejectTenant: {
-    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
-  };
-  /** May tenants be registered here */
+  /** Whether tenants can be registered here */
   getRegistrationStatus: {
     takes: {  };
     answers: Record<200, RegistrationStatus> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
@@ -372,7 +372,7 @@ export interface Operations {
     takes: { body: GraphqlQuery; };
     answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
   };
-  /** The same, as an address */
+  /** The same, by GET */
   queryGraphqlByGet: {
     takes: { query: {
   query: string;
@@ -395,10 +395,10 @@ export const addresses = {
   getTenant: ["GET", "/api/setup/tenant/{tenant_id}"],
   updateTenant: ["PUT", "/api/setup/tenant/{tenant_id}"],
   deleteTenant: ["DELETE", "/api/setup/tenant/{tenant_id}"],
+  rejectTenant: ["POST", "/api/setup/tenant/{tenant_id}/reject"],
   approveTenant: ["POST", "/api/setup/tenant/{tenant_id}/approve"],
   suspendTenant: ["POST", "/api/setup/tenant/{tenant_id}/suspend"],
   resumeTenant: ["POST", "/api/setup/tenant/{tenant_id}/resume"],
-  rejectTenant: ["POST", "/api/setup/tenant/{tenant_id}/reject"],
   getRegistrationStatus: ["GET", "/api/tenants/registration/status"],
   registerTenant: ["POST", "/api/tenants/register"],
   getCurrentTenant: ["GET", "/api/tenants/current"],

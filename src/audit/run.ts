@@ -2,6 +2,7 @@
 import type postgres from "postgres";
 import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
+import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 
 type Severity = "error" | "warning" | "info";
@@ -188,6 +189,6 @@ async function readAudit(sql: postgres.Sql, runId: number): Promise<Audit> {
 
 function explainAudit(error: unknown, url: string): unknown {
   const { code, message } = error as { code?: string; message: string };
-  if (code === "P0002") return new StartupError(`The audit did not start: ${message}`);
+  if (code === SQLSTATE.no_data_found) return new StartupError(`The audit did not start: ${message}`);
   return explainDatabase(error, url, "DATABASE_URL");
 }

@@ -7,11 +7,9 @@ import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { requireAddress } from "../database/url.ts";
 import { openEmbedded } from "../embedded/embedded.ts";
+import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
-
-/** No such table, schema or function. */
-const MISSING = ["42P01", "3F000", "42883"];
 
 /** The environment's data folder; the other variables are not looked at. */
 export const environmentFolder = () =>
@@ -77,7 +75,7 @@ export async function asOwner<T>(
       return await Promise.race([interruption, work(sql, lost)]);
     } catch (error) {
       if (error instanceof Interrupted) await sql.end({ timeout: 0 });
-      if (MISSING.includes((error as { code?: string }).code ?? ""))
+      if (hasState(error, "undefined_table", "invalid_schema_name", "undefined_function"))
         throw new StartupError(
           "The database's schema is missing, or behind this release: run npm run migrate",
         );

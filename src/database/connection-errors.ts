@@ -1,5 +1,6 @@
 /** What goes wrong with a connection to the database, in one sentence. */
 
+import { hasState, SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { databaseOf, noDatabase, parseUrl, userOf } from "./url.ts";
 
@@ -49,15 +50,15 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
     const fault = isForeign ? FOREIGN : code === "CONNECTION_CLOSED" ? CLOSED : message || code;
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
   }
-  if (code === "28P01" || code === "28000") {
+  if (hasState(error, "invalid_password", "invalid_authorization_specification")) {
     return new StartupError(
       `The database at ${host} refuses ${userOf(url)}'s login (${variable}): ${message}${
         message.endsWith("no encryption") ? ": add ?sslmode=verify-full to the address" : ""
       }`,
     );
   }
-  if (code === "3D000" && databaseOf(url) === "") return new StartupError(noDatabase(variable));
-  if (code === "3D000") {
+  if (code === SQLSTATE.invalid_catalog_name) {
+    if (databaseOf(url) === "") return new StartupError(noDatabase(variable));
     return new StartupError(
       `The database ${databaseOf(url)} (${variable}) does not exist at ${host}: ${
         variable === "SERVICE_DATABASE_URL"
@@ -68,7 +69,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   if (/^[0-9A-Z]{5}$/.test(code)) {
     const hint =
-      code === "25006" || userOf(url) === "tms_owner"
+      code === SQLSTATE.read_only_sql_transaction || userOf(url) === "tms_owner"
         ? ownerHint({ code, message }, url)
         : connectHint(routine, url, variable);
     return new StartupError(`The database at ${host} (${variable}) refused: ${message}${hint}`);
@@ -101,11 +102,12 @@ export function ownerHint({ code, message }: { code?: string; message: string },
     return ": run db/roles.sql as an administrator, which gives tms_owner its roles";
   const reset = (setting: string) =>
     `${setting} may be set on the database (alter database ${databaseOf(url)} reset ${setting};), on ${userOf(url)} or in postgresql.conf`;
-  if (code === "25006")
+  if (code === SQLSTATE.read_only_sql_transaction)
     return `: the server is a standby, or its settings make transactions read only; ${reset("default_transaction_read_only")}`;
-  if (code === "55P03")
+  if (code === SQLSTATE.lock_not_available)
     return ": somebody holds the lock for longer than lock_timeout (of migrations: 60s, in .gmrc); try again when that transaction has ended";
-  if (code === "57014" && message.includes("statement timeout")) return `: ${reset("statement_timeout")}`;
-  if (code === "57014") return ": an administrator cancelled it; run it again";
-  return "";
+  if (code !== SQLSTATE.query_canceled) return "";
+  return message.includes("statement timeout")
+    ? `: ${reset("statement_timeout")}`
+    : ": an administrator cancelled it; run it again";
 }

@@ -1,6 +1,6 @@
 import { refusal } from "../errors/problems.ts";
 
-/** As long as for a connection. */
+/** As long as a request waits for a connection. */
 const PATIENCE_MS = 3_000;
 
 interface Share {
@@ -9,19 +9,19 @@ interface Share {
 }
 
 /**
- * Who waits for a lock holds a connection meanwhile. What runs under one name has a share of the connections; more of it
- * waits for that share, and the others have the rest.
+ * A request that waits for a lock holds a connection. Work under one name may hold a share of the connections; more of it
+ * waits for that share, and the rest is free for other names.
  */
 export class Shares {
   readonly #shares = new Map<string, Share>();
   constructor(readonly connections: number) {}
 
-  /** Names of whom something runs or waits. */
+  /** How many names have work that runs or waits. */
   get size(): number {
     return this.#shares.size;
   }
 
-  /** @throws Problem 503 when one of `parts` of all connections has been at work for this name for 3 s, and none of them ended */
+  /** Runs `work` when its name holds less than `connections / parts`. @throws Problem 503 when that takes longer than 3 s */
   async run<T>(name: string, parts: number, work: () => Promise<T>): Promise<T> {
     const share = this.#shares.get(name) ?? { held: 0, waiting: [] };
     this.#shares.set(name, share);

@@ -1,14 +1,12 @@
 import type { Socket } from "node:net";
 import pg from "pg";
 import { codeOf } from "../errors/errors.ts";
+import { hasState } from "../errors/sqlstates.ts";
 
-/** A connection is given back to the pool after so long, for those who wait for one of their own and for its own renewal. */
+/** After so long a connection goes back to the pool: others may wait for it, or the pool may want to renew it. */
 const LONGEST_MS = 10_000;
-/** A connection that answers nobody for so long takes no more: what is on it waits for a lock, or for the network. */
+/** A connection without an answer for so long takes no more statements: it waits for a lock, or for the network. */
 const STALLED_MS = 50;
-/** What waited for a lock or ran out of time. Those behind it would wait in their turn: they are told to come again. */
-const STUCK = ["55P03", "57014"];
-
 interface Lane {
   connecting: Promise<pg.PoolClient>;
   /** Once it is connected. */
@@ -19,7 +17,7 @@ interface Lane {
   movedAt: number;
   closesAt: number;
   broken: boolean;
-  /** What the first of them was told that waited in vain. */
+  /** The error of the statement that waited in vain, for all that stand behind it. */
   stuck?: unknown;
 }
 
@@ -28,8 +26,8 @@ const streamOf = (client: pg.PoolClient) =>
 
 /**
  * Short statements of several requests share a connection: they are sent together and answered in order, each in a
- * transaction of its own. Most of what such a statement costs, here and in the server, is its own trips through the
- * kernel; up to `depth` of them share those. The connections are lent by the pool, and given back when they are idle.
+ * transaction of its own. Most of what such a statement costs, here and in the server, is its system calls; up to
+ * `depth` statements share those. The pool lends the connections, and gets them back when they are idle.
  */
 export class Pipeline {
   readonly #pool: pg.Pool;
@@ -41,7 +39,7 @@ export class Pipeline {
     this.#depth = depth;
   }
 
-  /** `send` hands its statements to the client at once: what it sends after its first answer may mix with others' statements. */
+  /** `send` must hand all its statements to the client at once: later ones may mix with the statements of other requests. */
   async run<T>(send: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     const lane = this.#lanes.find(one => this.#takesMore(one)) ?? this.#open();
     lane.inFlight++;
@@ -87,15 +85,18 @@ export class Pipeline {
     this.#lanes.splice(this.#lanes.indexOf(lane), 1);
     lane.connecting.then(
       client => client.release(lane.broken),
-      () => {}, // whoever waited for it was told
+      () => {}, // run() has thrown it
     );
   }
 }
 
-/** A statement's own error leaves the connection as it was; anything else ends it for all. Returns what the caller is told. */
+/**
+ * A statement's own error leaves the connection as it was; anything else ends it for all. So does a statement that waited for a
+ * lock or ran out of time: those behind it would wait in their turn. Returns the caller's error.
+ */
 function fail(lane: Lane, error: unknown): unknown {
   lane.movedAt = performance.now();
-  const stuck = lane.inFlight > 1 && STUCK.includes(codeOf(error));
+  const stuck = lane.inFlight > 1 && hasState(error, "lock_not_available", "query_canceled");
   if (isOfStatement(error) && !stuck) return error;
   lane.broken = true;
   if (stuck && lane.client) {
@@ -105,12 +106,12 @@ function fail(lane: Lane, error: unknown): unknown {
   return lane.stuck ?? error;
 }
 
-/** Whether the connection lives on after this error. Not by its severity: servers say that in their own language. */
+/** Whether the connection survives this error. Not by the severity, which servers send in their own language. */
 export function isOfStatement(error: unknown): boolean {
   return error instanceof pg.DatabaseError && !/^(08|57P|25P0[34])/.test(codeOf(error));
 }
 
-/** What is sent until the event loop has read all that is there to read leaves in one piece. */
+/** Everything that is sent before the event loop has read all its input leaves in one piece. */
 function cork(lane: Lane, client: pg.PoolClient): void {
   if (lane.corked) return;
   lane.corked = true;

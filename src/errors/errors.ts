@@ -1,17 +1,18 @@
 import pg from "pg";
 import { isUnreachable, NO_CONNECT, UNTRUSTED } from "../database/connection-errors.ts";
+import { SQLSTATE } from "./sqlstates.ts";
 
-interface Beside {
+export interface Beside {
   /** More fields of the body. */
   extra?: Record<string, unknown>;
   headers?: Record<string, string>;
-  /** Why, in one word for logs and metrics; never sent. */
+  /** The reason in one word, for logs and metrics; never sent. */
   reason?: string | undefined;
-  /** For the log alone. */
+  /** For the log only. */
   cause?: unknown;
 }
 
-/** A refusal the client is meant to read: the HTTP status, the spec's `error` title, and a `detail` sentence. */
+/** A refusal for the client to read: the HTTP status, the `error` title, and a `detail` sentence. */
 export class Problem extends Error {
   readonly extra: Record<string, unknown>;
   readonly headers: Record<string, string>;
@@ -38,37 +39,49 @@ type Titled = readonly [status: number, error: string, detail: string];
 
 type OwnConstraint = "tenants_slug_key" | "users_tenant_identity_key" | "users_tenant_id_fkey";
 
-/** Real constraint violations, by the constraint's name: what races past a check still answers like it. */
+/** Constraint violations by name: a request that races past a check gets the answer of the check. */
 export const BY_CONSTRAINT: Record<OwnConstraint, Titled> = {
   tenants_slug_key: [409, "Conflict", "A tenant with this slug already exists"],
   users_tenant_identity_key: [409, "Conflict", "This identity is already a member of the tenant"],
-  // The tenant was deleted in between.
+  // The tenant was deleted between the check and the insert.
   users_tenant_id_fkey: [403, "Access denied", "User does not belong to tenant"],
 };
 
-/** SQLSTATEs, the longest prefix first. `TMnnn` is not here: it carries its own status. Printed in docs/reference/errors.md. */
+/** By SQLSTATE, else by its class. `TMnnn` is not here: it carries its own status. docs/reference/errors.md has this table. */
 export const BY_SQLSTATE: Record<string, Titled> = {
   "40": [503, "Service unavailable", "The database asked for another try; send the request again"],
-  "55P03": [503, "Service unavailable", "The row is busy; send the request again"],
-  "55000": [503, "Service unavailable", "The database cannot answer right now"],
-  "25006": [503, "Service unavailable", "The database takes no writes right now; send the request again"],
-  "25P03": [503, "Service unavailable", "The database cannot answer right now"],
-  "25P04": [503, "Service unavailable", "The database cannot answer right now"],
+  [SQLSTATE.lock_not_available]: [503, "Service unavailable", "The row is busy; send the request again"],
+  [SQLSTATE.object_not_in_prerequisite_state]: [
+    503,
+    "Service unavailable",
+    "The database cannot answer right now",
+  ],
+  [SQLSTATE.read_only_sql_transaction]: [
+    503,
+    "Service unavailable",
+    "The database takes no writes right now; send the request again",
+  ],
+  [SQLSTATE.idle_in_transaction_session_timeout]: [
+    503,
+    "Service unavailable",
+    "The database cannot answer right now",
+  ],
+  [SQLSTATE.transaction_timeout]: [503, "Service unavailable", "The database cannot answer right now"],
   "57": [503, "Service unavailable", "The database cannot answer right now"],
   "53": [503, "Service unavailable", "The database cannot answer right now"],
   "08": [503, "Service unavailable", "The database cannot be reached"],
   "28": [503, "Service unavailable", "The database cannot be reached"],
   "3D": [503, "Service unavailable", "The database cannot be reached"],
   "22": [422, "Validation failed", "The database cannot store this value faithfully"],
-  "23505": [409, "Conflict", "The value is already used"],
+  [SQLSTATE.unique_violation]: [409, "Conflict", "The value is already used"],
   "23": [422, "Validation failed", "The value breaks a rule of the database"],
 };
 
-/** Beside the network's: what this end, and the driver of the requests, say without an SQLSTATE. */
+/** Errors of this machine and of node-postgres that have no SQLSTATE; isUnreachable() knows those of the network. */
 const NO_CONNECTION =
   /^(EADDRNOTAVAIL|EMFILE|ENFILE)|Client has encountered a connection error|SSL connection|received invalid response|Query read timeout|Cannot use a pool after calling end/;
 
-/** Framework faults that a client causes, by status. The framework's own words stay out of the answer. Printed in docs/reference/errors.md. */
+/** Errors of Fastify and of Node that a client causes, by status; their own texts are not sent. docs/reference/errors.md has this table. */
 export const BY_STATUS: Record<number, Titled> = {
   400: [400, "Bad Request", "The request could not be understood"],
   401: [401, "Unauthorized", "A valid bearer token is required"],
@@ -83,24 +96,27 @@ export const BY_STATUS: Record<number, Titled> = {
   503: [503, "Service unavailable", "The service is overloaded or stopping; send the request again"],
 };
 
-/** The SQLSTATE of an error, or the system's word for it; "" where it has neither. */
+/** The SQLSTATE of an error, or the operating system's code; "" for an error without one. */
 export const codeOf = (error: unknown): string => (error as { code?: string } | undefined)?.code ?? "";
 
 /**
- * On a standby Postgres refuses to plan anything on an unlogged table, such as the counters of limits, before it refuses to write.
- * And who may not connect to the database gets the code of a missing right inside it.
+ * Two SQLSTATEs have a second meaning. A standby refuses to plan a query on an unlogged table, such as the rate limit counters, before
+ * it refuses the write. A login without the right to connect gets the same code as one without a right inside the database.
  */
 const sqlstateOf = (error: pg.DatabaseError) => {
   const [code, { routine }] = [codeOf(error), error];
-  if (code === "0A000" && routine === "get_relation_info") return "25006";
-  return code === "42501" && routine === NO_CONNECT ? "28000" : code;
+  if (code === SQLSTATE.feature_not_supported && routine === "get_relation_info")
+    return SQLSTATE.read_only_sql_transaction;
+  return code === SQLSTATE.insufficient_privilege && routine === NO_CONNECT
+    ? SQLSTATE.invalid_authorization_specification
+    : code;
 };
 
-/** Asked again, its address may lead to one that does. */
+/** The server is read-only (a standby); a reconnect may reach the primary. */
 export const takesNoWrites = (error: unknown) =>
-  error instanceof pg.DatabaseError && sqlstateOf(error) === "25006";
+  error instanceof pg.DatabaseError && sqlstateOf(error) === SQLSTATE.read_only_sql_transaction;
 
-/** Of a constraint with an answer of its own. Citus leaves the field empty, and names it in the message with the shard's number. */
+/** The violated constraint, if it has its own answer. Citus leaves the field empty: its message has the name, with the shard's number. */
 const constraintOf = ({ code, constraint, message }: pg.DatabaseError) =>
   code?.startsWith("23")
     ? (Object.keys(BY_CONSTRAINT) as OwnConstraint[]).find(
@@ -108,7 +124,7 @@ const constraintOf = ({ code, constraint, message }: pg.DatabaseError) =>
       )
     : undefined;
 
-/** As `app.refuse()` writes them; a product's function that raises by hand may say anything there. */
+/** More fields of the body, as `app.refuse()` writes them. A function that raises by itself may have any text there. */
 function fieldsOf({ detail }: pg.DatabaseError): Record<string, unknown> {
   try {
     const fields: unknown = JSON.parse(detail || "{}");
@@ -133,21 +149,21 @@ function fromDatabase(error: pg.DatabaseError): Problem | undefined {
   return known && new Problem(...known, { cause: error });
 }
 
-/** Every fault becomes a Problem; `undefined` means it is ours, not the client's: 500. */
+/** The Problem that a client gets for an error; `undefined` means a fault of the service: 500. */
 export function toProblem(error: unknown): Problem | undefined {
   if (error instanceof Problem) return error;
   if (typeof error !== "object" || error === null) return undefined;
-  // First what Postgres itself says: its messages repeat what clients sent, and EPIPE looks like an SQLSTATE.
+  // Errors of Postgres come first: their messages repeat what clients sent, and EPIPE looks like an SQLSTATE.
   if (error instanceof pg.DatabaseError) return fromDatabase(error);
   const { message = "", statusCode } = error as { message?: string; statusCode?: number };
-  // Before the network's errors: the framework calls a client that leaves in the middle of its body 400, and ECONNRESET.
+  // Before errors of the network: for a client that leaves in the middle of its body Fastify has both 400 and ECONNRESET.
   if (statusCode !== undefined) {
     const known = BY_STATUS[statusCode];
     if (known) return new Problem(...known);
     const [, ...words] = BY_STATUS[400]!;
     if (statusCode >= 400 && statusCode < 500) return new Problem(statusCode, ...words);
   }
-  // Of the requests' pool: its connections are all in use, which says nothing of the server.
+  // All connections of the pool are in use, which says nothing of the server.
   if (message.startsWith("timeout exceeded")) return new Problem(...BY_SQLSTATE["53"]!);
   const code = codeOf(error);
   if (isUnreachable(error) || UNTRUSTED.test(code) || NO_CONNECTION.test(`${code} ${message}`))
@@ -155,7 +171,7 @@ export function toProblem(error: unknown): Problem | undefined {
   return undefined;
 }
 
-/** Whatever is no Problem. */
+/** The answer to every error that is not a Problem. */
 export const INTERNAL = new Problem(
   500,
   "Internal error",

@@ -1,20 +1,40 @@
 import { EXAMPLE_ID as ID } from "../http/schemas/common.ts";
-import { BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
+import { type Beside, BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
 
-/** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. docs/reference/errors.md tells which reasons logs call otherwise. */
+/**
+ * A refusal as /openapi.json shows it. Logs use other reasons for some: see docs/reference/errors.md. `expected`: a 503 on purpose, often many at
+ * once, without a warning in the log. `unresolved`: it ends the search for a tenant.
+ */
 export type Example = readonly [
   status: number,
   error: string,
   detail: string,
   extra?: Record<string, unknown>,
+  kind?: "expected" | "unresolved",
 ];
 
-const rejected = (field: string, message: string): Example => [
-  422,
-  "Validation failed",
-  `${field} ${message}`,
-  { errors: [{ field, message }] },
-];
+const rejected = (field: string, message: string) =>
+  [422, "Validation failed", `${field} ${message}`, { errors: [{ field, message }] }] as const;
+
+/** Every reason to refuse a token, for logs and metrics, with the sentence that the client reads. */
+export const TOKEN_REASONS = {
+  no_credentials: "A bearer token is required",
+  malformed_header: "The Authorization header must read: Bearer <token>",
+  too_long: "The token is longer than 8192 characters",
+  malformed: "The token is not a well-formed JWT",
+  algorithm: "The signature algorithm of the token is not accepted",
+  unsigned: "The token is not signed",
+  signature: "The signature of the token is not valid",
+  unknown_key: "The token is signed with an unknown key",
+  critical_header: "The token has a critical header that is not understood",
+  expired: "The token has expired",
+  not_yet_valid: "The token is not valid yet",
+  expiry: "The token must carry a numeric exp",
+  subject: "The sub of the token must be a string of 1 to 255 characters, none of them a control character",
+  issuer: "The iss of the token is not accepted",
+  audience: "The aud of the token is not accepted",
+  invalid: "The token is not valid",
+} as const;
 
 export const PROBLEMS = {
   malformed: [400, "Bad Request", "The body is not valid JSON"],
@@ -25,21 +45,23 @@ export const PROBLEMS = {
     "Missing X-Tenant header",
     "The X-Tenant header is required in multi-tenant mode for this endpoint",
     { multi_tenant_mode: true },
+    "unresolved",
   ],
   tenant_header_malformed: [
     400,
     "Invalid X-Tenant header format",
     "The tenant slug must contain only lowercase letters, numbers and hyphens, 1 to 255 of them",
     { provided_tenant: "Acme Corp" },
+    "unresolved",
   ],
   default_tenant_delete: [
     400,
     "Default tenant",
     "The default tenant cannot be deleted in single-tenant mode",
   ],
-  no_credentials: [401, "Unauthorized", "A bearer token is required"],
-  expired: [401, "Unauthorized", "The token has expired"],
-  not_a_member: BY_CONSTRAINT.users_tenant_id_fkey,
+  no_credentials: [401, "Unauthorized", TOKEN_REASONS.no_credentials],
+  expired: [401, "Unauthorized", TOKEN_REASONS.expired],
+  not_a_member: [...BY_CONSTRAINT.users_tenant_id_fkey, {}, "unresolved"],
   not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
   not_an_admin: [403, "Access denied", "The tenant role admin is required"],
   registration_disabled: [
@@ -84,7 +106,7 @@ export const PROBLEMS = {
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
   internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
   service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
-  being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }],
+  being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }, "expected"],
   tenant_busy: [
     503,
     "Service unavailable",
@@ -96,19 +118,40 @@ export const PROBLEMS = {
     "Service unavailable",
     "The service is at its limit; send the request again",
     { request_id: ID },
+    "expected",
   ],
   stopping: [
     503,
     "Service unavailable",
     "The service is stopping; send the request again",
     { request_id: ID },
+    "expected",
   ],
 } as const satisfies Record<string, Example>;
 
 export type ProblemName = keyof typeof PROBLEMS;
 
-/** A refusal in the words that are documented. */
-export function refusal(reason: ProblemName, extra: Record<string, unknown> = {}, cause?: unknown): Problem {
-  const [status, error, detail] = PROBLEMS[reason];
-  return new Problem(status, error, detail, { extra, reason, cause });
+/** Reasons that only logs and metrics have: clients read the words of another refusal, or those of /ready. */
+const INTERNAL_REASONS = {
+  tenant_claim_malformed: PROBLEMS.not_a_member,
+  not_ready: [503, "Service unavailable", "The checks that failed, and why", {}, "expected"],
+} as const satisfies Record<string, Example>;
+
+const ALL = { ...PROBLEMS, ...INTERNAL_REASONS };
+
+/** A refusal in the documented words; `detail` replaces those that are an example. */
+export function refusal(
+  reason: keyof typeof ALL,
+  { detail, ...rest }: Pick<Beside, "extra" | "headers" | "cause"> & { detail?: string } = {},
+): Problem {
+  const [status, error, words] = ALL[reason];
+  return new Problem(status, error, detail ?? words, { ...rest, reason });
 }
+
+const kindOf = ({ reason }: Problem) => (ALL as Record<string, Example>)[reason ?? ""]?.[4];
+
+/** The service refuses on purpose: the log needs no warning. */
+export const isExpected = (problem: Problem): boolean => kindOf(problem) === "expected";
+
+/** The request named no tenant, or one that does not let the caller in. */
+export const isUnresolved = (problem: Problem): boolean => kindOf(problem) === "unresolved";

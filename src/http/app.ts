@@ -7,7 +7,7 @@ import type { LogStream } from "../observability/log.ts";
 import tracing from "../observability/tracing.ts";
 import { sendError } from "./error-handler.ts";
 import body from "./json-body.ts";
-import inFlight from "./load-limit.ts";
+import loadLimit from "./load-limit.ts";
 import methods from "./methods.ts";
 import metrics from "./metrics.ts";
 import openapi from "./openapi.ts";
@@ -25,14 +25,14 @@ import { httpOptions } from "./server-options.ts";
 import startup from "./startup-checks.ts";
 import validation from "./validation.ts";
 
-/** The map of the service: what a request meets, in this order. */
+/** The map of the service: a request passes these in this order. */
 export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
-  // The router's refusals, before any handler (bad escapes, overlong parts), have the same body as everything else.
+  // Refusals of the router (bad escapes, overlong parts) get the same body as all others.
   const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
 
   await app.register(protocol);
-  await app.register(inFlight, { config });
+  await app.register(loadLimit, { config });
   await app.register(tracing);
   await app.register(methods);
   await app.register(body);
@@ -45,7 +45,7 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   await app.register(health);
   await app.register(docs);
 
-  // Everything below needs a token, is counted, and needs a tenant: in this order.
+  // Routes below need a token, count against a rate limit, and need a tenant: in this order.
   await app.register(async api => {
     await api.register(auth, { config });
     await api.register(rateLimit);

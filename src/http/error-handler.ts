@@ -4,21 +4,21 @@ import type { Duplex } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import pg from "pg";
 import { BY_STATUS, INTERNAL, reasonOf, toProblem } from "../errors/errors.ts";
+import { isExpected } from "../errors/problems.ts";
 import { tenantLog } from "../observability/log.ts";
 
 /**
- * The one place that writes an error: `{error, detail, …extra}`; causes go to the log alone. A refusal is the same byte
- * for byte whatever stands behind it, so the request's id is in a header, and in the body of our own faults only.
+ * The one place that sends an error: `{error, detail, …extra}`; causes go only to the log. A refusal has the same bytes for every
+ * cause, so the request's id is in a header, and in the body only of faults of the service.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const found = toProblem(error);
   const log = request.resolved && !request.log.isLevelEnabled("info") ? tenantLog(request) : request.log;
   if (!found) log.error({ err: error }, "unexpected fault");
-  else if (found.status >= 500 && !EXPECTED.includes(found.reason ?? ""))
-    log.warn({ err: error }, "a dependency is unavailable");
-  // Our own checks come first, so something is missing there.
+  else if (found.status >= 500 && !isExpected(found)) log.warn({ err: error }, "a dependency is unavailable");
+  // Our own checks run before the database: one is missing.
   else if (found.cause instanceof pg.DatabaseError)
-    log.warn({ err: found.cause }, "the database refused what no check of ours did");
+    log.warn({ err: found.cause }, "the database refused a value that no check of the service refuses");
   else log.debug({ reason: reasonOf(found), status: found.status, detail: found.message }, "request refused");
   request.refusal = found ?? INTERNAL;
   if (!request.raw.complete) linger(request.raw);
@@ -34,12 +34,12 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     .send(JSON.stringify(body));
 }
 
-/** So long a client that was answered in the middle of its body may go on sending: then it has read the answer, or will not. */
+/** A client that gets its answer in the middle of its body may go on sending for so long. */
 const LINGER_MS = 2_000;
 
 /**
- * Where the answer ends the connection: a connection that is closed with bytes unread is reset, and the client loses the answer
- * (RFC 9112, 9.6). So our side ends first, and what still comes is read and dropped.
+ * For an answer that ends the connection. A connection that is closed with unread bytes is reset, and the client loses the answer
+ * (RFC 9112, 9.6). So we end our side first, and read and drop the rest.
  */
 function linger(request: IncomingMessage): void {
   const { socket } = request;
@@ -54,12 +54,9 @@ function linger(request: IncomingMessage): void {
   };
 }
 
-/** 503 that the service answers on purpose, and many of them at once. */
-const EXPECTED = ["stopping", "overloaded", "not_ready", "being_deleted"];
-
 const BY_PARSER: Record<string, number> = { HPE_HEADER_OVERFLOW: 431, ERR_HTTP_REQUEST_TIMEOUT: 408 };
 
-/** What is not even HTTP: there is no request yet, so the answer is written to the socket. */
+/** Malformed HTTP: there is no request object yet, so this writes the answer to the socket. */
 export function malformedRequest(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
   answerSocket(socket, BY_PARSER[error.code ?? ""] ?? 400);

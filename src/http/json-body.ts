@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Problem } from "../errors/errors.ts";
+import { PROBLEMS } from "../errors/problems.ts";
 import { lossOf } from "../values/lossless-json.ts";
 
 const MAX_DEPTH = 32;
@@ -11,7 +12,7 @@ interface FieldError {
   message: string;
 }
 
-/** A body of fields that nobody knows has thousands, and their answer would be ten times as long. */
+/** A body may have thousands of unknown fields; a list of them all would be ten times as long as the body. */
 const MOST_ERRORS = 100;
 
 export function invalid(found: FieldError[]): Problem {
@@ -20,7 +21,7 @@ export function invalid(found: FieldError[]): Problem {
   return new Problem(422, "Validation failed", detail, { extra: { errors } });
 }
 
-/** For operations that take no body: a field that would be dropped is refused, an empty object is nothing. */
+/** For operations without a body: refuses any field, accepts an empty object. */
 export async function refuseBody({ body }: FastifyRequest): Promise<void> {
   if (body === undefined) return;
   if (typeof body !== "object" || body === null || Array.isArray(body))
@@ -29,21 +30,21 @@ export async function refuseBody({ body }: FastifyRequest): Promise<void> {
   if (fields.length > 0) throw invalid(fields.map(field => ({ field, message: "is not a known field" })));
 }
 
-/** Reads JSON bodies and refuses what Postgres or JSON could only hold by changing it. */
+/** Parses JSON bodies, and refuses values that Postgres or JSON would change. */
 export default fp(async (app: FastifyInstance) => {
   app.removeContentTypeParser("text/plain");
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
     async (_request: unknown, bytes: Buffer) => {
-      if (bytes.length === 0) return undefined; // many clients send the header with a DELETE and no body
+      if (bytes.length === 0) return undefined; // many clients send Content-Type with a DELETE without a body
       if (!isUtf8(bytes)) throw new Problem(400, "Bad Request", "The body is not valid UTF-8");
       const text = bytes.toString("utf8");
       let body: unknown;
       try {
         body = JSON.parse(text);
       } catch {
-        throw new Problem(400, "Bad Request", "The body is not valid JSON");
+        throw new Problem(...PROBLEMS.malformed);
       }
       const fault = findFault(body, "");
       if (fault) throw invalid([fault]);

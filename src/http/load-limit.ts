@@ -1,3 +1,7 @@
+/**
+ * Not @fastify/under-pressure: it refuses requests by event loop delay and memory, and both stay low while requests wait for a busy
+ * database. So this counts the requests in flight.
+ */
 import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -8,7 +12,7 @@ import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
 import { lineOf } from "../observability/log.ts";
 
-/** So long a stopping service still answers, so that a client on a kept connection reads 503 instead of losing it. */
+/** A stopping service answers for so long, so that a client with keep-alive reads 503 instead of a lost connection. */
 const NOTICE_MS = 250;
 
 const STOPPING = refusal("stopping");
@@ -19,27 +23,27 @@ const WITH_BODY = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const refuseGone: preParsingHookHandler = ({ raw }, _reply, _payload, done) =>
   done(raw.destroyed ? new Problem(...BY_STATUS[400]!) : null);
 
-/** Of one connection, unanswered: clients that send the next request before the last is answered send a few. */
+/** Unanswered requests on one connection. Clients that pipeline send a few. */
 const MOST_PIPELINED = 32;
 
 /**
- * The requests in flight. Beyond `maxInFlight` of them new ones are refused with 503 rather than queued; while the service
- * stops all new ones are, and the open ones end, each with its connection.
+ * Counts the requests in flight. Beyond `maxInFlight` it refuses new ones with 503 rather than queue them. While the service stops
+ * it refuses all new ones, and the open ones end, each with its connection.
  */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
-    // Arrays, not Sets: a table that a Set outgrew points to the next one. Once such a table is old, whatever the Set has held since
-    // survives until the old generation is collected: a tenth of the process's time.
+    // Arrays, not Sets. V8 links the hash table that a Set outgrew to the next one; once it is in the old generation, all later
+    // entries survive until a full collection: that took a tenth of the CPU time.
     const open: ServerResponse[] = [];
     const sockets: Socket[] = [];
-    /** Those of each connection that are not answered, refused ones too. */
+    /** The unanswered requests of each connection, refused ones too. */
     const unanswered = new WeakMap<Socket, FastifyReply[]>();
-    let taken = 0;
-    // Of answers that stand behind another on their connection only the connection tells when it ends.
+    let accepted = 0;
+    // Pipelined responses: Node reports the end only on the socket.
     function cut(this: Socket): void {
       for (const reply of unanswered.get(this)!.splice(0)) {
         left(reply.raw);
-        told(reply);
+        logLeft(reply);
       }
       remove(sockets, this);
     }
@@ -47,25 +51,25 @@ export default fp(
       left(this);
       const ofSocket = unanswered.get(this.req.socket);
       const at = ofSocket?.findIndex(({ raw }) => raw === this) ?? -1;
-      if (at >= 0) told(ofSocket!.splice(at, 1)[0]!);
+      if (at >= 0) logLeft(ofSocket!.splice(at, 1)[0]!);
     }
-    /** Answers that are read from somewhere, and sent as they come. */
+    /** Responses whose payload is a stream. */
     const streams = new WeakSet<ServerResponse>();
-    /** What a request does goes on without its client, and so does its wait for a connection: it counts until there is an answer. */
+    /** After its client left, a request goes on working or waiting for a connection: it counts until it has a response. */
     function left(response: ServerResponse): void {
       if (response.writableEnded || response.headersSent || streams.has(response)) remove(open, response);
     }
-    /** Fastify tells of an answer that is sent; without this, what a client began and did not wait for would leave no line. */
-    function told(reply: FastifyReply): void {
+    /** Fastify logs only responses that were sent; this logs the requests that a client did not wait for. */
+    function logLeft(reply: FastifyReply): void {
       if (!reply.raw.writableFinished) reply.request.log.info(lineOf(reply), "client left");
     }
     app.server.on("connection", socket => {
-      taken++;
+      accepted++;
       sockets.push(socket);
       unanswered.set(socket, []);
       socket.once("close", cut);
     });
-    // Nothing came or went for a while (http.ts). Who works on a long request is waited for, who does not read its answer is not.
+    // An idle connection (`connectionTimeout`). We keep it while we work on its request, but not when its client does not read.
     app.server.on("timeout", (socket: Socket) => {
       if (!unanswered.get(socket)?.length || socket.writableLength > 0) socket.destroy();
     });
@@ -75,11 +79,11 @@ export default fp(
     app.addHook("onRequest", (request, reply, done) => {
       const { socket } = request.raw;
       const ofSocket = unanswered.get(socket);
-      // What comes after an answer that ended the connection is no request to work on.
+      // A response before this request has ended the connection.
       const ended = socket.destroyed || socket.writableEnded;
       if (ended || (ofSocket && ofSocket.length >= MOST_PIPELINED)) return void socket.destroy();
       ofSocket?.push(reply);
-      // Also when the client leaves before the answer: `onResponse` would miss that.
+      // Not `onResponse`: it does not run when the client leaves before the response.
       reply.raw.once("close", closed);
       if (stopping) return done(STOPPING);
       if (open.length >= config.maxInFlight && !request.routeOptions.config.probe) return done(OVERLOADED);
@@ -87,8 +91,8 @@ export default fp(
       done();
     });
 
-    // A body that was not asked for before its client left never comes and never fails: its request would have no answer. One
-    // hook on every request costs more than these few lines.
+    // The body of a client that left before we read it neither arrives nor fails, so its request would never end. Only routes with
+    // a body pay for this hook.
     app.addHook("onRoute", route => {
       if (![route.method].flat().some(method => WITH_BODY.includes(method))) return;
       route.preParsing = [refuseGone, ...[route.preParsing ?? []].flat()];
@@ -105,25 +109,25 @@ export default fp(
       for (const response of open) if (!response.headersSent) response.setHeader("connection", "close");
       const until = performance.now() + NOTICE_MS;
       while (performance.now() < until && sockets.length > 0) await sleep(20);
-      // Listening ends when nobody is left who knocked and was not taken: the kernel cuts those off.
-      for (let before = -1; before !== taken; ) {
-        before = taken;
+      // Accept all connections of the backlog before listening ends: the kernel resets those that are left.
+      for (let before = -1; before !== accepted; ) {
+        before = accepted;
         await new Promise(setImmediate);
       }
       const listened = performance.now();
-      // Node's own closeIdleConnections() leaves those alone that never sent a whole request.
+      // Not closeIdleConnections(): it keeps connections that never sent a whole request.
       const reaper = setInterval(() => {
-        if (performance.now() < listened + NOTICE_MS) return; // who was taken last may still be about to ask
+        if (performance.now() < listened + NOTICE_MS) return; // the last client may be about to send its request
         const busy = new Set(open.map(response => response.req.socket));
         for (const socket of sockets) if (!busy.has(socket)) socket.destroySoon();
       }, 20);
       app.server.once("close", () => clearInterval(reaper));
     });
   },
-  { name: "in-flight" },
+  { name: "load-limit" },
 );
 
-/** The oldest stand first, and are mostly the first to go. */
+/** The oldest entries are first, and mostly the first to go. */
 function remove<T>(list: T[], one: T): void {
   const at = list.indexOf(one);
   if (at >= 0) list.splice(at, 1);
@@ -132,9 +136,5 @@ function remove<T>(list: T[], one: T): void {
 declare module "fastify" {
   interface FastifyInstance {
     inFlight: readonly ServerResponse[];
-  }
-  interface FastifyContextConfig {
-    /** For machines that watch the service: answered under load too. */
-    probe?: boolean;
   }
 }

@@ -4,10 +4,10 @@ import fp from "fastify-plugin";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { sendError } from "./error-handler.ts";
 
-/** What Node.js parses. Those in use come first, in the order that `Allow` tells them. */
+/** All methods that Node parses; the common ones first, in the order of `Allow`. */
 const METHODS = [...new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", ...KNOWN])];
 
-/** 404 for what is not here, and 405 with `Allow` for what is here under another method. Registered before the routes. */
+/** 404 for an unknown path; 405 with `Allow` for a known path with another method. Registered before the routes. */
 export default fp(async (app: FastifyInstance) => {
   for (const method of METHODS) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
   const byUrl = new Map<string, Set<string>>();
@@ -19,7 +19,7 @@ export default fp(async (app: FastifyInstance) => {
   app.setNotFoundHandler((request, reply) => sendError(new Problem(...BY_STATUS[404]!), request, reply));
   app.decorate("refuseOtherMethods", () => {
     for (const [url, methods] of byUrl) {
-      // The framework makes twins with a trailing slash by itself, and tells only a part of their methods.
+      // Fastify adds paths with a trailing slash by itself, and reports only some of their methods.
       if (url.endsWith("/")) continue;
       const missing = METHODS.filter(method => !methods.has(method)) as HTTPMethods[];
       const allow = METHODS.filter(method => methods.has(method)).join(", ");

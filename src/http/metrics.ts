@@ -3,35 +3,27 @@ import fp from "fastify-plugin";
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
 import type { Config } from "../config/config.ts";
 import { type Problem, reasonOf } from "../errors/errors.ts";
+import { isUnresolved } from "../errors/problems.ts";
 import { shownSlug } from "../observability/log.ts";
 import { getMetrics } from "./operations.ts";
 
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Refusals that end the search for a tenant. */
-const UNRESOLVED: readonly unknown[] = [
-  "not_a_member",
-  "tenant_missing",
-  "tenant_header_malformed",
-  "tenant_claim_malformed",
-];
-/** What asks for no membership: the tenant that is named there need not exist, and its slug is anybody's choice. */
-const OPEN = /^\/api\/(?:setup|tenants\/(?:mine|register|registration))(?:\/|$)/;
 
-/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists them. */
+/** Counts every request in one hook at its end, and serves GET /metrics for Prometheus. docs/operations.md lists the metrics. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     const registry = new Registry();
     const registers = [registry];
     const requests = new Histogram({
       name: "tms_http_request_duration_seconds",
-      help: "Requests by route, method and status: how many, and how long from the first byte to the last of the answer",
+      help: "Requests by route, method and status: their number, and the time from the first byte in to the last byte out",
       labelNames: ["method", "route", "status"],
       buckets: BUCKETS,
       registers,
     });
     const resolutions = new Counter({
       name: "tms_tenant_resolutions_total",
-      help: "Tenants that requests named, by where they were named and whether the caller got in",
+      help: "Tenants that requests named, by source of the name and outcome",
       labelNames: ["source", "outcome", ...(config.metricsTenantLabel ? ["tenant"] : [])],
       registers,
     });
@@ -43,7 +35,7 @@ export default fp(
     });
     const limited = new Counter({
       name: "tms_rate_limit_refusals_total",
-      help: "Requests over a rate limit, by its bucket",
+      help: "Requests over a rate limit, by bucket",
       labelNames: ["bucket"],
       registers,
     });
@@ -55,35 +47,36 @@ export default fp(
     app.addHook("onResponse", (request, reply, done) => {
       const { refusal, tenant, routeOptions } = request;
       const status = String(reply.statusCode);
-      const route = routeOptions.url ?? "none";
+      const { url: route = "none", config: operation } = routeOptions;
       requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000);
       if (request.resolved) {
         const { source, slug } = tenant;
+        // A slug that needs no membership need not exist: each would be one more series.
         resolutions.inc(
-          config.metricsTenantLabel && (slug === null || !OPEN.test(route))
+          config.metricsTenantLabel && (slug === null || operation.needsMembership !== false)
             ? { source, outcome: "resolved", tenant: shownSlug(request) }
             : { source, outcome: "resolved" },
         );
-      } else if (refusal && UNRESOLVED.includes(refusal.reason)) {
+      } else if (refusal && isUnresolved(refusal)) {
         resolutions.inc({ source: tenant?.source ?? "none", outcome: refusal.reason! });
       }
       if (refusal) {
         refusals.inc({ status, reason: reasonOf(refusal) });
-        if (refusal.status === 429) limited.inc({ bucket: routeOptions.config.limit ?? "none" });
+        if (refusal.status === 429) limited.inc({ bucket: operation.limit ?? "none" });
       }
       done();
     });
-    app.get("/metrics", { config: { probe: true }, schema: getMetrics }, async (_request, reply) =>
+    app.get("/metrics", getMetrics, async (_request, reply) =>
       reply
         .header("cache-control", "no-store")
         .type(registry.contentType)
         .send(await registry.metrics()),
     );
   },
-  { name: "metrics", dependencies: ["readiness", "in-flight"] },
+  { name: "metrics", dependencies: ["readiness", "load-limit"] },
 );
 
-/** What is read when Prometheus asks, and costs nothing until then. */
+/** Gauges that are read only when Prometheus scrapes. */
 function gauges(app: FastifyInstance, registers: Registry[]): void {
   const gauge = (name: string, help: string, labelNames: string[], read: (gauge: Gauge) => unknown) =>
     new Gauge({
@@ -98,7 +91,7 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     });
   gauge(
     "tms_http_requests_in_flight",
-    "Requests being worked on, also those whose clients have left",
+    "Requests in flight, including those whose clients have left",
     [],
     it => it.set(app.inFlight.length),
   );
@@ -114,15 +107,12 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
   gauge("tms_database_waiting", "Requests waiting for a connection", ["pool"], it => {
     for (const [pool, { waitingCount }] of Object.entries(app.database.pools)) it.set({ pool }, waitingCount);
   });
-  gauge(
-    "tms_database_replica_resting",
-    "1 while a failed replica is left alone and the primary answers",
-    [],
-    it => it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),
+  gauge("tms_database_replica_resting", "1 while the primary answers for a replica that failed", [], it =>
+    it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),
   );
-  gauge("tms_ready", "1 where GET /ready finds no fault, by what it looks at", ["check"], async it => {
+  gauge("tms_ready", "1 when GET /ready finds no fault, by check", ["check"], async it => {
     const { checks } = await app.readiness();
-    // What is not known is not told: an alert on isolation is for isolation.
+    // No series for an unknown result: an alert on isolation must not fire for another fault.
     for (const [check, faults] of Object.entries(checks))
       if (faults) it.set({ check }, faults.length === 0 ? 1 : 0);
   });
@@ -137,7 +127,7 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     async it => {
       const { known } = await app.readiness();
       if (known?.audit) it.set(known.audit.age_seconds);
-      else it.remove(); // a gauge without labels would say 0
+      else it.remove(); // a gauge without labels would show 0
     },
   );
   gauge("tms_audit_findings", "Findings of the last full isolation audit", ["severity"], async it => {
@@ -152,9 +142,9 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What the request was refused with, once it was. */
+    /** The refusal that was sent. */
     refusal: Problem | null;
-    /** The caller got into the tenant that the request named. */
+    /** The database has let the caller into the tenant that the request names. */
     resolved: boolean;
   }
 }

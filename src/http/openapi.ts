@@ -18,17 +18,17 @@ export interface Document extends Json {
 
 const VERSION = "1";
 const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`. In multi-tenant mode it also names a tenant: by a claim
-of the token, even the domain of its \`email\`, or, when the token has none, by \`X-Tenant\`. Under **Authorize** both are filled in once for all requests of
-this page. Every error is \`{error, detail}\` and what the error's own example shows; \`X-Request-Id\` finds it in the log.
+of the token, even the domain of its \`email\`, or, when the token has none, by \`X-Tenant\`. **Authorize** fills both in for all requests of
+this page. Every error is \`{error, detail}\` and the fields of its example; \`X-Request-Id\` finds it in the log.
 
-Values that could not be stored exactly are refused with 422: NUL, half of a surrogate pair, numbers that JSON's reader would round, fields
+Values that cannot be stored exactly are refused with 422: NUL, half of a surrogate pair, numbers that a JSON parser would round, fields
 nested deeper than 32 levels.`;
 
 const TAGS = [
-  { name: "Registration", description: "For everybody with a token: a tenant of one's own" },
-  { name: "Tenants", description: "For members: the tenant, who belongs to it, where else I belong" },
-  { name: "Boards", description: "What a tenant owns" },
-  { name: "GraphQL", description: "The same reads as one query" },
+  { name: "Registration", description: "For every caller with a token: create a tenant" },
+  { name: "Tenants", description: "For members: the tenant, its members, my other tenants" },
+  { name: "Boards", description: "The boards of a tenant" },
+  { name: "GraphQL", description: "The same reads in one query" },
   { name: "Setup", description: "For operators of the deployment" },
   { name: "Service", description: "The service itself: no token, no tenant" },
 ];
@@ -38,10 +38,10 @@ const number = (description: string) => text(description, { type: "integer" });
 
 const RESPONSE_HEADERS = {
   "X-Request-Id": text(
-    "Finds the request in the log; one of 1 to 64 letters, digits, _ and - that the request carried is kept",
+    "Finds the request in the log. A request may bring its own: 1 to 64 letters, digits, _ and -",
   ),
   "X-RateLimit-Limit": number(
-    "Requests allowed in the window; absent where the operation has no limit, or did not count the request",
+    "Requests allowed in the window; absent when the operation has no limit or did not count the request",
   ),
   "X-RateLimit-Remaining": number("Requests left in the window"),
   "X-RateLimit-Reset": number("When the window ends: Unix time in seconds"),
@@ -49,29 +49,29 @@ const RESPONSE_HEADERS = {
   "WWW-Authenticate": text("The challenge of RFC 6750, with the reason"),
   ETag: text("The version of the tenant, for If-Match and If-None-Match"),
   Link: text('The next page, rel="next"; missing on the last page'),
-  Location: text("The address of what was created"),
+  Location: text("The path of the new resource"),
 } satisfies Record<ResponseHeader, object> & Record<string, object>;
 
 const REQUEST_HEADERS: Record<RequestHeader, Json> = {
-  "Idempotency-Key": text("Makes a repeat of the request safe", {
+  "Idempotency-Key": text("Makes it safe to repeat the request", {
     type: "string",
     pattern: IDEMPOTENCY_KEY_PATTERN,
     examples: ["2026-11-20-initech"],
   }),
-  "If-Match": text("The ETag that the tenant must still have; otherwise 412"),
-  "If-None-Match": text("The ETag that the client has; 304 when it is still right"),
+  "If-Match": text("The ETag that the tenant must have; otherwise 412"),
+  "If-None-Match": text("The ETag that the client has; 304 when the tenant still has it"),
 };
 
 const LIMITED = ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
-/** What the route says of itself, kept while the framework's document is made. */
+/** The route of an operation, kept while @fastify/swagger makes its document. */
 type Route = Pick<RouteOptions, "method" | "config"> & { schema: FastifySchema & { security?: [] } };
 
 const referTo = (section: string, name: string) => ({ $ref: `#/components/${section}/${name}` });
 const refsTo = (section: string, names: string[]) =>
   Object.fromEntries(names.map(name => [name, referTo(section, name)]));
 
-/** Answers that are the same for every operation: components, by the names that generated clients give them. */
+/** Responses that all operations share, by the names that generated clients use. */
 const SHARED: Record<number, string> = {
   401: "Unauthorized",
   413: "PayloadTooLarge",
@@ -82,7 +82,7 @@ const SHARED: Record<number, string> = {
   503: "ServiceUnavailable",
 };
 
-/** Every problem an operation may answer with: what it names itself, and what its method, body and place imply. */
+/** Every problem of an operation: its own, and those that its method, body and limit imply. */
 function problemsOf({ method, config, schema }: Route): ProblemName[] {
   const always: ProblemName[] = ["malformed_query", "internal_error", "stopping"];
   if (schema.security) return always;
@@ -94,7 +94,7 @@ function problemsOf({ method, config, schema }: Route): ProblemName[] {
     "not_a_member",
   ];
   if (method !== "GET") names.push("malformed", "payload_too_large", "unsupported_media_type", "number_lost");
-  // GraphQL answers faults of form in a way of its own.
+  // GraphQL has its own answer to invalid fields.
   const own = 400 in (schema.response as object);
   if (schema.body && !own) names.push("field_missing", "field_unknown");
   if (schema.querystring && !own) names.push("field_unknown");
@@ -147,7 +147,7 @@ function problemResponses(route: Route, own: Record<string, Json>, components: J
   return Object.fromEntries([...byStatus].map(answer));
 }
 
-/** A status that the operation also answers with in a way of its own, as GraphQL does with 400. */
+/** A status for which the operation has a body of its own too, as GraphQL has for 400. */
 function either(mine: Json, problem: Json): Json {
   const [a, b] = [problem, mine].map(({ content }) => (content as Content)["application/json"]!);
   const schema = { anyOf: [a!.schema, b!.schema] };
@@ -179,7 +179,7 @@ function complete(operation: Operation, route: Route, shared: Json): void {
   Object.assign(operation.responses, problemResponses(route, operation.responses, shared));
 }
 
-/** Moves every schema with a title to the components, and says what the validator's own formats mean to others. */
+/** Moves every schema with a title to the components, and replaces the formats that only our validator knows. */
 function share(value: unknown, schemas: Json): unknown {
   if (Array.isArray(value)) return value.map(item => share(item, schemas));
   if (typeof value !== "object" || value === null) return value;
@@ -189,7 +189,7 @@ function share(value: unknown, schemas: Json): unknown {
   if (found.format === "email-address") found.format = "idn-email";
   if (found.format === "faithful-text" || found.format === "json-object") delete found.format;
   if (Array.isArray(found.enum) && found.enum.every(one => typeof one === "string")) found.type = "string";
-  // The validator fills defaults in before it looks for what is missing.
+  // The validator fills in defaults before it checks for missing fields.
   if (Array.isArray(found.required) && found.properties) {
     const properties = found.properties as Record<string, Json>;
     found.required = found.required.filter((name: string) => !("default" in properties[name]!));
@@ -200,13 +200,10 @@ function share(value: unknown, schemas: Json): unknown {
   return referTo("schemas", title as string);
 }
 
-/**
- * `GET /openapi.json`: made from the schemas that the routes validate with, when it is first asked for.
- * Registered before the routes.
- */
+/** `GET /openapi.json`, made at its first request from the schemas that validate. Registered before the routes. */
 export default fp(
   async (app: FastifyInstance) => {
-    // Answers are text that the database made: their schemas tell, and serialize nothing.
+    // The database makes the JSON of responses: their schemas only document it.
     app.setSerializerCompiler(() => JSON.stringify);
     const routes = new Map<string, Route>();
 

@@ -1,6 +1,8 @@
 import type { FastifySchema } from "fastify";
 import type { TSchema } from "typebox";
+import type { Call } from "../database/database.ts";
 import type { ProblemName } from "../errors/problems.ts";
+import type { Bucket } from "./rate-limit.ts";
 import {
   GraphqlAnswer,
   GraphqlQuery,
@@ -39,8 +41,18 @@ import {
 export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match";
 export type ResponseHeader = "ETag" | "Link" | "Location";
 
-/** What /openapi.json tells of an operation beyond what validates; src/http/openapi.ts adds what all operations share. */
-interface Told {
+/** How an operation runs: Fastify's `config` of its route. */
+interface Run extends Partial<Call> {
+  /** The bucket of src/http/rate-limit.ts that counts it. */
+  limit?: Bucket;
+  /** For machines that watch the service: answered under load too. */
+  probe?: true;
+  /** False: the tenant that the request names need not exist, or have the caller as a member. */
+  needsMembership?: false;
+}
+
+/** What /openapi.json has of an operation beyond its schemas; src/http/openapi.ts adds what all operations share. */
+interface Documented {
   operationId: string;
   summary: string;
   description?: string;
@@ -53,32 +65,40 @@ interface Told {
 }
 
 declare module "fastify" {
-  interface FastifySchema extends Partial<Pick<Told, "accepts" | "sends" | "problems">> {}
+  interface FastifySchema extends Partial<Pick<Documented, "accepts" | "sends" | "problems">> {}
+  interface FastifyContextConfig extends Run {}
 }
 
 type Validated = { body?: TSchema; querystring?: TSchema; response: Record<number, TSchema | object> };
 
+/** An operation is what its route gives to Fastify beside the path and the handler. */
 const tagged =
-  (tag: string, ...problems: ProblemName[]) =>
-  (
+  <Shared extends Run>(tag: string, shared: Shared, ...problems: ProblemName[]) =>
+  <Own extends Run>(
     operationId: string,
     summary: string,
-    { response, ...rest }: Omit<Told, "operationId" | "summary" | "tags"> & Validated,
-  ) =>
-    ({
+    {
+      config,
+      response,
+      ...rest
+    }: { config: Own } & Omit<Documented, "operationId" | "summary" | "tags"> & Validated,
+  ) => ({
+    config: { ...shared, ...config },
+    schema: {
       ...rest,
       operationId,
       summary,
       tags: [tag],
       response,
       problems: [...problems, ...(rest.problems ?? [])],
-    }) satisfies FastifySchema & Told;
+    } satisfies FastifySchema & Documented,
+  });
 
-const setup = tagged("Setup", "not_an_operator");
-const registration = tagged("Registration");
-const membership = tagged("Tenants");
-const work = tagged("Boards");
-const service = tagged("Service");
+const setup = tagged("Setup", { needsMembership: false }, "not_an_operator");
+const registration = tagged("Registration", { needsMembership: false });
+const membership = tagged("Tenants", {});
+const work = tagged("Boards", {});
+const service = tagged("Service", { probe: true });
 
 const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHeader[] };
 const unknownTenant: ProblemName[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
@@ -93,28 +113,36 @@ const paged = {
 
 // Setup: for operators.
 
-export const getSetupStatus = setup("getSetupStatus", "Is the deployment set up, and what should be better", {
-  description: "Reads only. `recommendations` come from real checks of the database and the configuration.",
-  response: { 200: SetupStatus },
-});
+export const getSetupStatus = setup(
+  "getSetupStatus",
+  "Whether the deployment is set up, and what to improve",
+  {
+    config: { calls: "get_setup_status", reads: { replica: true }, limit: "setup_read" },
+    description: "Changes nothing. `recommendations` come from checks of the database and the configuration.",
+    response: { 200: SetupStatus },
+  },
+);
 
-export const explainAccess = setup("explainAccess", "Why is somebody refused, or shown nothing", {
+export const explainAccess = setup("explainAccess", "Why a caller is refused, or sees no rows", {
+  config: { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
   description:
-    "The tenant by its slug, the identity by `provider` and `subject`. Without `tenant` the default one is meant.",
+    "The tenant by its slug, the identity by `provider` and `subject`. Without `tenant`, the default tenant.",
   querystring: ExplainBySlug,
   response: { 200: Explanation },
 });
 
-export const explainClaims = setup("explainClaims", "The same for a token's claims", {
+export const explainClaims = setup("explainClaims", "The same, for the claims of a token", {
+  config: { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
   description:
-    "Tells which claim names the tenant. The claims need no signature: nothing is done in their name.",
+    "Shows which claim names the tenant. The claims need no signature: the service only explains, and does nothing as this caller.",
   body: ExplainByClaims,
   response: { 200: Explanation },
 });
 
 export const createTenant = setup("createTenant", "Create a tenant", {
+  config: { calls: "create_tenant", limit: "setup_create" },
   description:
-    "With an `Idempotency-Key`, a repeat with the same body answers the first result with `existing: true` and 200.",
+    "With an `Idempotency-Key`, a repeat with the same body returns the first result with `existing: true` and status 200.",
   body: CreateTenant,
   response: { 200: CreatedTenant, 201: CreatedTenant },
   accepts: ["Idempotency-Key"],
@@ -123,6 +151,7 @@ export const createTenant = setup("createTenant", "Create a tenant", {
 });
 
 export const listTenants = setup("listTenants", "List tenants, newest first", {
+  config: { calls: "list_tenants", reads: { replica: true }, limit: "setup_read" },
   description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
   querystring: ListTenants,
   response: { 200: TenantList },
@@ -130,13 +159,15 @@ export const listTenants = setup("listTenants", "List tenants, newest first", {
 });
 
 export const getTenant = setup("getTenant", "Read a tenant", {
-  description: "With `If-None-Match` 304, without a body, for as long as nothing has changed.",
+  config: { calls: "get_tenant", reads: { short: true, replica: true }, limit: "setup_read" },
+  description: "With `If-None-Match`, 304 without a body as long as the tenant has not changed.",
   ...sendsTenant,
   accepts: ["If-None-Match"],
   problems: unknownTenant,
 });
 
 export const updateTenant = setup("updateTenant", "Change a tenant", {
+  config: { calls: "update_tenant" },
   description: "Each given field is replaced as a whole; an empty object changes nothing.",
   body: UpdateTenant,
   ...sendsTenant,
@@ -144,43 +175,53 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
 });
 
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
-  description: "Irreversible. Every row of the tenant goes with it, in one transaction.",
+  config: { calls: "delete_tenant", long: true, limit: "setup_delete" },
+  description: "Irreversible. Deletes the tenant and all of its rows in one transaction.",
   response: { 200: DeletedTenant },
   ...changesTenant("default_tenant_delete", "tenant_busy"),
 });
 
-const move = (operationId: string, summary: string, description: string, ...problems: ProblemName[]) =>
-  setup(operationId, summary, {
+const move = (name: string, summary: string, description: string, ...problems: ProblemName[]) =>
+  setup(`${name}Tenant`, summary, {
+    config: { calls: `${name}_tenant` },
     description,
     ...sendsTenant,
     ...changesTenant("wrong_status", ...problems),
   });
 
+/** By the last part of their path. */
 export const moves = {
-  approve: move("approveTenant", "Approve a pending registration", "Lets its members in. Takes no body."),
+  approve: move("approve", "Approve a pending registration", "Lets its members in. Takes no body."),
   suspend: move(
-    "suspendTenant",
+    "suspend",
     "Suspend an active tenant",
     "Its members are refused until it is resumed; nothing is deleted. Takes no body.",
     "default_tenant_suspend",
   ),
-  resume: move("resumeTenant", "Resume a suspended tenant", "Lets its members in again. Takes no body."),
+  resume: move("resume", "Resume a suspended tenant", "Lets its members in again. Takes no body."),
 };
 
 export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
-  description: "Its slug is free again. Takes no body.",
+  config: { calls: "reject_tenant" },
+  description: "The slug is free again. Takes no body.",
   response: { 200: DeletedTenant },
   ...changesTenant("wrong_status"),
 });
 
-// Registration: for everybody with a token.
+// Registration: for every caller with a token.
 
-export const getRegistrationStatus = registration("getRegistrationStatus", "May tenants be registered here", {
-  description: "`null` is no limit, and every domain.",
-  response: { 200: RegistrationStatus },
-});
+export const getRegistrationStatus = registration(
+  "getRegistrationStatus",
+  "Whether tenants can be registered here",
+  {
+    config: { calls: "get_registration_status", reads: {} },
+    description: "`null` means no limit, or every domain.",
+    response: { 200: RegistrationStatus },
+  },
+);
 
 export const registerTenant = registration("registerTenant", "Register an organization as a new tenant", {
+  config: { calls: "register_tenant", limit: "register" },
   description:
     "The caller becomes its owner. 201 when the tenant is active, 202 when it waits for an operator's approval. " +
     "The slug that the request names with its token or `X-Tenant` may be one that no tenant has yet.",
@@ -196,19 +237,21 @@ export const getCurrentTenant = membership(
   "getCurrentTenant",
   "The tenant of this request, and my membership",
   {
-    description:
-      "What the request's token and `X-Tenant` lead to: the first to ask, to see whether both are right.",
+    config: { calls: "get_current_tenant", reads: { short: true } },
+    description: "The result of the token and `X-Tenant`. Call it first, to see whether both are right.",
     response: { 200: CurrentTenant },
   },
 );
 
 export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
+  config: { calls: "list_my_tenants", reads: {}, needsMembership: false },
   description:
-    "The oldest membership first, all at once. Also for who is no member of the tenant that the request names.",
+    "The oldest membership first, in one page. The caller need not be a member of the tenant that the request names.",
   response: { 200: MyTenants },
 });
 
 export const listMembers = membership("listMembers", "List the members of the tenant", {
+  config: { calls: "list_members", reads: { short: true } },
   description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: MemberList },
@@ -216,7 +259,8 @@ export const listMembers = membership("listMembers", "List the members of the te
 });
 
 export const addMember = membership("addMember", "Add a member, before the first sign-in", {
-  description: "For owners and admins of the tenant; only an owner makes another owner.",
+  config: { calls: "add_member" },
+  description: "For owners and admins of the tenant; only an owner can add another owner.",
   body: AddMember,
   response: { 201: Member },
   sends: ["Location"],
@@ -224,12 +268,14 @@ export const addMember = membership("addMember", "Add a member, before the first
 });
 
 export const removeMember = membership("removeMember", "Remove a member, or leave", {
+  config: { calls: "remove_member" },
   description: "For owners and admins of the tenant, and for the member. Takes effect with the next request.",
   response: { 200: RemovedMember },
   problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner"],
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {
+  config: { calls: "list_boards", reads: { short: true } },
   description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: BoardList },
@@ -242,9 +288,10 @@ const underBothTypes = (schema: TSchema) => ({
   content: { "application/json": { schema }, [RESPONSE_TYPE]: { schema } },
 });
 const graphql = (operationId: string, summary: string, takes: Pick<Validated, "body" | "querystring">) =>
-  tagged("GraphQL")(operationId, summary, {
+  tagged("GraphQL", {})(operationId, summary, {
+    config: {},
     description:
-      "Queries only: `tenant`, `membership` and `boards` of the tenant of the request. Introspection tells the rest.",
+      "Queries only: `tenant`, `membership` and `boards` of the tenant of the request. Introspection shows the schema.",
     ...takes,
     response: { 200: underBothTypes(GraphqlAnswer), 400: underBothTypes(GraphqlRefusal) },
   });
@@ -252,28 +299,31 @@ const graphql = (operationId: string, summary: string, takes: Pick<Validated, "b
 export const queryGraphql = graphql("queryGraphql", "Query the tenant of the request", {
   body: GraphqlQuery,
 });
-export const queryGraphqlByGet = graphql("queryGraphqlByGet", "The same, as an address", {
+export const queryGraphqlByGet = graphql("queryGraphqlByGet", "The same, by GET", {
   querystring: GraphqlQueryString,
 });
 
 // The service itself: no token, no tenant.
 
-export const getHealth = service("getHealth", "Is the process up", {
-  description: "Asks nothing else, not even the database: `/ready` does.",
+export const getHealth = service("getHealth", "Whether the process is up", {
+  config: {},
+  description: "Checks nothing else, not even the database: see `/ready`.",
   response: { 200: { type: "object", required: ["status"], properties: { status: { const: "ok" } } } },
   security: [],
 });
 
-export const getReady = service("getReady", "Can the service do its work", {
+export const getReady = service("getReady", "Whether the service can handle requests", {
+  config: {},
   description:
-    "The database answers, its schema has what this release needs, and it keeps tenants apart. 503 says what does not hold; " +
-    "`last_audit` is told and changes nothing.",
+    "The database answers, its schema has what this release needs, and it keeps tenants apart. 503 says which check failed; " +
+    "`last_audit` does not change the status.",
   response: { 200: Readiness, 503: NotReady },
   security: [],
 });
 
-export const getMetrics = service("getMetrics", "Figures for Prometheus", {
-  description: "Each has its own words, as `# HELP`.",
+export const getMetrics = service("getMetrics", "Metrics for Prometheus", {
+  config: {},
+  description: "Each metric has a `# HELP` line.",
   response: { 200: { content: { "text/plain": { schema: { type: "string" } } } } },
   security: [],
 });

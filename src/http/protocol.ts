@@ -3,15 +3,16 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
+import { PROBLEMS } from "../errors/problems.ts";
 import { answerSocket } from "./error-handler.ts";
 
 /**
- * Requests that Node itself would refuse with an empty body (http.ts switches its own check of Host off), and those that
- * it would read as something else than was sent.
+ * Refuses requests that Node would refuse with an empty body (server-options.ts switches Node's check of Host off), and those that
+ * Node would read as another request than the one sent.
  */
 export default fp(async (app: FastifyInstance) => {
   app.addHook("onRequest", ({ raw, headers }, _reply, done) => done(faultOf(raw, headers)));
-  // Their size is limited (http.ts). Of more than a thousand Node would drop the last, be it an If-Match or a second X-Tenant.
+  // Node limits their size. By default it also drops the headers after the thousandth, such as If-Match or a second X-Tenant.
   app.server.maxHeadersCount = 0;
   app.server.on("checkExpectation", ({ socket }) => answerSocket(socket, 417));
   app.server.on("connect", (_request, socket) => answerSocket(socket, 405));
@@ -28,13 +29,13 @@ function faultOf(
   if (encoding.toLowerCase() !== "identity" && (Number(length) > 0 || headers["transfer-encoding"]))
     return new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
   const query = url.indexOf("?");
-  // To the router an empty part is an id. To a proxy, and so perhaps to us, whole addresses are sent.
+  // The router takes an empty part for an id. Clients send absolute URLs to proxies, which may pass them on.
   const path = (query < 0 ? url : url.slice(0, query)).replace(/^https?:\/\/[^/]*/i, "");
   if (path.startsWith("/api/") && /\/(?:\/|$)/.test(path)) return new Problem(...BY_STATUS[404]!);
   if (query >= 0 && url.includes("%", query)) {
     for (const [escapes] of url.slice(query).matchAll(/(?:%[0-9a-f]{2})+/gi)) {
       if (!isUtf8(Buffer.from(escapes.replaceAll("%", ""), "hex")))
-        return new Problem(400, "Bad Request", "The query is not valid UTF-8");
+        return new Problem(...PROBLEMS.malformed_query);
     }
   }
   return undefined;

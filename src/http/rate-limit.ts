@@ -1,12 +1,16 @@
+/**
+ * @fastify/rate-limit compares a count with its limit and keeps the window. The SQL function api.take_rate_limit counts, so that all
+ * instances share one count. The headers are ours: X-RateLimit-Reset is Unix time here, and seconds to wait in the plugin.
+ */
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction } from "../database/database.ts";
-import { Problem } from "../errors/errors.ts";
+import { refusal } from "../errors/problems.ts";
 
 const HOUR = 3_600_000;
 
-/** Fixed windows, counted per identity. Routes name theirs in `config.limit`. */
+/** Fixed windows, counted per identity. An operation names its bucket. */
 const LIMITS = {
   setup_create: { max: 10, timeWindow: HOUR },
   setup_delete: { max: 5, timeWindow: HOUR },
@@ -14,9 +18,10 @@ const LIMITS = {
   setup_read: { max: 100, timeWindow: 60_000 },
 } as const;
 
+export type Bucket = keyof typeof LIMITS;
 type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void;
 
-/** Counts in Postgres, so that instances and restarts share one count; outside the request's own transaction. */
+/** Counts in Postgres, outside the transaction of the request: its rollback must not undo the count. */
 function storeIn(app: FastifyInstance) {
   return class Store {
     readonly bucket: string;
@@ -29,7 +34,7 @@ function storeIn(app: FastifyInstance) {
     incr(identity: string, counted: Counted, timeWindow: number) {
       callFunction(app, "take_rate_limit", this.bucket, identity, timeWindow / 1000).then(
         row => {
-          // The first column carries the door's name for it.
+          // callFunction() names the first column `body`.
           const { body: hits, reset_at } = row as unknown as { body: number; reset_at: string };
           counted(null, { current: hits, ttl: Number(reset_at) * 1000 - Date.now() });
         },
@@ -39,7 +44,7 @@ function storeIn(app: FastifyInstance) {
   };
 }
 
-/** Adds the limit hook: after authentication and before all else, so that every outcome counts. */
+/** Adds the limit hook right after authentication, so that every outcome counts. */
 export default fp(
   async (app: FastifyInstance) => {
     await app.register(rateLimit, { global: false, store: storeIn(app) as never });
@@ -48,7 +53,7 @@ export default fp(
         bucket,
         app.createRateLimit({ ...limit, groupId: bucket, keyGenerator: identityKey } as never),
       ]),
-    ) as Record<keyof typeof LIMITS, ReturnType<FastifyInstance["createRateLimit"]>>;
+    ) as Record<Bucket, ReturnType<FastifyInstance["createRateLimit"]>>;
 
     app.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
       const bucket = request.routeOptions.config.limit;
@@ -61,23 +66,15 @@ export default fp(
       reply.header("x-ratelimit-reset", reset);
       if (found.isExceeded) {
         const wait = Math.min(Math.max(1, Math.ceil(found.ttl / 1000)), LIMITS[bucket].timeWindow / 1000);
-        throw new Problem(
-          429,
-          "Too many requests",
-          `The limit of ${found.max} requests is used up; try again in ${wait} s`,
-          { headers: { "retry-after": String(wait) } },
-        );
+        throw refusal("too_many_requests", {
+          detail: `The limit of ${found.max} requests is used up; try again in ${wait} s`,
+          headers: { "retry-after": String(wait) },
+        });
       }
     });
   },
   { name: "rate-limit", dependencies: ["database", "auth"] },
 );
 
-/** The provider and the subject; a line feed stands in neither. */
+/** The provider and the subject; neither can contain a line feed. */
 const identityKey = ({ identity }: FastifyRequest) => `${identity.provider}\n${identity.subject}`;
-
-declare module "fastify" {
-  interface FastifyContextConfig {
-    limit?: keyof typeof LIMITS;
-  }
-}

@@ -1,11 +1,10 @@
-import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Row } from "../database/database.ts";
 
-/** Shared caches keep nothing; a client may keep an answer, and asks before it reuses it. */
+/** Shared caches keep nothing; a client may keep a response, but must revalidate it. */
 export const CACHING = "private, no-cache";
 
-/** Sends what the database made, unparsed. */
+/** Sends the JSON that the database made, unparsed. */
 export function sendRow(
   reply: FastifyReply,
   row: Row,
@@ -21,28 +20,25 @@ export function sendRow(
     .send(row.body);
 }
 
-/** A page of a list; where more follows, the `Link` header says where (RFC 8288). */
-export function sendPage(request: FastifyRequest, reply: FastifyReply, row: Row): FastifyReply {
+/** A page of a list; the `Link` header leads to the next page (RFC 8288). */
+export function sendPage(reply: FastifyReply, row: Row): FastifyReply {
   if (row.next_cursor) {
-    const [path] = request.url.split("?", 1);
-    const parameters = new URLSearchParams(request.url.slice(path!.length));
+    const { url } = reply.request;
+    const [path] = url.split("?", 1);
+    const parameters = new URLSearchParams(url.slice(path!.length));
     parameters.set("cursor", row.next_cursor);
     reply.header("link", `<${path}?${parameters.toString()}>; rel="next"`);
   }
   return sendRow(reply, row);
 }
 
-/** As `app.etag()` makes it, of the same text: where the function that made the tenant's representation returns it alone. */
-export const etagOf = (body: string): string =>
-  `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;
-
-/** An id as it was sent, but for what the wire to Postgres cannot carry: that names nothing either way. */
+/** An id as it was sent, except NUL, which the Postgres protocol cannot carry. An id with either character names nothing. */
 export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");
 
-/** A longer text holds more than 255 characters however it is spelled: validation refuses it, and it is not worked on before. */
+/** A longer text has more than 255 characters in every normal form: validation refuses it, so normalizing it is a waste. */
 const LONGEST_NAME = 2_048;
 
-/** One spelling of a name: what looks equal is stored equal, and lengths count what is stored. */
+/** Normalizes names to NFC: names that look equal are stored equal, and their lengths count what is stored. */
 export async function normalizeNames({ body }: FastifyRequest): Promise<void> {
   if (typeof body !== "object" || body === null) return;
   const fields = body as Record<string, unknown>;

@@ -5,7 +5,7 @@ import type { Config } from "../config/config.ts";
 import { type LogStream, loggerOptions } from "../observability/log.ts";
 import { malformedRequest } from "./error-handler.ts";
 
-/** How the service listens: limits of one request, its id. */
+/** Options of Fastify and of Node's server: limits of a request, its id. */
 export function httpOptions(config: Config, logStream: LogStream | undefined): FastifyHttpOptions<Server> {
   return {
     ...loggerOptions(config, logStream),
@@ -15,18 +15,18 @@ export function httpOptions(config: Config, logStream: LogStream | undefined): F
     },
     clientErrorHandler: malformedRequest,
     http: {
-      requireHostHeader: false, // protocol.ts answers, in the service's own words
-      // Of two tokens Node would take the first, and what stands in front perhaps the other: joined they are none.
+      requireHostHeader: false, // protocol.ts refuses it with the usual body
+      // Of two Authorization headers Node would take the first, and a proxy perhaps the second. Joined they are no valid token.
       joinDuplicateHeaders: true,
-      // Were it longer than the request's, Node would take each for the other.
+      // Must not exceed requestTimeout: Node would swap the two.
       headersTimeout: 30_000,
       connectionsCheckingInterval: 2_000,
     },
     bodyLimit: 128 * 1024,
     routerOptions: { maxParamLength: 8_192 },
     requestTimeout: 30_000,
-    connectionTimeout: 40_000, // without a byte either way: in-flight.ts decides; later than the request's own, which is answered
+    connectionTimeout: 40_000, // idle: load-limit.ts decides. Longer than requestTimeout, which is answered with 408
     keepAliveTimeout: 5_000,
-    return503OnClosing: false, // in-flight.ts answers, in the service's own words
+    return503OnClosing: false, // load-limit.ts refuses it with the usual body
   };
 }

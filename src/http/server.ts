@@ -6,15 +6,15 @@ import { buildApp } from "./app.ts";
 
 export interface Server {
   address: string;
-  /** Resolves when the open requests are answered, at the latest after the shutdown timeout. */
+  /** Resolves when the open requests are answered, or after the shutdown timeout. */
   close(): Promise<void>;
 }
 
-/** Listens as configured; rejects when the database or the port is not to be had. */
+/** Listens as configured; rejects when the database or the port is not available. */
 export async function startServer(config: Config): Promise<Server> {
   const app = await buildApp(config);
   try {
-    // Fastify opens a second server where localhost is two addresses, which limits, sockets and the stop would not know of.
+    // When localhost has two addresses, Fastify opens a second server, which our limits and our shutdown would miss.
     const host = config.host === "localhost" ? (await lookup(config.host)).address : config.host;
     const address = await app.listen({ host, port: config.port });
     return { address, close: () => closeWithin(app, config.shutdownTimeoutMs) };

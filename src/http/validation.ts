@@ -12,7 +12,7 @@ const formats = {
   "json-object": isJsonObject,
 };
 
-/** Nothing is dropped, and nothing read as another type than it has. */
+/** Drops no field and coerces no type. */
 const ajv = new Ajv({
   allErrors: true,
   removeAdditional: false,
@@ -27,7 +27,7 @@ export default fp(async (app: FastifyInstance) => {
   app.setValidatorCompiler<{ properties?: Record<string, { type?: string }> }>(({ schema, httpPart }) => {
     const validate = ajv.compile(schema);
     if (httpPart !== "querystring") return validate;
-    // Query parameters are texts by nature. Ajv's own coercion would take Infinity, 1e2 and 0x10 for integers.
+    // Query parameters are strings. Ajv's coercion would take Infinity, 1e2 and 0x10 for integers.
     const integers = Object.entries(schema.properties ?? {}).flatMap(([name, { type }]) =>
       type === "integer" ? name : [],
     );
@@ -42,13 +42,13 @@ export default fp(async (app: FastifyInstance) => {
     };
   });
   app.setSchemaErrorFormatter((errors, part) =>
-    invalid(errors.filter(tells).map(error => explain(error, part))),
+    invalid(errors.filter(isInformative).map(error => explain(error, part))),
   );
 });
 
 const REPEATED = { keyword: "repeated", params: {}, schemaPath: "", message: "must be given only once" };
 
-/** What the patterns of the schemas ask, in words. */
+/** The patterns of the schemas in words. */
 const PATTERNS: Record<string, string> = {
   [NAME_PATTERN]: "must not be only white space",
   [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
@@ -56,8 +56,8 @@ const PATTERNS: Record<string, string> = {
   [CURSOR_PATTERN]: "was not made by this service",
 };
 
-/** Of a field that may be null as well, what it may be otherwise tells enough; of an empty one, that it is. */
-const tells = (
+/** Leaves out errors that say nothing new: that a nullable field is not null, and that an empty one misses a pattern. */
+const isInformative = (
   { keyword, params, instancePath }: FastifySchemaValidationError,
   _: number,
   all: FastifySchemaValidationError[],
@@ -93,7 +93,7 @@ function explain({ instancePath, keyword, params, message }: FastifySchemaValida
   return { field: path || part, message: message ?? "is not valid" };
 }
 
-/** Or null, as where it is not given as text. */
+/** Null too, as in a JSON body. */
 function isJsonObject(text: string): boolean {
   try {
     const value = JSON.parse(text) as unknown;
@@ -110,7 +110,7 @@ function isEmail(text: string): boolean {
   return (
     /^[^\s\p{Cc}@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
     !/^\.|\.\.|\.$/.test(local) &&
-    !text.endsWith(".") && // asciiDomain() takes the root's dot, addresses of mail do not
+    !text.endsWith(".") && // asciiDomain() accepts the dot of the root, e-mail does not
     asciiDomain(text.slice(at + 1)) !== null
   );
 }

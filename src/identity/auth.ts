@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 import { Problem } from "../errors/errors.ts";
+import { TOKEN_REASONS } from "../errors/problems.ts";
 import { text } from "../values/printable.ts";
 import { createKeySet, type Signed } from "./jwks.ts";
 
@@ -33,26 +34,7 @@ const TOLERANCE_MS = 5_000;
 const KEPT_MS = 60_000;
 const KEPT_TOKENS = 2_000;
 
-/** Every reason to refuse a token, for logs and metrics, with the sentence that the client reads. */
-export const REASONS = {
-  no_credentials: "A bearer token is required",
-  malformed_header: "The Authorization header must read: Bearer <token>",
-  too_long: "The token is longer than 8192 characters",
-  malformed: "The token is not a well-formed JWT",
-  algorithm: "The signature algorithm of the token is not accepted",
-  unsigned: "The token is not signed",
-  signature: "The signature of the token is not valid",
-  unknown_key: "The token is signed with an unknown key",
-  critical_header: "The token has a critical header that is not understood",
-  expired: "The token has expired",
-  not_yet_valid: "The token is not valid yet",
-  expiry: "The token must carry a numeric exp",
-  subject: "The sub of the token must be a string of 1 to 255 characters, none of them a control character",
-  issuer: "The iss of the token is not accepted",
-  audience: "The aud of the token is not accepted",
-  invalid: "The token is not valid",
-} as const;
-type Reason = keyof typeof REASONS;
+type Reason = keyof typeof TOKEN_REASONS;
 
 /** What the libraries call it. A code that is missing here is still a refusal: `invalid`. */
 const BY_CODE = new Map<unknown, Reason>([
@@ -75,9 +57,9 @@ function refusal(reason: Reason, cause?: unknown): Problem {
   const challenge =
     reason === "no_credentials"
       ? CHALLENGE
-      : `${CHALLENGE}, error="${code}", error_description="${REASONS[reason]}"`;
+      : `${CHALLENGE}, error="${code}", error_description="${TOKEN_REASONS[reason]}"`;
   const headers = { "www-authenticate": challenge };
-  return new Problem(401, "Unauthorized", REASONS[reason], { headers, reason, cause });
+  return new Problem(401, "Unauthorized", TOKEN_REASONS[reason], { headers, reason, cause });
 }
 
 /** @throws Problem 401 */

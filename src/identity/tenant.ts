@@ -5,8 +5,7 @@ import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { parse } from "tldts";
 import type { Config } from "../config/config.ts";
-import { Problem } from "../errors/errors.ts";
-import { PROBLEMS, refusal } from "../errors/problems.ts";
+import { refusal } from "../errors/problems.ts";
 import { asciiDomain } from "../values/domain.ts";
 import { isSlug, LONGEST_SLUG } from "../values/slug.ts";
 import { type Claims, claimValue } from "./auth.ts";
@@ -112,7 +111,7 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
   const tenant = named(claims.tenant);
   if (tenant !== undefined) {
     // A slug that no tenant can have has no members: the same answer as for one that has others.
-    if (!isSlug(tenant)) throw new Problem(...PROBLEMS.not_a_member, { reason: "tenant_claim_malformed" });
+    if (!isSlug(tenant)) throw refusal("tenant_claim_malformed");
     return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
   }
   for (const [name, source] of CLAIMS) {
@@ -134,10 +133,10 @@ export function resolveTenant(
 ): Resolved {
   const given = Array.isArray(header) ? header.join(", ") : header;
   if (given !== undefined && (Array.isArray(header) || !isSlug(given)))
-    throw refusal("tenant_header_malformed", { provided_tenant: asSent(given) });
+    throw refusal("tenant_header_malformed", { extra: { provided_tenant: asSent(given) } });
   const found = fromClaims(claims, tenantClaim) ?? (given && { slug: given, source: "header" as const });
   if (found) return found;
-  throw refusal("tenant_missing", { multi_tenant_mode: true });
+  throw refusal("tenant_missing", { extra: { multi_tenant_mode: true } });
 }
 
 /** Node reads headers byte by byte; what is UTF-8 is told as that. */

@@ -12,7 +12,9 @@ const read = (name: string) => readFileSync(path.join(PACKAGE_ROOT, "db", name),
 export async function takeOver(sql: postgres.Sql, first: Migration): Promise<boolean> {
   const [table] = await sql`select to_regclass('graphile_migrate.migrations') as name`;
   if (!table!.name) return false;
-  const comments = (await bodyOf(first)).match(/^comment on (?:table|column|index|type|schema) [\s\S]*?(?:'|\$\$);$/gm)!;
+  const comments = (await bodyOf(first)).match(
+    /^comment on (?:table|column|index|type|schema) [\s\S]*?(?:'|\$\$);$/gm,
+  )!;
   return sql.begin(async tx => {
     const found =
       await tx`delete from graphile_migrate.migrations where exists (select from graphile_migrate.migrations where hash = ${LAST})`;

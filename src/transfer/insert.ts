@@ -1,5 +1,6 @@
 /** The statements of an import. */
 import type postgres from "postgres";
+import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Header } from "./file.ts";
 import { type Known, literal, quote } from "./tables.ts";
@@ -41,7 +42,10 @@ export async function insertTenant(
   } catch (error) {
     const { code, constraint_name, message } = error as postgres.PostgresError;
     // Imports of one file at once may meet at the id first. Citus says the name in the message alone, with a number.
-    if (code === "23505" && /\btenants_(slug_key|pkey)(_\d+)?\b/.test(constraint_name ?? message))
+    if (
+      code === SQLSTATE.unique_violation &&
+      /\btenants_(slug_key|pkey)(_\d+)?\b/.test(constraint_name ?? message)
+    )
       throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
     throw error;
   }

@@ -1,4 +1,4 @@
-/** What a person is told of a database that cannot be had. Where a server can be made to say it, the commands' own tests ask one. */
+/** Error texts for an unreachable database. Errors that a real server can raise are in the tests of the commands. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type postgres from "postgres";
@@ -10,7 +10,7 @@ const ROOT = "postgres://postgres:secret@db:5432/postgres";
 const OWNER = "postgres://tms_owner:secret@db:5432/tms";
 const SERVICE = "postgres://tms_service:secret@db:5432/tms";
 
-test("each fault of a database is one sentence with what helps, and without a password", () => {
+test("each connection error is one sentence with a remedy, and without a password", () => {
   const cases: [
     fault: { code?: string; routine?: string; message: string },
     url: string,
@@ -132,7 +132,7 @@ test("each fault of a database is one sentence with what helps, and without a pa
     assert.equal(explainDatabase(ours, OWNER, "DATABASE_URL"), ours);
 });
 
-test("a database that is away may be back: by the system's words, the drivers' and the server's", () => {
+test("a database is unreachable by error codes of the system, of the drivers and of the server", () => {
   const codes = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT"];
   const drivers = ["CONNECT_TIMEOUT", "CONNECTION_CLOSED", "57P01", "57P02", "57P03", "53300"];
   for (const code of [...codes, ...drivers]) assert.ok(isUnreachable({ code }), code);
@@ -142,7 +142,7 @@ test("a database that is away may be back: by the system's words, the drivers' a
     assert.ok(!isUnreachable({ code }), code);
 });
 
-test("a lock that a pooler keeps is told with its process, and one that another has taken since is not", async () => {
+test("a lock that a pooler keeps is reported with its process; one that another process holds now is not", async () => {
   for (const [holder, said] of [
     [7, 1],
     [8, 0],

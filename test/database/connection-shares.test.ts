@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Shares } from "../../src/database/connection-shares.ts";
 import { Problem } from "../../src/errors/errors.ts";
 
-test("a name is forgotten when its last work has ended, failed or had no turn", async () => {
+test("a name is forgotten when its last work has ended, failed or timed out", async () => {
   const shares = new Shares(2);
   assert.equal(await shares.run("done", 2, async () => shares.size), 1);
   assert.equal(shares.size, 0);

@@ -40,7 +40,7 @@ beforeEach(() => database.sql`delete from control.rate_limits`);
 
 const boards = (of = service) => of.request({ url: "/api/boards", token: ann });
 
-/** 503 that a client can act on, and nothing that Postgres said. */
+/** A 503 with Retry-After, and without text of Postgres. */
 function assertUnavailable(answer: TestResponse) {
   const { status, headers, body } = answer;
   assert.equal(status, 503, JSON.stringify(body));
@@ -53,7 +53,7 @@ function assertUnavailable(answer: TestResponse) {
   assert.doesNotMatch(body.detail, /terminat|ECONN|administrator|canceling|relation|timeout exceeded/);
 }
 
-/** Requests by eight clients for as long as `harm` is done; only 200 and an honest 503 may come of it. */
+/** Requests by eight clients while `harm` runs; every answer must be 200 or a proper 503. */
 async function underHarm(harm: () => Promise<unknown>, times: number, of = service) {
   let going = true;
   const statuses: number[] = [];
@@ -81,12 +81,12 @@ async function underHarm(harm: () => Promise<unknown>, times: number, of = servi
   return statuses;
 }
 
-/** The service comes back by itself. */
+/** The service recovers by itself. */
 async function assertRecovers(of = service) {
   await until("the service has recovered", async () => (await boards(of)).status === 200);
 }
 
-test("backends that are terminated while requests run cost those requests an honest 503, and nothing else", async () => {
+test("terminated backends cost only the requests that ran on them: a 503 each", async () => {
   await underHarm(
     () =>
       database.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${database.name} and usename = 'tms_service'`,
@@ -95,7 +95,7 @@ test("backends that are terminated while requests run cost those requests an hon
   await assertRecovers();
 });
 
-test("while the login may not connect to the database requests are 503, and work again when it may", async () => {
+test("requests are 503 while the login has no right to connect, and work again with it", async () => {
   const { name, sql } = database;
   await sql`revoke connect on database ${sql(name)} from tms_service`;
   try {
@@ -108,13 +108,13 @@ test("while the login may not connect to the database requests are 503, and work
   await assertRecovers();
 });
 
-test("so do connections that break, whether they are idle or at work", async () => {
+test("broken connections, idle or busy, cost only the requests on them", async () => {
   await underHarm(async () => wire.cut(), 15);
   wire.cut();
   await assertRecovers();
 });
 
-test("while nothing can be reached every request is 503 at once, and the first one after that works", async () => {
+test("while the database is unreachable every request is 503 at once, and the first one after that works", async () => {
   wire.refuse(true);
   wire.cut();
   for (let i = 0; i < 5; i += 1) assertUnavailable(await boards());
@@ -137,14 +137,14 @@ test("while nothing can be reached every request is 503 at once, and the first o
   await assertRecovers();
 });
 
-/** `work` with a service whose time-outs are shorter than in production, so that tests need not wait. */
+/** Runs `work` with a service that has shorter time-outs than in production. */
 const hurried = (address: string, work: (service: Service) => Promise<void>) =>
   withService(database, { SERVICE_DATABASE_URL: address }, async service => {
     service.hurry();
     await work(service);
   });
 
-test("a network that swallows packets ends in 503 too, not in a request that hangs", () =>
+test("a network that drops packets ends in 503, not in a request that hangs", () =>
   hurried(`${wire.url}&query_timeout=2000`, async service => {
     await boards(service);
     wire.freeze(true);
@@ -155,7 +155,7 @@ test("a network that swallows packets ends in 503 too, not in a request that han
     await assertRecovers(service);
   }));
 
-/** Does `work` while another session holds a lock. */
+/** Runs `work` while another session holds a lock. */
 async function whileLocked<T>(lock: string, work: () => Promise<T>): Promise<T> {
   const holder = await database.sql.reserve();
   try {
@@ -167,7 +167,7 @@ async function whileLocked<T>(lock: string, work: () => Promise<T>): Promise<T> 
   }
 }
 
-test("a lock that does not come free is 503 after the lock timeout", () =>
+test("a lock that is not released is 503 after the lock timeout", () =>
   hurried(addressWith(database.urls.service, { lock_timeout: "150ms" }), async service => {
     await whileLocked("lock table app.boards in access exclusive mode", async () => {
       const answer = await boards(service);
@@ -177,7 +177,7 @@ test("a lock that does not come free is 503 after the lock timeout", () =>
     await assertRecovers(service);
   }));
 
-test("a statement that runs too long is ended by the server and is 503", () =>
+test("a statement beyond statement_timeout is 503", () =>
   // Long enough for the other statements on a slow machine.
   hurried(addressWith(database.urls.service, { statement_timeout: "2s" }), async service => {
     const slow = `create or replace function app.iso_time(p_at timestamptz) returns text language sql volatile
@@ -195,7 +195,7 @@ test("a statement that runs too long is ended by the server and is 503", () =>
     await assertRecovers(service);
   }));
 
-test("the deletion of a tenant is under no time-out of requests: it takes as long as the tenant is large", () => {
+test("the time-outs of requests do not end the deletion of a large tenant", () => {
   const short = addressWith(database.urls.service, { statement_timeout: "2s", lock_timeout: "1s" });
   return hurried(`${short}&query_timeout=2000`, async service => {
     const id = await seedTenant(database.sql, { slug: "large" });
@@ -209,7 +209,7 @@ test("the deletion of a tenant is under no time-out of requests: it takes as lon
   });
 });
 
-test("an exhausted pool refuses with 503 after its patience, and works again when it is free", () =>
+test("an exhausted pool refuses with 503 after its time-out, and works again when it is free", () =>
   withService(database, { SERVICE_DATABASE_POOL_SIZE: "1" }, async small => {
     let held: Promise<TestResponse> | undefined;
     await whileLocked("lock table app.boards in access exclusive mode", async () => {
@@ -254,7 +254,7 @@ test("requests of a tenant that wait for locks use no more than half of the conn
     assert.equal((await remove(ann)).status, 404);
   }));
 
-test("deletions use no more than a fifth of the connections, however many are asked for", () =>
+test("deletions use no more than a fifth of the connections", () =>
   withService(database, { SERVICE_DATABASE_POOL_SIZE: "4" }, async small => {
     const ids = await Promise.all([1, 2].map(n => seedTenant(database.sql, { slug: `gone-${n}` })));
     const remove = (id: string) =>
@@ -272,7 +272,7 @@ test("deletions use no more than a fifth of the connections, however many are as
     assert.ok(status === 200 || status === 404, String(status));
   }));
 
-test("deletions that wait take nothing of the share of the tenant that their operators name", () =>
+test("deletions that wait do not use the share of the tenant that their operators name", () =>
   withService(database, { SERVICE_DATABASE_POOL_SIZE: "4" }, async small => {
     const ids = await Promise.all([1, 2, 3, 4].map(n => seedTenant(database.sql, { slug: `waits-${n}` })));
     const ofOps = (sub: string) => token({ sub, tenant: "ops", roles: ["tenant-operator"] });
@@ -293,7 +293,7 @@ test("deletions that wait take nothing of the share of the tenant that their ope
     for (const { status } of await Promise.all(asked)) assert.ok(status === 200 || status === 503);
   }));
 
-test("a write whose answer was lost is repeated safely with its idempotency key", () =>
+test("a write whose answer was lost can be repeated with its idempotency key", () =>
   withService(database, { SERVICE_DATABASE_URL: wire.url }, async onWire => {
     const { sql } = database;
     const create = () =>
@@ -325,9 +325,9 @@ test("a write whose answer was lost is repeated safely with its idempotency key"
     assert.equal((await sql`select from app.tenants where slug = 'lost'`).count, 1);
   }));
 
-test("a server that only reads, as during a failover, is 503 for what writes and 200 for what reads", async () => {
+test("on a read-only server, as during a failover, writes are 503 and reads 200", async () => {
   const readOnly = addressWith(database.urls.service, { default_transaction_read_only: "on" });
-  // The start itself writes nothing when the default tenant was made before.
+  // The start writes nothing when the default tenant exists.
   await withService(database, { SERVICE_DATABASE_URL: readOnly }, async reading => {
     assert.equal((await boards(reading)).status, 200);
     const answer = await reading.request({
@@ -346,7 +346,7 @@ test("a server that only reads, as during a failover, is 503 for what writes and
   });
 });
 
-test("a database that is set to read only, and back, is not ready meanwhile, and needs no restart", async () => {
+test("a database set to read-only is not ready; set back, the service needs no restart", async () => {
   const { sql, name } = database;
   await withService(database, {}, async own => {
     const told = async () => (await own.request({ url: "/ready" })).body.checks?.database;
@@ -364,7 +364,7 @@ test("a database that is set to read only, and back, is not ready meanwhile, and
   });
 });
 
-test("Postgres is stopped and started again under load: 503 meanwhile, then all is as before", async () => {
+test("Postgres stops and starts again under load: 503 meanwhile, then 200", async () => {
   const port = await freePort();
   const dataDir = mkdtempSync(path.join(tmpdir(), "tms-fault-"));
   const settings = { fsync: "off", synchronous_commit: "off", full_page_writes: "off" };

@@ -43,7 +43,7 @@ async function behind(
   ).finally(() => pooler.stop());
 }
 
-/** Many tenants at once over three connections: everybody gets what is theirs, writes and long transactions included. */
+/** Many tenants in parallel over three connections: each gets its own answers, with writes and long transactions too. */
 async function everythingWorks(service: Service) {
   const rounds = Array.from({ length: 60 }, (_, i) => TENANTS[i % TENANTS.length]!);
   await Promise.all(
@@ -86,7 +86,7 @@ test("transaction mode without prepared statements: everything works", { skip },
   behind({}, { SERVICE_DATABASE_PREPARED: "false" }, everythingWorks),
 );
 
-test("nothing of a transaction is left on the connection for the next client", { skip }, () =>
+test("a transaction leaves no setting on the connection for the next client", { skip }, () =>
   behind({ default_pool_size: 1 }, { SERVICE_DATABASE_PREPARED: "false" }, async (service, pooler) => {
     await service.request({ url: "/api/boards", token: tokens.get("acme")! });
     const next = postgres(pooler.url, { max: 1, prepare: false, connection: { application_name: "next" } });
@@ -173,7 +173,9 @@ test("migrate leaves no lock and no setting on the sessions of a pooler", { skip
   }
 });
 
-test("a pooler that refuses what migrations ask for is named as what it is", { skip }, async () => {
+test("a pooler that refuses the startup parameters of migrations is named in the error", {
+  skip,
+}, async () => {
   const pooler = await startPgbouncer(database.urls.owner);
   try {
     await assert.rejects(migrate({ ownerUrl: pooler.url }), {
@@ -185,7 +187,7 @@ test("a pooler that refuses what migrations ask for is named as what it is", { s
   }
 });
 
-test("a pooler that goes away is 503, and its return needs no restart", { skip }, async () => {
+test("a stopped pooler is 503, and its return needs no restart", { skip }, async () => {
   const first = await startPgbouncer(database.urls.service);
   const port = new URL(first.url).port;
   const env = { SERVICE_DATABASE_URL: first.url, SERVICE_DATABASE_PREPARED: "false" };

@@ -1,4 +1,4 @@
-/** A real PgBouncer in front of a test database; PGBOUNCER names another than the installed one. */
+/** A real PgBouncer in front of a test database; the variable PGBOUNCER names another program than the installed one. */
 import { spawnSync } from "node:child_process";
 import { chownSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -9,7 +9,7 @@ export const pgbouncer = [process.env.PGBOUNCER || "pgbouncer", "/usr/sbin/pgbou
   file => spawnSync(file, ["--version"]).status === 0,
 );
 
-/** Major and minor release, or null where it is not installed. */
+/** Major and minor release, or null when it is not installed. */
 const pgbouncerVersion: [number, number] | null = pgbouncer
   ? (/PgBouncer (\d+)\.(\d+)/i
       .exec(spawnSync(pgbouncer, ["--version"], { encoding: "utf8" }).stdout)!
@@ -31,7 +31,7 @@ export interface Pooler {
   stop(): Promise<void>;
 }
 
-/** Three server connections for however many clients: whoever relies on having the same one again is found out. */
+/** Three server connections for any number of clients, so that relying on the same connection fails. */
 export async function startPgbouncer(
   serviceUrl: string,
   settings: Record<string, string | number> = {},
@@ -64,7 +64,7 @@ export async function startPgbouncer(
   }
   const running = await startProgram(pgbouncer!, [path.join(folder, "pgbouncer.ini")], port, account);
   return {
-    // Settings in the address are not for poolers.
+    // PgBouncer refuses settings in the address.
     url: Object.assign(new URL(serviceUrl), { hostname: "127.0.0.1", port: String(port), search: "" }).href,
     stop: async () => {
       await running.stop("SIGKILL"); // newer ones wait at SIGTERM for clients to leave

@@ -38,7 +38,7 @@ const get = async (service: Service, url: string, slug: string, sub = `of-${slug
 const connections = (service: Service) => service.app.database.pools.primary.totalCount;
 const others = <T>(count: number, one: (i: number) => T) => Array.from({ length: count }, (_, i) => one(i));
 
-/** While `work` runs, nobody reads a board. */
+/** Locks app.boards while `work` runs. */
 async function whileBoardsAreLocked(work: () => Promise<void>) {
   await database.sql.begin(async sql => {
     await sql`lock table app.boards in access exclusive mode`;
@@ -46,7 +46,7 @@ async function whileBoardsAreLocked(work: () => Promise<void>) {
   });
 }
 
-test("requests of many tenants, good and refused, share a connection, and each gets its own answer", () =>
+test("requests of many tenants, served and refused, share a connection, and each gets its own answer", () =>
   onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     await Promise.all(
       others(120, async i => {
@@ -74,7 +74,7 @@ test("requests of many tenants, good and refused, share a connection, and each g
     assert.equal(connections(service), 1);
   }));
 
-test("short reads are packed as deep as configured, and not at all at depth 1", async t => {
+test("short reads share a connection up to the configured depth, and not at depth 1", async t => {
   for (const [depth, expected] of [
     ["8", 5],
     ["1", 10],
@@ -92,7 +92,7 @@ test("short reads are packed as deep as configured, and not at all at depth 1", 
   }
 });
 
-test("who comes after a read that waits for a lock does not wait with it", () =>
+test("a request after a read that waits for a lock does not wait with it", () =>
   onWire({}, async service => {
     let held: Promise<TestResponse> | undefined;
     await whileBoardsAreLocked(async () => {
@@ -108,7 +108,7 @@ test("who comes after a read that waits for a lock does not wait with it", () =>
     assert.equal((await held!).status, 200);
   }));
 
-test("a read does not overtake who waits for a connection", t =>
+test("a read does not overtake a request that waits for a connection", t =>
   onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     const { primary } = service.app.database.pools;
     const order: string[] = [];
@@ -130,8 +130,8 @@ test("a read does not overtake who waits for a connection", t =>
     assert.deepEqual(order.slice(1), urls);
   }));
 
-test("those in line behind a read that waited in vain are told at once, and do not wait in their turn", t => {
-  // Shorter than in production, so that the test need not wait as long; the rule is the same.
+test("requests behind a read that ran into its lock timeout fail at once, instead of waiting in their turn", t => {
+  // Shorter than in production, to save time.
   const env = { SERVICE_DATABASE_URL: addressWith(wire.url, { lock_timeout: "2s" }) };
   return onWire({ ...env, SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     await get(service, "/api/boards", "acme");
@@ -153,7 +153,7 @@ test("those in line behind a read that waited in vain are told at once, and do n
   });
 });
 
-test("a write gets a connection of its own while reads never cease", () =>
+test("a write gets a connection of its own under constant reads", () =>
   onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     let going = true;
     const readers = others(12, async i => {
@@ -175,7 +175,7 @@ test("a write gets a connection of its own while reads never cease", () =>
     }
   }));
 
-test("a connection that breaks costs those on it an honest 503, each its own, and nobody else anything", () =>
+test("a broken connection costs only the requests on it: a 503 each", () =>
   onWire({}, async service => {
     await get(service, "/api/boards", "acme");
     wire.freeze(true);
@@ -192,7 +192,7 @@ test("a connection that breaks costs those on it an honest 503, each its own, an
     assert.equal((await get(service, "/api/boards", "hooli")).status, 200);
   }));
 
-/** A pipeline without the service. What it is given stays in flight until `release`; `pid` tells which connection it is on. */
+/** A pipeline without the service. A statement stays in flight until `release`; `pid` is that of its connection. */
 async function onPipeline(
   settings: Record<string, string>,
   work: (line: {
@@ -235,7 +235,7 @@ async function onPipeline(
   }
 }
 
-test("a connection that answers, be it with an error, takes more; one that is ten seconds old takes none", t =>
+test("a connection that answers, even with an error, takes more; after ten seconds it takes none", t =>
   onPipeline({}, async ({ pipeline, pid, hold }) => {
     let at = 1_000;
     t.mock.method(performance, "now", () => at);
@@ -253,7 +253,7 @@ test("a connection that answers, be it with an error, takes more; one that is te
     await held.release();
   }));
 
-test("what runs out of time costs those behind it their try, and, alone, nobody the connection", () =>
+test("a statement that runs out of time fails those behind it, and, alone, keeps the connection", () =>
   onPipeline({ statement_timeout: "300ms" }, async ({ pipeline, pid }) => {
     const before = await pid();
     const slow = () => pipeline.run(client => client.query("select pg_sleep(60)")).catch(error => error);
@@ -265,7 +265,7 @@ test("what runs out of time costs those behind it their try, and, alone, nobody 
     assert.notEqual(await pid(), before);
   }));
 
-test("a connection that broke takes no more, and is not used again", () =>
+test("a broken connection takes no more, and is not used again", () =>
   onPipeline({}, async ({ pool, pipeline, pid, hold }) => {
     const held = hold();
     const broken = await held.pid;
@@ -280,7 +280,7 @@ test("a connection that broke takes no more, and is not used again", () =>
     assert.notEqual(await pid(), broken);
   }));
 
-test("what Postgres says of a statement leaves the connection; what it says of the connection does not", () => {
+test("an error of a statement keeps the connection; an error of the connection does not", () => {
   const said = (code: string) => Object.assign(new pg.DatabaseError("", 0, "error"), { code });
   for (const code of ["22012", "23505", "25006", "40P01", "55P03", "57014", "TM403"])
     assert.ok(isOfStatement(said(code)), code);

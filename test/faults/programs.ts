@@ -1,4 +1,4 @@
-/** What the tests of poolers and replicas share: programs beside the service, as the user that they insist on. */
+/** Shared by the tests of poolers and replicas: programs beside the service, run as a user that they accept. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { chmodSync, chownSync, mkdtempSync, statSync } from "node:fs";
 import net from "node:net";
@@ -11,7 +11,7 @@ interface Account {
   gid: number;
 }
 
-/** The user of a file: Postgres and PgBouncer refuse to run as root. */
+/** The owner of a file, since Postgres and PgBouncer refuse to run as root. */
 export function ownerOf(file: string): Account {
   const { uid, gid } = statSync(file);
   return { uid, gid };
@@ -34,7 +34,7 @@ export interface Program {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Resolves once the port answers; rejects with what the program said when it ends before. */
+/** Resolves when the port answers; rejects with the output of a program that ends before. */
 export async function startProgram(
   file: string,
   args: string[],

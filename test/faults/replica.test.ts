@@ -29,7 +29,7 @@ import { until } from "../until.ts";
 import { ownerOf, type Program, startProgram, temporaryFolder } from "./programs.ts";
 import { startWire } from "./wire.ts";
 
-// A primary of one's own: the run's Postgres is shared, and its files are other tests'.
+// Its own primary: the Postgres of the test run is shared, and its files belong to other tests too.
 let primary: Awaited<ReturnType<typeof startEmbedded>>;
 let sql: postgres.Sql;
 let replica: { url: string; sql: postgres.Sql; server: Program; folder: string; start(): Promise<Program> };
@@ -39,7 +39,7 @@ let operator: string;
 before(async () => {
   const dataDir = mkdtempSync(path.join(tmpdir(), "tms-primary-"));
   chmodSync(dataDir, 0o711);
-  // Its files stand still while they are copied, and what the replica may ask for later is kept.
+  // No autovacuum, so that the copied files stay unchanged; wal_keep_size keeps the WAL that the replica needs later.
   const settings = { fsync: "off", autovacuum: "off", wal_keep_size: "1GB" };
   primary = await startEmbedded({ dataDir, settings });
   await migrate({ ownerUrl: primary.urls.owner, current: true });
@@ -64,7 +64,7 @@ after(async () => {
   await primary?.remove();
 });
 
-/** A streaming replica from a base backup by SQL and a copy of the files: the embedded binaries bring no pg_basebackup. */
+/** A streaming replica from a backup in SQL and a copy of the files: the embedded binaries have no pg_basebackup. */
 async function startReplica() {
   const [{ bindir, data }] = await sql<[{ bindir: string; data: string }]>`
     select (select setting from pg_config where name = 'BINDIR') as bindir, current_setting('data_directory') as data`;
@@ -108,20 +108,20 @@ async function startReplica() {
     max: 1,
     onnotice: () => {},
   });
-  // It listens before it takes connections: first it applies what was written during the copy.
+  // It listens before it accepts connections: first it applies the WAL of the copy.
   await until("the replica takes connections", () => own`select`.catch(() => false));
   return { url: at(primary.urls.service), sql: own, server, folder, start };
 }
 
 const tokenOf = (sub: string) => token({ sub, tenant: "acme", roles: ["tenant-operator"] });
 
-/** Each time by another operator: a slow machine waits longer for a replica than the limit of one lets ask. */
+/** By another operator each time: on a slow machine the wait would use up the rate limit of one. */
 let lists = 0;
 const list = async () =>
   (await service.request({ url: "/api/setup/tenants", token: await tokenOf(`lister-${++lists}`) })).body
     .total_count;
 
-/** Until the replica has all that the primary wrote. */
+/** Waits until the replica has applied all WAL of the primary. */
 async function caughtUp() {
   const [{ lsn }] = await sql<[{ lsn: string }]>`select pg_current_wal_flush_lsn()::text as lsn`;
   await until("the replica has caught up", async () => {
@@ -132,7 +132,7 @@ async function caughtUp() {
   });
 }
 
-/** From here on the replica applies nothing. */
+/** Pauses replay on the replica. */
 async function fallBehind() {
   await replica.sql`select pg_wal_replay_pause()`;
   await until("the replica pauses", async () => {
@@ -141,7 +141,7 @@ async function fallBehind() {
   });
 }
 
-test("it is a replica that streams", async () => {
+test("the replica streams from the primary", async () => {
   await caughtUp();
   const [row] = await replica.sql`select pg_is_in_recovery() as recovering`;
   assert.equal(row!.recovering, true);
@@ -151,7 +151,7 @@ test("it is a replica that streams", async () => {
   });
 });
 
-test("an operator's reads come from the replica, also while it is behind", async () => {
+test("an operator's reads come from the replica, also while it lags", async () => {
   await caughtUp();
   const before = await list();
   const slug = async () =>
@@ -177,7 +177,7 @@ test("an operator's reads come from the replica, also while it is behind", async
   await sql`update app.tenants set slug = ${named} where is_default`;
 });
 
-test("the replica's login is held to the same rules as the primary's", async () => {
+test("the replica's login must keep the rules of the primary's", async () => {
   const env = (url: string) => ({ SERVICE_DATABASE_READ_URL: url });
   const { pathname } = new URL(primary.urls.service);
   const root = Object.assign(new URL(primary.urls.root), { pathname, port: new URL(replica.url).port }).href;
@@ -192,7 +192,7 @@ test("the replica's login is held to the same rules as the primary's", async () 
   );
 });
 
-test("the login of a replica that was away at the start is checked before it is first used", async () => {
+test("the login of a replica that was down at the start is checked before its first use", async () => {
   await caughtUp();
   const { pathname } = new URL(primary.urls.service);
   const root = Object.assign(new URL(primary.urls.root), { pathname, port: new URL(replica.url).port }).href;
@@ -229,7 +229,7 @@ test("the login of a replica that was away at the start is checked before it is 
   }
 });
 
-test("a membership is never asked of a replica that is behind", async () => {
+test("a replica that lags never answers about membership", async () => {
   const alice = await token({ sub: "alice", tenant: "acme" });
   const current = async () => (await service.request({ url: "/api/tenants/current", token: alice })).status;
   const setup = async () => (await service.request({ url: "/api/setup/tenants", token: alice })).body.detail;
@@ -243,7 +243,7 @@ test("a membership is never asked of a replica that is behind", async () => {
   await replica.sql`select pg_wal_replay_resume()`;
 });
 
-test("in single-tenant mode who is no operator, and would join, never asks the replica", async () => {
+test("in single-tenant mode a caller who is not an operator, and would join, never uses the replica", async () => {
   const database = { urls: { service: primary.urls.service } } as Database;
   const env = { SERVICE_DATABASE_READ_URL: replica.url, SERVICE_MULTI_TENANT_MODE: "false" };
   await withService(database, env, async ({ app, ...service }) => {
@@ -256,7 +256,7 @@ test("in single-tenant mode who is no operator, and would join, never asks the r
   });
 });
 
-test("a stale read cannot overwrite: its ETag is the replica's, and the primary answers 412", async () => {
+test("a stale read cannot overwrite: its ETag is the replica's, so the primary answers 412", async () => {
   const [{ id }] = await sql<[{ id: string }]>`select id from app.tenants where slug = 'acme'`;
   const url = `/api/setup/tenant/${id}`;
   await caughtUp();
@@ -276,7 +276,7 @@ test("a stale read cannot overwrite: its ETag is the replica's, and the primary 
   await replica.sql`select pg_wal_replay_resume()`;
 });
 
-test("without the replica the primary answers; when it is back, it is asked again, also by a clock that was set back", async t => {
+test("without the replica the primary answers; after its return it is used again, also when the clock was set back", async t => {
   await replica.server.stop("SIGQUIT");
   assert.ok((await list()) >= 3);
   assert.equal(await list(), await list());
@@ -295,7 +295,7 @@ test("without the replica the primary answers; when it is back, it is asked agai
   assert.ok(!rests(), "the replica answered");
 });
 
-test("an address that leads to a standby is not ready; what writes is 503, and the next try asks where it leads now", async () => {
+test("an address of a standby is not ready; a write is 503, and the next one connects anew", async () => {
   await caughtUp();
   const wire = await startWire(replica.url);
   const database = { urls: { service: wire.url } } as Database;
@@ -315,7 +315,7 @@ test("an address that leads to a standby is not ready; what writes is 503, and t
   }).finally(() => wire.close());
 });
 
-test("each check of the audit can be asked of a standby, but for the writes of the proof", async () => {
+test("each check of the audit runs on a standby, except the writes of the proof", async () => {
   const unable = await replica.sql`
     select distinct c."check" from audit.checks() c, audit.run_check(c."check") f
     where f.detail ~ 'could not run|read-only|during recovery'`;
@@ -325,7 +325,7 @@ test("each check of the audit can be asked of a standby, but for the writes of t
   );
 });
 
-test("a standby that is promoted is served without a restart", async () => {
+test("a promoted standby needs no restart of the service", async () => {
   await caughtUp();
   await withService({ urls: { service: replica.url } } as Database, {}, async own => {
     const create = () =>

@@ -109,7 +109,7 @@ test(`two instances behind PgBouncer, one restarted every ${EVERY} s for ${SECON
   const written = new Set<string>();
   let running = true;
 
-  /** As a load balancer does: what one instance does not take, the other gets. */
+  /** As a load balancer: a request that one instance does not accept goes to the other. */
   async function send(client: number, i: number): Promise<void> {
     const which = (client + i) % TENANTS.length;
     const subject = `${client}-${i}`;
@@ -136,7 +136,7 @@ test(`two instances behind PgBouncer, one restarted every ${EVERY} s for ${SECON
         else if (writes) written.add(`${TENANTS[which]}/${subject}`);
         return;
       } catch (error) {
-        // The kernel resets a new connection that nobody took before the listening ended. Had the service taken it, the
+        // The kernel resets a connection that was not accepted before listening ended. If the service had accepted it, the
         // second try of a write would be a conflict.
         if (!(error as { fresh?: boolean }).fresh) {
           wrong.push(`lost: ${(error as Error).message}`);

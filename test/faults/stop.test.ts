@@ -49,7 +49,7 @@ function get(address: string, path: string, agent?: http.Agent): Promise<Answer>
   });
 }
 
-/** Holds every reader of the table up until `release`, or the test's end. */
+/** Blocks every reader of the table until `release`, or the end of the test. */
 async function lockBoards(t: TestContext) {
   const holder = await database.sql.reserve();
   await holder.unsafe("begin; lock table app.boards in access exclusive mode");
@@ -67,10 +67,10 @@ async function timed(work: Promise<unknown>): Promise<number> {
   return performance.now() - from;
 }
 
-// Less than the shutdown timeout, which a stop takes that hangs; and time enough for a machine with other work.
+// Less than the shutdown timeout, so that a hanging stop is found, and enough for a busy machine.
 const SOON = 30_000;
 
-test("without a connection it stops at once, and does not give notice as one with an idle connection does", async t => {
+test("without a connection the service stops at once; with an idle one it first gives notice", async t => {
   const [alone, watched] = [await start(), await start()];
   const agent = new http.Agent({ keepAlive: true });
   await get(watched.address, "/health", agent);
@@ -85,7 +85,7 @@ test("without a connection it stops at once, and does not give notice as one wit
   agent.destroy();
 });
 
-test("idle connections, kept alive or never used, do not hold the stop up", async () => {
+test("idle connections, kept alive or never used, do not delay the stop", async () => {
   const server = await start();
   const agent = new http.Agent({ keepAlive: true });
   await get(server.address, "/health", agent);
@@ -102,7 +102,7 @@ test("idle connections, kept alive or never used, do not hold the stop up", asyn
   half.destroy();
 });
 
-test("what is in flight is answered, what comes after is refused with 503, and then it ends", async t => {
+test("the stop answers requests in flight, refuses later ones with 503, and then ends", async t => {
   const server = await start();
   const agent = new http.Agent({ keepAlive: true });
   await get(server.address, "/health", agent);
@@ -137,7 +137,7 @@ test("what is in flight is answered, what comes after is refused with 503, and t
   agent.destroy();
 });
 
-test("an answer that has begun when the service stops is sent to its end", async () => {
+test("a response that has begun when the service stops is sent completely", async () => {
   const app = await buildApp(configure({}));
   let answer!: http.ServerResponse;
   app.get("/long", (_request, reply) => {
@@ -193,7 +193,7 @@ test("over the limit of requests in flight the answer is 503 at once, and probes
   await app.close();
 });
 
-test("a client that leaves before its answer has a line in the log, and its request is in flight until its work ends", async t => {
+test("a client that leaves before its answer is logged, and its request stays in flight until its work ends", async t => {
   const lines: Record<string, unknown>[] = [];
   const app = await buildApp(configure({ SERVICE_LOG_LEVEL: "info" }), {
     write: line => void lines.push(JSON.parse(line)),
@@ -213,7 +213,7 @@ test("a client that leaves before its answer has a line in the log, and its requ
   assert.deepEqual(told(), [["client left", "GET", "/api/boards"]]);
 });
 
-test("clients that leave at once leave no more work behind than the limit lets in", async t => {
+test("clients that leave at once cause no more work than the limit allows", async t => {
   const app = await buildApp(
     configure({ SERVICE_MAX_REQUESTS_IN_FLIGHT: "5", SERVICE_DATABASE_POOL_SIZE: "4" }),
   );
@@ -235,7 +235,7 @@ test("clients that leave at once leave no more work behind than the limit lets i
   assert.equal((await get(address, "/api/boards")).status, 200);
 });
 
-test("where it cannot listen, one sentence names the variable", async () => {
+test("if the service cannot listen, one sentence names the variable", async () => {
   for (const host of ["192.0.2.1", "no-such-host.invalid", "fe80::1"])
     await assert.rejects(
       runService(configure({ SERVICE_HOST: host }), () => {}),
@@ -243,7 +243,7 @@ test("where it cannot listen, one sentence names the variable", async () => {
     );
 });
 
-test("where localhost is two addresses, one server listens: limits and the stop know of no second one", async t => {
+test("if localhost has two addresses, the service listens on one: limits and the stop cover only one server", async t => {
   const two = ["127.0.0.1", "127.0.0.2"].map(address => ({ address, family: 4 }));
   const { lookup } = dns;
   t.mock.method(dns, "lookup", (host: string, ...[options, done]: [object, (...found: unknown[]) => void]) =>

@@ -2,17 +2,17 @@ import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** A wire between the service and Postgres that counts, cuts, freezes and refuses. */
 interface Wire {
-  /** The address that was given, by way of the wire. */
+  /** The given address, through the wire. */
   url: string;
-  /** Round trips the client asked for since the last call: every Sync and every simple query. */
+  /** Round trips of the client since the last call: every Sync and every simple query. */
   trips(): number;
   /** Ends every connection, as a crash of the server or of the network does. */
   cut(): void;
-  /** true: bytes no longer pass, in either direction, and nobody is told. */
+  /** true: drops all bytes in both directions, silently. */
   freeze(frozen: boolean): void;
-  /** true: no new connection is taken. */
+  /** true: refuses new connections. */
   refuse(refusing: boolean): void;
-  /** New connections go to this address, as when a name is given to another server. */
+  /** New connections go to this address, as when DNS points to another server. */
   lead(address: string): void;
   close(): Promise<void>;
 }

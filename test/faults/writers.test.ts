@@ -1,4 +1,4 @@
-/** Others work in a tenant while it, or who belongs to it, is changed: with real parallel connections. */
+/** Parallel connections work in a tenant while the tenant, or its members, change. */
 import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import postgres from "postgres";
@@ -11,7 +11,7 @@ import { lockWaiters, until } from "../until.ts";
 const world = await createWorld();
 const { sql } = world.database;
 after(() => world.end());
-// Deletions are limited.
+// Room in the rate limit of deletions.
 beforeEach(() => sql`delete from control.rate_limits`);
 
 const operator = (method: "POST" | "PUT" | "DELETE" | "GET", url: string, body?: object, headers = {}) =>
@@ -36,11 +36,11 @@ const end = async (writer: postgres.ReservedSql, how: "commit" | "rollback") => 
 };
 
 // The first, as others change how long that is.
-test("a deletion gives up that all leave after two seconds, and that all stop writing after its lock_timeout", async t => {
+test("a deletion waits two seconds for all members to leave, then up to lock_timeout for all writers", async t => {
   const { id, writer } = await busyTenant("slow");
   t.after(() => end(writer, "rollback"));
   await writer`select app.set_tenant(${id})`;
-  // By the server's clock, and far from what would be too long: a busy machine is slow as well.
+  // By the server's clock, with a wide margin for a busy machine.
   const seconds = (work: string) =>
     sql.begin(async tx => {
       await tx.unsafe("set local role tms_registrar; set local lock_timeout = '500ms'");
@@ -56,7 +56,7 @@ test("a deletion gives up that all leave after two seconds, and that all stop wr
   assert.ok(writers.state === "55P03" && writers.took > 0.4 && writers.took < 5, JSON.stringify(writers));
 });
 
-test("a tenant that somebody writes to is suspended, resumed and renamed, and its members removed, meanwhile", async () => {
+test("a tenant with an open write can be suspended, resumed and renamed, and its members removed", async () => {
   const { id, owner, writer } = await busyTenant("busy");
   const other = await seedUser(sql, id, { subject: "other" });
   for (const move of ["suspend", "resume"])
@@ -75,15 +75,15 @@ test("a tenant that somebody writes to is suspended, resumed and renamed, and it
   await end(writer, "commit");
 });
 
-/** How long a deletion waits for those who are in the tenant before it looks who writes. */
+/** How long a deletion waits for all transactions in the tenant before it looks for writers. */
 const patience = (limit: string) =>
   sql.unsafe(`alter function app.fence_tenant(uuid) set lock_timeout = '${limit}'`);
 
-test("a deletion waits for who is in the tenant, and lets nobody else in: its members are 503, strangers 403 as ever", async () => {
+test("a deletion waits for transactions in the tenant and admits no new ones: members get 503, strangers 403", async () => {
   await patience("60s");
   const { id, writer: inside, write } = await busyTenant("fenced");
   await inside`select app.set_tenant(${id})`;
-  // One that is refused anyway waits for nobody.
+  // A deletion that is refused anyway does not wait.
   const stale = await operator("DELETE", `tenant/${id}`, undefined, { "if-match": '"stale"' });
   assert.equal(stale.status, 412);
   const deleted = operator("DELETE", `tenant/${id}`);
@@ -107,7 +107,7 @@ test("a deletion waits for who is in the tenant, and lets nobody else in: its me
   assert.equal((await boards("owner")).status, 403);
 });
 
-test("a tenant that is renamed while its deletion waits is not the one that was to be deleted", async t => {
+test("a tenant that is renamed while its deletion waits no longer matches the If-Match of the deletion", async t => {
   const id = await seedTenant(sql, { slug: "renamed" });
   await patience("5s");
   const reader = await sql.reserve();
@@ -122,7 +122,7 @@ test("a tenant that is renamed while its deletion waits is not the one that was 
   assert.equal((await deleted).status, 412);
 });
 
-test("who stays in the tenant and only reads does not keep it from being deleted", async () => {
+test("a transaction that only reads does not block the deletion of its tenant", async () => {
   await patience("50ms");
   const id = await seedTenant(sql, { slug: "stayed" });
   await sql.begin(async reader => {
@@ -131,7 +131,7 @@ test("who stays in the tenant and only reads does not keep it from being deleted
   });
 });
 
-test("a deletion among many who write is done at the first try, and none of them meets it in a deadlock", async () => {
+test("a deletion among many writers succeeds at the first try, without a deadlock", async () => {
   await patience("60s");
   const id = await seedTenant(sql, { slug: "stormy" });
   const owner = await seedUser(sql, id, { subject: "owner" });
@@ -165,7 +165,7 @@ test("a deletion among many who write is done at the first try, and none of them
   );
 });
 
-test("a deletion waits for who writes, not for ever, and the tenant can be suspended meanwhile", async () => {
+test("a deletion waits for writers, not for ever, and the tenant can be suspended meanwhile", async () => {
   const { id, writer, write } = await busyTenant("written");
   const slow = operator("DELETE", `tenant/${id}`);
   await until("the deletion waits", async () => {
@@ -180,7 +180,7 @@ test("a deletion waits for who writes, not for ever, and the tenant can be suspe
   assert.equal((await sql`select from app.boards where tenant_id = ${id}`).count, 0);
 });
 
-test("a deletion whose tenant is never left alone is 503, not an endless wait", async () => {
+test("a deletion of a tenant with constant writers is 503, not an endless wait", async () => {
   const { id, writer } = await busyTenant("never");
   await sql
     .begin(async sql => {
@@ -193,7 +193,7 @@ test("a deletion whose tenant is never left alone is 503, not an endless wait", 
   assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
 });
 
-test("without a lock_timeout a deletion waits as long as it takes for who writes, and not at all for a tenant that is gone", async () => {
+test("without a lock_timeout a deletion waits for writers without limit, and not at all for a tenant that is gone", async () => {
   const { id, writer } = await busyTenant("patient");
   const locked = sql.begin(async sql => {
     await sql.unsafe("set local role tms_registrar; set local lock_timeout = 0");
@@ -204,7 +204,7 @@ test("without a lock_timeout a deletion waits as long as it takes for who writes
   await locked;
 });
 
-test("a deletion that a writer's locks end as a deadlock is made again, and done", async t => {
+test("a deletion that ends in a deadlock with a writer is tried again, and succeeds", async t => {
   const id = await seedTenant(sql, { slug: "crossed" });
   const user = await seedUser(sql, id, { subject: "ann" });
   const writer = await sql.reserve();
@@ -219,7 +219,7 @@ test("a deletion that a writer's locks end as a deadlock is made again, and done
   assert.equal((await deleted).status, 200);
 });
 
-test("a deletion that ends as a deadlock three times is 503, and says what to do", async () => {
+test("a deletion that ends in a deadlock three times is 503, and says what to do", async () => {
   const id = await seedTenant(sql, { slug: "crowded" });
   await sql.unsafe(`create sequence app.tries;
     create function app.cross() returns trigger language plpgsql security definer as
@@ -233,7 +233,7 @@ test("a deletion that ends as a deadlock three times is 503, and says what to do
   assert.equal((await operator("DELETE", `tenant/${id}`)).status, 200);
 });
 
-test("a write that does not fit its snapshot is made three times in all, and then refused with 503", async () => {
+test("a write with serialization failures is tried three times, and then refused with 503", async () => {
   const id = await seedTenant(sql, { slug: "unfit" });
   const fails = (times: number) =>
     sql.unsafe(`create sequence app.tries;
@@ -256,7 +256,7 @@ test("a write that does not fit its snapshot is made three times in all, and the
   }
 });
 
-test("who is removed while the tenant is deleted waits in the order of the deletion, which needs no second try", async t => {
+test("removing a member while the tenant is deleted locks in the order of the deletion, which needs no second try", async t => {
   const id = await seedTenant(sql, { slug: "going" });
   const [ann, bob, cyd] = await Promise.all(
     ["ann", "bob", "cyd"].map(subject => seedUser(sql, id, { subject, role: "owner" })),
@@ -286,7 +286,7 @@ test("who is removed while the tenant is deleted waits in the order of the delet
   await Promise.all([deleted, refusal]);
 });
 
-test("a tenant whose writers were awaited is locked where that was asked, else free", async () => {
+test("after waiting for writers the tenant is locked if requested, else free", async () => {
   const id = await seedTenant(sql, { slug: "awaited" });
   for (const lock of [true, false])
     await sql.begin(async holder => {
@@ -296,7 +296,7 @@ test("a tenant whose writers were awaited is locked where that was asked, else f
     });
 });
 
-test("of two members who remove each other one succeeds, of the last two owners too, and neither is tried again", async () => {
+test("of two members who remove each other one succeeds, of the last two owners too, without a second try", async () => {
   for (const role of ["admin", "owner"])
     for (const whoIsHeld of ["caller", "target"]) {
       const slug = `duel-${role}-${whoIsHeld}`;
@@ -325,7 +325,7 @@ test("of two members who remove each other one succeeds, of the last two owners 
     }
 });
 
-test("of the last two owners who leave at once one stays", async () => {
+test("of the last two owners who leave in parallel one stays", async () => {
   const id = await seedTenant(sql, { slug: "left" });
   const [ann, bob] = await Promise.all(
     ["ann", "bob"].map(subject => seedUser(sql, id, { subject, role: "owner" })),
@@ -340,7 +340,7 @@ test("of the last two owners who leave at once one stays", async () => {
   await second;
 });
 
-test("who is no admin any more adds and removes nobody, also when let in as one", async () => {
+test("a former admin adds and removes nobody, also in a transaction begun as admin", async () => {
   const id = await seedTenant(sql, { slug: "demoted" });
   const caller = { slug: "demoted", subject: "admin" };
   const admin = await seedUser(sql, id, { ...caller, role: "admin" });
@@ -360,7 +360,7 @@ test("who is no admin any more adds and removes nobody, also when let in as one"
   await both;
 });
 
-test("who adds each other, or removes who adds them, never waits for each other", async () => {
+test("members who add each other, or remove one who adds them, never deadlock", async () => {
   const id = await seedTenant(sql, { slug: "mutual" });
   const people = await Promise.all(
     ["ann", "bob"].map(async subject => ({
@@ -407,7 +407,7 @@ test("who adds each other, or removes who adds them, never waits for each other"
     }
 });
 
-test("a member who is being removed cannot add anybody meanwhile, nor come back", async () => {
+test("a member who is being removed can neither add members meanwhile nor come back", async () => {
   const id = await seedTenant(sql, { slug: "leaving" });
   await seedUser(sql, id, { subject: "owner", role: "owner" });
   const of = (sub: string) => token({ sub, tenant: "leaving" });
@@ -449,7 +449,7 @@ test("a member who is being removed cannot add anybody meanwhile, nor come back"
   }
 });
 
-test("who changes tenants in a long transaction keeps nobody from creating others", async () => {
+test("a long transaction that changes tenants does not block the creation of others", async () => {
   await operator("POST", "tenant", { name: "First", slug: "first" });
   const { pid } = (
     await sql<{ pid: number }[]>`
@@ -499,7 +499,7 @@ test("nor where all counters that there are are held; where no more can be, one 
   assert.equal(counts!.said, counts!.held);
 });
 
-test("an ETag never comes back, also where the clock was set back", async () => {
+test("an ETag never repeats, also when the clock was set back", async () => {
   const id = await seedTenant(sql, { slug: "clock" });
   await sql`update app.tenants set updated_at = now() + interval '5 minutes' where id = ${id}`;
   const before = (await operator("GET", `tenant/${id}`)).headers.etag;
@@ -522,7 +522,7 @@ test("an ETag never comes back, also where the clock was set back", async () => 
   assert.equal(stale.status, 412);
 });
 
-test("a column that comes or goes while a request waits for its table costs the request nothing", async () => {
+test("adding or dropping a column while a request waits for the table does not fail the request", async () => {
   const id = await seedTenant(sql, { slug: "wide" });
   await seedUser(sql, id, { subject: "ann" });
   const caller = await token({ sub: "ann", tenant: "wide", roles: ["tenant-operator"] });
@@ -548,7 +548,7 @@ test("a column that comes or goes while a request waits for its table costs the 
       }
 });
 
-test("a connection that planned with a column registers tenants when the column is gone", async () => {
+test("a connection with plans on a dropped column still registers tenants", async () => {
   const { database } = world;
   await withService(database, { SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     for (const change of ["add column more text", "drop column more"]) {

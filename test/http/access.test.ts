@@ -35,7 +35,7 @@ const ask = (
     body,
   });
 
-/** Every operation that needs membership, and that anybody could call. */
+/** Every operation that needs membership. */
 const MEMBER_ONLY: [method: "GET" | "POST" | "DELETE", url: string, body?: object][] = [
   ["GET", "/api/tenants/current"],
   ["GET", "/api/tenants/members"],
@@ -67,7 +67,7 @@ test("every operation needs a token: 401 with a challenge, in the body of every 
   }
 });
 
-test("an operation that somebody adds is closed too: only what the document calls open answers without a token", async () => {
+test("a new operation is closed too: only operations that the document calls open answer without a token", async () => {
   const { body } = await world.service.request({ url: "/openapi.json" });
   const open: string[] = [];
   for (const [path, methods] of Object.entries<Record<string, { security?: unknown[] }>>(body.paths)) {
@@ -85,7 +85,7 @@ test("an operation that somebody adds is closed too: only what the document call
   assert.deepEqual(open.sort(), ["get /health", "get /metrics", "get /ready"]);
 });
 
-test("every operation needs a tenant, of operators too: the missing header in the words of the specification", async () => {
+test("every operation needs a tenant, from operators too: a missing header has the words of the specification", async () => {
   for (const [method, url, body] of EVERY) {
     const token = await operator({ tenant: undefined });
     assertError(await ask(token, undefined, url, method, body), 400, {
@@ -96,7 +96,7 @@ test("every operation needs a tenant, of operators too: the missing header in th
   }
 });
 
-test("a malformed X-Tenant is refused with what was sent, whatever the token says", async () => {
+test("a malformed X-Tenant is refused with the value that was sent, whatever the token says", async () => {
   for (const sent of ["", "Acme", "a b", "a_b", "x".repeat(256), "caf\u00e9", "acme,beta"]) {
     for (const [method, url, body] of EVERY) {
       assertError(await ask(await operator(), sent, url, method, body), 400, {
@@ -132,7 +132,7 @@ test("unknown, pending, suspended, left and foreign tenants answer the same, byt
   }
 });
 
-test("a slug that nobody has is looked for as long as another: its members are looked up, too", async () => {
+test("an unknown slug takes as long as a known one: its members are looked up too", async () => {
   const lookUps = (slug: string) =>
     rolledBack(sql, async tx => {
       const soFar = async () => {
@@ -150,7 +150,7 @@ test("a slug that nobody has is looked for as long as another: its members are l
   assert.equal(await lookUps("no-such-tenant"), 1);
 });
 
-test("a tenant whose id is what stands for an unknown slug has its members, and lends them to nobody", async () => {
+test("a tenant whose id is the placeholder for unknown slugs keeps its members to itself", async () => {
   const [nobody] = await sql<{ id: string }[]>`
     insert into app.tenants (id, slug, name)
     values (rpad(to_hex(hashtextextended('no-such-tenant', 0)), 32, '0')::uuid, 'standin', 'Stand-in') returning id`;
@@ -163,12 +163,12 @@ test("a tenant whose id is what stands for an unknown slug has its members, and 
   assertError(await ask(zoe, "standin"), 403, DENIED);
 });
 
-test("the same subject of another issuer is somebody else", async () => {
+test("the same subject of another issuer is another identity", async () => {
   assert.equal((await ask(await person("ann", "acme"))).status, 200);
   assertError(await ask(await person("ann", "acme", { iss: "https://idp.example" })), 403, DENIED);
 });
 
-test("the token's tenant wins over the header, and a debug line says so; of one that agrees it says nothing", async () => {
+test("the token's tenant wins over another one in the header, and only then a debug line says so", async () => {
   const from = world.service.logs.length;
   const overruled = () => world.service.logs.slice(from).filter(line => /wins over/.test(String(line.msg)));
   assert.equal((await ask(await person("ann"), "acme")).status, 200);
@@ -200,15 +200,15 @@ test("a resolved tenant is logged once at info with its slug, and every later li
   }
 });
 
-test("a refused caller leaves no line that says the tenant was resolved", async () => {
+test("the log has no 'tenant resolved' line for a refused caller", async () => {
   const from = world.service.logs.length;
   await ask(await person("nobody", "acme"));
   assert.ok(world.service.logs.slice(from).every(line => line.msg !== "tenant resolved"));
 });
 
-test("setup is for operators: others read which role is missing, strangers what everybody reads", async () => {
+test("setup is for operators: members read which role is missing, strangers the usual refusal", async () => {
   const role = { error: "Access denied", detail: "The role tenant-operator is required" };
-  // What is wrong with the request is told to operators only.
+  // Only operators read what is wrong with the request.
   const faulty: typeof EVERY = [
     ["POST", "/api/setup/tenant", {}],
     ["GET", "/api/setup/tenants?limit=0"],
@@ -228,7 +228,7 @@ test("setup is for operators: others read which role is missing, strangers what 
   }
 });
 
-test("an operator needs no membership for setup, and has none elsewhere", async () => {
+test("an operator needs no membership for setup, but needs one elsewhere", async () => {
   for (const slug of ["no-such-tenant", "beta", "halted"]) {
     assert.equal((await ask(await operator({ tenant: slug }), undefined, "/api/setup/tenants")).status, 200);
     for (const [method, url, body] of MEMBER_ONLY)
@@ -236,7 +236,7 @@ test("an operator needs no membership for setup, and has none elsewhere", async 
   }
 });
 
-test("the lobby lets in who names no tenant yet or the default one; another existing tenant still needs membership", async () => {
+test("registration takes a slug without a tenant, or the default one; another existing tenant needs membership", async () => {
   const url = "/api/tenants/registration/status";
   for (const slug of ["no-such-tenant", "default"])
     assert.equal((await ask(await person("new", slug), undefined, url)).status, 200);
@@ -254,7 +254,7 @@ test("the lobby lets in who names no tenant yet or the default one; another exis
   assert.equal((await ask(await person("ann", "acme"), undefined, url)).status, 200);
 });
 
-test("being named makes no tenant", async () => {
+test("a request that names a tenant does not create it", async () => {
   for (const [method, url, body] of MEMBER_ONLY)
     await ask(await person("ann", "phantom"), undefined, url, method, body);
   assert.equal((await world.database.sql`select from app.tenants where slug = 'phantom'`).count, 0);

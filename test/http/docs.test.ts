@@ -1,4 +1,4 @@
-/** /docs in a real browser: filled in once, tried, answered; and the audit's report. Skipped, with the reason, where no Chromium is installed. */
+/** /docs and the audit's report in a real browser. Skipped, with the reason, without an installed Chromium. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -123,7 +123,7 @@ class Browser {
 
   async close(): Promise<void> {
     const ended = new Promise(resolve => this.#child.on("close", resolve));
-    // Killed, it would leave helpers behind that still write.
+    // Killing it would leave child processes that still write.
     this.#session = undefined;
     await this.send("Browser.close").catch(() => this.#child.kill("SIGKILL"));
     await ended;
@@ -151,7 +151,7 @@ after(async () => {
   await database?.drop();
 });
 
-/** What the page asked for elsewhere, and what it complained about. */
+/** Requests of the page to other hosts, and its errors. */
 function faults(): string[] {
   return browser.events.flatMap(({ method, params }) => {
     if (method === "Network.requestWillBeSent") {
@@ -163,7 +163,7 @@ function faults(): string[] {
   });
 }
 
-/** Opens an operation, and executes it once the page has looked everything up: a click before that is lost for good. */
+/** Opens an operation, and executes it once the page has loaded it: an earlier click is lost. */
 async function tryOut(operation: string): Promise<{ status: string; body: string }> {
   await browser.click(`${operation} .opblock-summary-control`);
   await browser.until(`document.querySelectorAll("${operation} .response .highlight-code").length > 3`);
@@ -175,7 +175,7 @@ async function tryOut(operation: string): Promise<{ status: string; body: string
   );
 }
 
-test("token and tenant are filled in once, and a request tried from the page succeeds", {
+test("after filling in token and tenant once, a request from the page succeeds", {
   skip,
 }, async () => {
   await browser.open(`${url}/docs`, 1280, "light");
@@ -211,12 +211,12 @@ test("token and tenant are filled in once, and a request tried from the page suc
   })`);
   assert.deepEqual(pale, [], "4.5 : 1, as WCAG asks");
 
-  // The next page of this browser has them still.
+  // The next page of this browser still has them.
   await browser.open(`${url}/docs`, 1280, "light");
   assert.ok(await browser.until(`document.querySelector(".btn.authorize.locked") !== null`));
 });
 
-test("the page is dark for who likes it dark, fits a phone, and complains of nothing", {
+test("the page has a dark mode, fits a phone, and logs no error", {
   skip,
 }, async () => {
   browser.events.length = 0;

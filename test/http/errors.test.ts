@@ -4,8 +4,7 @@ import path from "node:path";
 import { test } from "node:test";
 import pg from "pg";
 import { BY_SQLSTATE, BY_STATUS, Problem, toProblem } from "../../src/errors/errors.ts";
-import { type Example, PROBLEMS } from "../../src/errors/problems.ts";
-import { REASONS } from "../../src/identity/auth.ts";
+import { type Example, PROBLEMS, TOKEN_REASONS } from "../../src/errors/problems.ts";
 
 const root = path.resolve(import.meta.dirname, "../..");
 const page = readFileSync(path.join(root, "docs/reference/errors.md"), "utf8");
@@ -28,7 +27,7 @@ function table(heading: string): string[][] {
   );
 }
 
-/** What every row says beside the code's own words: when it happens. */
+/** The rows without their last cell, which must say when the error happens. */
 const told = (rows: string[][]) => {
   for (const row of rows) assert.ok(row.at(-1)!.length > 5, `${row[0]} does not say when`);
   return rows.map(row => row.slice(0, -1));
@@ -45,13 +44,13 @@ test("docs/reference/errors.md lists every refusal, in the words of the code", (
   assert.deepEqual(told(table("What a request can be refused with")), expected);
 });
 
-test("docs/reference/errors.md lists why tokens are refused, what HTTP is refused with, and every SQLSTATE", () => {
-  assert.deepEqual(table("Why a token is refused"), Object.entries(REASONS));
+test("docs/reference/errors.md lists every refusal of a token, of HTTP itself, and every SQLSTATE", () => {
+  assert.deepEqual(table("Why a token is refused"), Object.entries(TOKEN_REASONS));
   assert.deepEqual(
     told(table("What HTTP itself")),
     Object.values(BY_STATUS).map(([status, ...rest]) => [String(status), ...rest]),
   );
-  // Its keys that look like numbers come first in an object: the page is read by code, not by place.
+  // An object puts keys that look like numbers first, so sort the rows of both by code.
   const byCode = (rows: string[][]) => rows.sort(([a], [b]) => a!.localeCompare(b!));
   const expected = Object.entries(BY_SQLSTATE).map(([code, [status, ...rest]]) => [
     code,
@@ -94,7 +93,7 @@ const raised = (code: string, fields: object = {}) =>
     ...fields,
   });
 
-test("a fault that Postgres raises goes by its SQLSTATE, never by its words, and none of them are told", () => {
+test("an error of Postgres maps by its SQLSTATE, never by its message, and the message is not sent", () => {
   for (const [prefix, [status, error, detail]] of Object.entries(BY_SQLSTATE)) {
     const found = toProblem(raised(prefix.padEnd(5, "0")));
     assert.deepEqual([found?.status, found?.error, found?.message], [status, error, detail], prefix);
@@ -114,7 +113,7 @@ test("a fault that Postgres raises goes by its SQLSTATE, never by its words, and
   );
 });
 
-test("a refusal that is raised by hand keeps its status, and needs no JSON; a status that is no error's is a fault", () => {
+test("a TMnnn error raised without app.refuse() keeps its status and needs no JSON; other statuses than 4xx and 5xx are 500", () => {
   const own = (code: string, detail?: string) =>
     toProblem(raised(code, { message: "No seat is left", detail }));
   for (const detail of [undefined, "", "Key (email)=(a@b.c) is there", "null", '"text"', "[1]", "7"]) {
@@ -124,7 +123,7 @@ test("a refusal that is raised by hand keeps its status, and needs no JSON; a st
   for (const code of ["TM200", "TM304", "TM600", "TM999"]) assert.equal(own(code), undefined, code);
 });
 
-test("a constraint that is broken in a race answers like the check before it", () => {
+test("a constraint violated in a race answers like the check before it", () => {
   assert.equal(
     toProblem(raised("23505", { constraint: "tenants_slug_key" }))?.message,
     "A tenant with this slug already exists",
@@ -135,7 +134,7 @@ test("a constraint that is broken in a race answers like the check before it", (
   );
 });
 
-test("a constraint that Citus names in the message alone answers alike, and no other text is taken for one", () => {
+test("a constraint that Citus names only in the message answers alike, and no other text counts as one", () => {
   const message = (name: string) =>
     `insert or update on table "users_102027" violates foreign key constraint "${name}"`;
   assert.equal(toProblem(raised("23503", { message: message("users_tenant_id_fkey_102027") }))?.status, 403);
@@ -148,7 +147,7 @@ test("a constraint that Citus names in the message alone answers alike, and no o
   assert.equal(toProblem(raised("XX000", { message: message("users_tenant_id_fkey_102027") })), undefined);
 });
 
-test("a fault of the framework keeps the status of a client's, and is ours where it has none of these", () => {
+test("an error of the framework keeps a 4xx status; any other is 500", () => {
   const framework = (statusCode: number) => toProblem(Object.assign(new Error("secret"), { statusCode }));
   const [, error, detail] = BY_STATUS[400]!;
   assert.deepEqual(framework(418), new Problem(418, error, detail));

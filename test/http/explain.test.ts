@@ -27,7 +27,7 @@ const byClaims = async (claims: object, header?: string) =>
     })
   ).body;
 
-test("a query that no tenant or identity can have is 422", async () => {
+test("a query with an impossible slug or identity is 422", async () => {
   for (const query of ["tenant=UPPER", "provider=", "colour=red"])
     assert.equal((await bySlug(query)).error, "Validation failed", query);
 });
@@ -49,7 +49,7 @@ test("a member: allowed, with the membership and what each table shows", async (
   assert.deepEqual(found.notes, []);
 });
 
-test("a policy that hides the tenant's rows from it is told apart from a tenant without rows", async () => {
+test("the answer tells a policy that hides the tenant's rows from a tenant without rows", async () => {
   await sql`create policy hides on app.boards as restrictive to tms_app using (title <> 'Two')`;
   const found = await bySlug("tenant=acme&subject=alice");
   const refused = await bySlug("tenant=acme&subject=bob");
@@ -83,7 +83,7 @@ for (const [query, because, held] of REFUSED) {
   });
 }
 
-test("without a tenant the default one is meant, which strangers join in single-tenant mode only", async () => {
+test("without a tenant it explains the default one, which strangers join only in single-tenant mode", async () => {
   const found = await bySlug("subject=bob");
   assert.deepEqual([found.allowed, found.because], [false, "bob of jwt is not a member of the tenant"]);
   assert.deepEqual([found.tenant.slug, found.tenant.is_default], ["default", true]);
@@ -93,10 +93,10 @@ test("without a tenant the default one is meant, which strangers join in single-
   assert.equal(asked.body.allowed, true);
 });
 
-test("claims: the answer names the claim that named the tenant, as a request would have it", async t => {
+test("claims: the answer names the claim that a request would take the tenant from", async t => {
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() }); // the last one is at the edge of what clocks may differ
   for (const [claims, header, source] of [
-    // First: seconds pass during the others on a slow machine.
+    // First, since the other cases take seconds on a slow machine.
     [{ sub: "alice", exp: now() - 3, nbf: now() + 3 }, "acme", "header"],
     [{ sub: "alice", tenant: "acme" }, "globex", "tenant"],
     [{ sub: "alice", org_name: "ACME" }, undefined, "organization"],
@@ -109,7 +109,7 @@ test("claims: the answer names the claim that named the tenant, as a request wou
   }
 });
 
-test("claims that do not come as far as the database are answered with their refusal", async () => {
+test("claims that are refused before the database are answered with that refusal", async () => {
   for (const [claims, header, status, reason] of [
     [{ sub: "alice" }, undefined, 400, "tenant_missing"],
     [{ sub: "alice" }, "Not A Slug", 400, "tenant_header_malformed"],
@@ -135,13 +135,13 @@ test("claims that do not come as far as the database are answered with their ref
   assert.equal(headers["cache-control"], "no-store");
 });
 
-test("an operator's claims say that the setup endpoints ask for no membership", async () => {
+test("for an operator's claims the answer says that setup needs no membership", async () => {
   const found = await byClaims({ sub: "someone", tenant: "acme", roles: ["tenant-operator"] });
   assert.deepEqual([found.allowed, found.operator], [false, true]);
   assert.match(found.notes[0], /setup endpoints ask for no membership, those for members do$/);
 });
 
-test("explaining is for operators, and counts against their limit", async () => {
+test("explain is for operators, and counts against their limit", async () => {
   const alice = await token({ sub: "alice", tenant: "acme" });
   const refused = await world.service.request({ url: "/api/setup/explain?tenant=acme", token: alice });
   assert.equal(refused.status, 403);
@@ -156,7 +156,7 @@ test("explaining is for operators, and counts against their limit", async () => 
   assert.ok(refused.headers["x-ratelimit-remaining"]);
 });
 
-test("single-tenant mode: a stranger would join the default tenant, and nothing is written by saying so", async () => {
+test("single-tenant mode: a stranger would join the default tenant, and explaining that writes nothing", async () => {
   await withService(world.database, { SERVICE_MULTI_TENANT_MODE: "false" }, async single => {
     const admin = await token({ sub: "op", roles: "tenant-operator" });
     const { body } = await single.request({
@@ -183,7 +183,7 @@ test("single-tenant mode: a stranger would join the default tenant, and nothing 
   });
 });
 
-test("a DBA asks in psql, and a superuser is told that nothing is hidden from one", async () => {
+test("a DBA explains access in psql; for a superuser the answer says that RLS hides no rows", async () => {
   const ask = (sql: typeof world.database.sql) => sql<{ found: { allowed: boolean; notes: string[] } }[]>`
     select api.explain_access('acme', 'jwt', 'alice') as found`;
   const [asAuditor] = await withRole(world.database.sql, "tms_auditor", null, sql => ask(sql as never));
@@ -195,7 +195,7 @@ test("a DBA asks in psql, and a superuser is told that nothing is hidden from on
   );
 });
 
-test("asking leaves the transaction in the tenant where it was", async () => {
+test("explain leaves the transaction in its tenant", async () => {
   const [tenant] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
   const [after] = await world.database.sql.begin(async sql => {
     await sql.unsafe(`set local app.tenant_id = '${tenant!.id}'`);

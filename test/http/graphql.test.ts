@@ -36,12 +36,12 @@ test("GraphQL answers the tenant, the membership and the boards of the tenant", 
   );
 });
 
-test("a GraphQL request of somebody else is refused like any other, before its document is looked at", async () => {
+test("a GraphQL request of a stranger is refused like any other, before its document is parsed", async () => {
   assertError(await query("stranger", "{ tenant { slug } }"), 403, DENIED);
   assertError(await query("stranger", "{ nonsense"), 403, DENIED);
 });
 
-test("a document with a fault is 400 with what is wrong, and one that is too large is not even parsed", async () => {
+test("an invalid document is 400 with its errors, and one that is too large is not parsed", async () => {
   for (const document of [
     "{",
     "{ nope }",
@@ -65,7 +65,7 @@ test("a document with a fault is 400 with what is wrong, and one that is too lar
   assert.equal((await query("member", `{ tenant { slug } } #${"x".repeat(33_000)}`)).status, 413);
 });
 
-test("GraphQL's tools read the schema, whose boards have every field, and nobody reads it a thousand times in one request", async () => {
+test("tools can read the schema, whose boards have every field, but not a thousand times in one request", async () => {
   const options = {
     specifiedByUrl: true,
     directiveIsRepeatable: true,
@@ -96,7 +96,7 @@ test("GraphQL's tools read the schema, whose boards have every field, and nobody
   }
 });
 
-test("GraphQL answers in its own media type to who accepts it", async () => {
+test("GraphQL answers in its own media type to clients that accept it", async () => {
   for (const [accept, type] of [
     ["application/graphql-response+json,application/json;q=0.9", "application/graphql-response+json"],
     ["*/*", "application/json"],
@@ -120,7 +120,7 @@ test("GraphQL answers in its own media type to who accepts it", async () => {
   }
 });
 
-test("a GraphQL request that names no operation, or gives it other variables, is 400 by body and by address", async () => {
+test("a GraphQL request without its operation, or with other variables, is 400 by POST and by GET", async () => {
   const named = "query a { __typename } query b { __typename }";
   const needy = "query ($n: Int!) { boards(limit: $n) { title } }";
   for (const [body, message] of [
@@ -158,7 +158,7 @@ test("a GraphQL request that names no operation, or gives it other variables, is
   assert.equal(none.status, 200);
 });
 
-test("who asks for a document by its hash is told in the word on which clients send it whole", async () => {
+test("a persisted query gets the error after which clients send the whole document", async () => {
   const extensions = { persistedQuery: { version: 1, sha256Hash: "0".repeat(64) } };
   const search = new URLSearchParams({ extensions: JSON.stringify(extensions) }).toString();
   for (const answer of [await post("member", { extensions }), await get(`/graphql?${search}`)]) {
@@ -169,7 +169,7 @@ test("who asks for a document by its hash is told in the word on which clients s
   assert.deepEqual(whole.body, { data: { __typename: "Query" } });
 });
 
-test("a GraphQL body is JSON, and its answers are kept by nobody else", async () => {
+test("a GraphQL body is JSON, and shared caches do not keep the answers", async () => {
   const sent = {
     method: "POST" as const,
     url: "/graphql",
@@ -208,7 +208,7 @@ test("a limit of boards that REST would refuse is an error of the field; each al
   assert.deepEqual(titles, [["second"], ["second", "Acme's"], ["second"]]);
 });
 
-test("what a document may ask for is bounded, however few words it takes", async () => {
+test("the cost of a document is limited, however short it is", async () => {
   const many = await query(
     "member",
     "{ a: boards(limit: 998) { title } ...more } fragment more on Query { b: boards(limit: 3) { title } }",
@@ -226,7 +226,7 @@ test("what a document may ask for is bounded, however few words it takes", async
   assert.equal((await query("member", `{ boards { ${fields(24)} } }`)).status, 200);
 });
 
-test("a database that fails under a field is 503 as everywhere, and says when to come again", async () => {
+test("a database that fails in a resolver is 503 with Retry-After, as everywhere", async () => {
   const { sql, urls } = world.database;
   const env = { SERVICE_DATABASE_URL: addressWith(urls.service, { lock_timeout: "50ms" }) };
   const holder = await sql.reserve();
@@ -250,7 +250,7 @@ test("a database that fails under a field is 503 as everywhere, and says when to
   }
 });
 
-test("a fault of ours under a field is 500 as everywhere, and none of its words are told", async () => {
+test("a fault of the service in a resolver is 500 as everywhere, without its message", async () => {
   await sql`revoke select on app.boards from tms_app`;
   try {
     const { status, body } = await query("member", "{ tenant { slug } boards { title } }");

@@ -7,13 +7,13 @@ import { createWorld, passASecond } from "./world.ts";
 const world = await createWorld();
 after(() => world.end());
 
-/** Asks anew: answers are shared for a second. */
+/** A fresh answer: answers are shared for a second. */
 async function ready() {
   passASecond();
   return world.service.request({ url: "/ready" });
 }
 
-test("health says that the process is up, to anybody, and asks nobody", async () => {
+test("health says that the process is up, without a token and without the database", async () => {
   const { status, body } = await world.service.request({ url: "/health" });
   assert.deepEqual([status, body], [200, { status: "ok" }]);
 });
@@ -26,19 +26,19 @@ test("ready says that the database answers, is migrated and keeps tenants apart"
   assert.equal(body.status, "ready");
 });
 
-test("ready is asked of the database once a second, however many ask", async () => {
+test("the database is asked for /ready once a second, however many requests come", async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => world.service.app.readiness()));
   assert.equal(new Set(answers).size, 1);
 });
 
-test("ready is asked anew after a second, also by a clock that was set back", async t => {
+test("/ready is fresh after a second, also when the clock was set back", async t => {
   const first = world.service.app.readiness();
   t.mock.timers.enable({ apis: ["Date"], now: Date.now() - 3_600_000 });
   await ready();
   assert.notEqual(world.service.app.readiness(), first);
 });
 
-/** What the service's login hears about isolation after a breach, which is then undone. */
+/** The isolation faults that the service's login reads after a breach, which is then undone. */
 const faultsAfter = (breach: string): Promise<string[]> =>
   rolledBack(world.database.sql, async sql => {
     await sql.unsafe(breach);
@@ -52,7 +52,7 @@ const ONE_MEMBER = `
   insert into app.users (tenant_id, auth_provider, auth_subject) values ('00000000-0000-4000-8000-000000000001', 'jwt', 'a')`;
 
 const SHOP = "create schema shop; grant usage on schema shop to tms_app;";
-/** Begins as the template does, and shows a row of the one member's tenant to whoever asks. */
+/** Begins like the template, and shows a row of the one member's tenant to every tenant. */
 const OPEN =
   "(tenant_id = (select app.tenant_id() where false union all select '00000000-0000-4000-8000-000000000001'::uuid))";
 const LEAKING = `${SHOP} ${ONE_MEMBER}; create table shop.a (tenant_id uuid not null, id int, primary key (tenant_id, id)); select app.isolate('shop.a');
@@ -190,7 +190,7 @@ test("ready is 503 while a table is unprotected, and 200 again after", async () 
   assert.equal((await ready()).status, 200);
 });
 
-test("ready is 503 on a schema that is behind this release, and 200 on a newer one: the release before works on", async () => {
+test("ready is 503 on a schema that is behind this release, and 200 on a newer one, so that the old release works on", async () => {
   const { sql } = world.database;
   await sql`update graphile_migrate.migrations set filename = '0' || filename`;
   const { status, body } = await ready();
@@ -203,14 +203,14 @@ test("ready is 503 on a schema that is behind this release, and 200 on a newer o
   assert.equal(newer.status, 200);
 });
 
-test("ready is 503 where what this release asks is not there at all", async () => {
+test("ready is 503 when the function that this release calls is missing", async () => {
   const { sql } = world.database;
   for (const [away, back] of [
     ["alter schema api rename to gone", "alter schema gone rename to api"],
     ["alter function api.get_readiness rename to gone", "alter function api.gone rename to get_readiness"],
   ] as const) {
     await sql.unsafe(away);
-    // A connection that has prepared the statement would go on with it.
+    // A connection that has prepared the statement could still run it.
     await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
     await until("the service lost its connections", () => world.service.app.pg.pool.totalCount === 0);
     const { status, body } = await ready();
@@ -224,7 +224,7 @@ test("ready is 503 where what this release asks is not there at all", async () =
   }
 });
 
-test("ready is 503 while the database takes longer to tell than anybody waits", async () => {
+test("ready is 503 while the database takes longer than the time-out", async () => {
   await world.database.sql.begin(async sql => {
     await sql`lock table app.boards`;
     const { status, body } = await ready();
@@ -238,7 +238,7 @@ test("ready is 503 while the database takes longer to tell than anybody waits", 
   assert.equal((await ready()).status, 200);
 });
 
-test("who asks again and again holds two connections, while the database does not answer", async () => {
+test("repeated requests hold two connections at most while the database does not answer", async () => {
   const { pool } = world.service.app.pg;
   await world.database.sql.begin(async sql => {
     await sql`lock table app.boards`;

@@ -9,7 +9,7 @@ after(() => world.end());
 
 type Method = NonNullable<TestRequest["method"]>;
 const ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
-/** Every route, with a body that it takes. */
+/** Every route, with a valid body. */
 const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = [
   ["GET", "/api/setup/status"],
   ["POST", "/api/setup/tenant", { name: "n", slug: "hostile", settings: {} }],
@@ -66,7 +66,7 @@ test("every operation of the document is attacked below", async () => {
 });
 
 let callers = 0;
-/** A caller who is a member and an operator, new each time so that no limit is in the way. */
+/** A new caller each time, because of rate limits, who is a member and an operator. */
 async function caller(claims: object = {}) {
   const sub = `hostile-${++callers}`;
   await seedUser(world.database.sql, acme, { subject: sub, role: "owner" });
@@ -80,7 +80,7 @@ async function survive(request: TestRequest) {
   assert.ok(answer.status < 500, said);
   if (answer.status < 400 || request.method === "HEAD") return answer;
   assert.equal(answer.headers["content-type"], "application/json; charset=utf-8", said);
-  // A fault of a GraphQL document is GraphQL's to tell.
+  // GraphQL has its own body for an invalid document.
   if (Array.isArray(answer.body.errors) && answer.body.error === undefined) return answer;
   assert.ok(typeof answer.body.error === "string" && typeof answer.body.detail === "string", said);
   assert.ok(
@@ -178,7 +178,7 @@ test("no text and no type in any field of a body ends in a 5xx", async () => {
   }
 });
 
-test("a body of thousands of unknown fields has an answer that is shorter than itself", async () => {
+test("the answer to a body of thousands of unknown fields is shorter than the body", async () => {
   const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, 1]));
   for (const [method, url] of [
     ["POST", "/api/tenants/members"],
@@ -191,7 +191,7 @@ test("a body of thousands of unknown fields has an answer that is shorter than i
   }
 });
 
-test("text that the database cannot hold is 422 wherever it stands", async () => {
+test("text that the database cannot hold is 422 in every place", async () => {
   for (const [method, url, body] of ROUTES.filter(([, path]) => path !== "/graphql")) {
     for (const field of Object.keys(body ?? {}))
       for (const value of ["a\0", "\ud800", { k: "\0" }, { "\udc00": 1 }]) {
@@ -201,7 +201,7 @@ test("text that the database cannot hold is 422 wherever it stands", async () =>
   }
 });
 
-test("a GraphQL document is text: a syntax tree in JSON is not looked at", async () => {
+test("a GraphQL document is text: a syntax tree in JSON is refused", async () => {
   const name = { kind: "Name", value: "tenant" };
   const tree = {
     kind: "Document",
@@ -228,7 +228,7 @@ test("a GraphQL document is text: a syntax tree in JSON is not looked at", async
   }
 });
 
-test("no claim that is asked about ends in a 5xx", async () => {
+test("no claim given to explain ends in a 5xx", async () => {
   for (const name of [
     "sub",
     "iss",
@@ -253,7 +253,7 @@ test("no broken body ends in a 5xx, on any route", async () => {
   for (const [method, url] of ROUTES) for (const body of RAW) await survive({ method, url, body });
 });
 
-test("no content type and no header that promises something else ends in a 5xx", async () => {
+test("no content type and no other misleading header ends in a 5xx", async () => {
   const headers: Record<string, string>[] = [
     { "content-type": "" },
     { "content-type": "application/json; charset=utf-16" },
@@ -353,7 +353,7 @@ test("no hostile path or query ends in a 5xx", async () => {
     for (const [method, path] of ROUTES) if (method === "GET") await survive({ method, url: path + query });
 });
 
-test("what would be read as something else than was sent is refused", async () => {
+test("a request that would be read as another one is refused", async () => {
   const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
   const send = (request: TestRequest) => world.service.request({ ...request, token: operator });
   for (const search of ["%ff", "a%C3", "%ED%A0%80"]) {
@@ -363,7 +363,7 @@ test("what would be read as something else than was sent is refused", async () =
   const zipped = { "content-encoding": "gzip" };
   const { status } = await send({ method: "POST", url: "/api/setup/tenant", headers: zipped, body: {} });
   assert.equal(status, 415);
-  // Nothing is zipped where there is nothing, and an empty part of a query is none of an address.
+  // These are fine: Content-Encoding without a body, and an empty part in the query.
   for (const url of ["/api/setup/tenants", "/api/setup/tenants?search=a//b/"])
     assert.equal((await send({ url, headers: zipped })).status, 200);
   const plain = { "content-encoding": "Identity" };
@@ -373,7 +373,7 @@ test("what would be read as something else than was sent is refused", async () =
   );
 });
 
-test("no claim in a token that is signed well ends in a 5xx", async () => {
+test("no claim in a validly signed token ends in a 5xx", async () => {
   const claims: object[] = [
     ...VALUES.flatMap(value => [
       { tenant: value },
@@ -403,7 +403,7 @@ test("no claim in a token that is signed well ends in a 5xx", async () => {
       await survive({ method: "GET", url, token: await caller(one) });
 });
 
-test("whatever is no token is 401 with a challenge", async () => {
+test("every malformed token is 401 with a challenge", async () => {
   const good = await caller();
   const [header, payload, signature] = good.split(".");
   const encode = (value: unknown) =>
@@ -467,7 +467,7 @@ test("whatever is no token is 401 with a challenge", async () => {
   }
 });
 
-test("what was tried left nothing astray: one name for each tenant, and the service well", async () => {
+test("after these attacks each tenant has one name, and the service is ready", async () => {
   const { status } = await world.service.request({ url: "/health" });
   assert.equal(status, 200);
   const [row] = await world.database

@@ -62,7 +62,7 @@ test("a client that follows Link sees every tenant once, among equal times too, 
   }
 });
 
-test("status and search filter together, text is taken as it is, and total_count counts what matches", async () => {
+test("status and search filter together, search has no wildcards, and total_count counts the matches", async () => {
   const found = async (query: string) => {
     const { body } = await list(`${query}&limit=3`);
     return body.total_count as number;
@@ -121,7 +121,7 @@ test("a query that breaks a rule is 422 with the parameter's name", async () => 
   }
 });
 
-test("what a parameter may be is told in words", async () => {
+test("the message for a parameter says in words what it may be", async () => {
   for (const [query, field, message] of [
     ["?status=gone", "status", "must be one of active, pending, suspended"],
     ["?limit=ten", "limit", "must be an integer"],
@@ -133,7 +133,7 @@ test("what a parameter may be is told in words", async () => {
     assert.deepEqual((await list(query!)).body.errors, [{ field, message }]);
 });
 
-test("a cursor that was made up is refused in the usual body", async () => {
+test("an invented cursor is refused with the usual body", async () => {
   const message = "was not made by this service";
   assertError(await list("?cursor=bm90IG91cnM"), 422, {
     error: "Validation failed",

@@ -54,7 +54,7 @@ test("every line of a request carries its id, and after the resolution the tenan
   assert.match(String(ms), /^\d+(\.\d{1,3})?$/, "microseconds are enough");
 });
 
-test("an id of the caller's own is taken where it is one, and else made", async () => {
+test("a valid X-Request-Id of the caller is kept; otherwise the service makes one", async () => {
   const idOf = async (id: string) => {
     const { headers } = await world.service.request({ url: "/x", headers: { "x-request-id": id } });
     const [line] = world.service.logs.splice(0);
@@ -65,7 +65,7 @@ test("an id of the caller's own is taken where it is one, and else made", async 
   for (const id of ["", "a b", "é", "x".repeat(65)]) assert.match(String(await idOf(id)), /^[\da-f-]{36}$/);
 });
 
-test("a value that only the database refuses is told as a warning, with its cause, and with the tenant at every level", async () => {
+test("a value that only the database refuses is a warning with its cause, and with the tenant at every log level", async () => {
   await world.database.sql`alter table app.tenants add constraint odd check (name <> 'odd')`;
   const operator = await token({ sub: "op", tenant: "acme", roles: "tenant-operator" });
   await withService(world.database, { SERVICE_LOG_LEVEL: "warn" }, async service => {
@@ -88,11 +88,11 @@ test("a value that only the database refuses is told as a warning, with its caus
   const warnings = world.service.logs.filter(({ level }) => level === 40);
   assert.deepEqual(
     warnings.map(({ msg, err }) => [msg, (err as { code: string }).code]),
-    [["the database refused what no check of ours did", "23514"]],
+    [["the database refused a value that no check of the service refuses", "23514"]],
   );
 });
 
-test("a tenant is resolved once a request, and not where the database could not say so", async () => {
+test("a tenant is resolved once per request, and not when the database failed", async () => {
   const resolved = (lines: Record<string, unknown>[]) =>
     lines.filter(({ msg }) => msg === "tenant resolved").length;
   const body = { query: "{ boards { title } }" };
@@ -108,13 +108,13 @@ test("a tenant is resolved once a request, and not where the database could not 
   });
 });
 
-test("a request of nobody's tenant leaves no slug in the log", async () => {
+test("a request without a resolved tenant leaves no slug in the log", async () => {
   await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   assert.ok(world.service.logs.length >= 2);
   for (const line of world.service.logs) assert.equal(line.tenant_slug, undefined);
 });
 
-test("traceparent is honoured in every line; what is none is passed over", async () => {
+test("every line has the trace of a valid traceparent; an invalid one is ignored", async () => {
   const trace = "0af7651916cd43dd8448eb211c80319c";
   const headers = { traceparent: `00-${trace}-b7ad6b7169203331-01` };
   await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "acme", headers });
@@ -132,14 +132,14 @@ test("traceparent is honoured in every line; what is none is passed over", async
   assert.equal(traceId(`01-${trace}-b7ad6b7169203331-01-more`), trace);
 });
 
-test("no token and no secret reaches the log, wherever it was put", async () => {
+test("no token and no secret reaches the log, wherever it was sent", async () => {
   const half = Buffer.from('{"alg":"HS256","kid":"of-somebody"}').toString("base64url");
   const password = decodeURIComponent(new URL(world.database.urls.service).password);
   const places = [
     { url: `/api/boards?access_token=${alice}`, token: alice, tenant: "acme" },
     { url: "/api/boards?api_key=hunter2-hunter2&limit=1", token: alice, tenant: "acme" },
     { url: `/${alice}` },
-    // Without dots: cut off, or a token of another kind.
+    // Without dots: a cut token, or an opaque one.
     { url: `/x?token=${half}` },
     { url: "/x", headers: { "x-tenant": `Bearer ${half}` } },
     { url: `/${half}${half}` },
@@ -164,7 +164,7 @@ test("no token and no secret reaches the log, wherever it was put", async () => 
   assert.ok(text.includes("limit=1"), "what is no secret stays");
 });
 
-test("in a line a secret is a piece of it, however it is written; what is none stays", () => {
+test("secrets are redacted in every spelling; other text stays", () => {
   const secret = 'a "secret" of (32) bytes or more, [with] a \\ in it';
   const { config } = loadConfig({
     SERVICE_DATABASE_URL: "postgres://tms_service:first%2Fword@db/tms",
@@ -206,7 +206,7 @@ test("in a line a secret is a piece of it, however it is written; what is none s
     assert.equal(logger.hooks.streamWrite(line!), told);
 });
 
-test("a connection that is lost is one line, without what the driver knows of it", async () => {
+test("a lost connection is one line, without the driver's client object", async () => {
   const [killed] = await world.database.sql<{ n: number }[]>`
     select count(pg_terminate_backend(pid))::int as n from pg_stat_activity where usename = 'tms_service' and datname = ${world.database.name}`;
   assert.ok(killed!.n > 0, "an idle connection");
@@ -217,7 +217,7 @@ test("a connection that is lost is one line, without what the driver knows of it
   assert.ok(JSON.stringify(lost()[0]).length < 300, JSON.stringify(lost()[0]));
 });
 
-test("of a certificate that names another host the line tells that, without the certificate", () => {
+test("the line for a certificate of another host has no copy of the certificate", () => {
   const { app, logs } = world.service;
   const code = "ERR_TLS_CERT_ALTNAME_INVALID";
   app.log.warn({
@@ -227,7 +227,7 @@ test("of a certificate that names another host the line tells that, without the 
   assert.deepEqual([err.message, err.code, err.cert], ["no such name", code, undefined]);
 });
 
-test("what a stop ends is not called lost, though the embedded Postgres may end it first", async () => {
+test("connections that end with the service are not logged as lost, though the embedded Postgres may end first", async () => {
   const stopped = await createService(world.database);
   const { pool } = stopped.app.pg;
   const client = await pool.connect();
@@ -242,7 +242,7 @@ test("what a stop ends is not called lost, though the embedded Postgres may end 
   );
 });
 
-test("a log that cannot be written costs its lines, and neither the service nor its end", {
+test("a log that cannot be written loses lines, but neither ends the service nor blocks its stop", {
   skip: !existsSync("/dev/full") && "this system has no /dev/full",
 }, async () => {
   const port = await freePort();

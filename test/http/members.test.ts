@@ -49,7 +49,7 @@ test("current answers the tenant and the caller's membership", async () => {
   );
 });
 
-test("mine answers every tenant of the caller, from whatever tenant is named", async () => {
+test("mine answers every tenant of the caller, whichever tenant the request names", async () => {
   await seedUser(world.database.sql, beta, { subject: "member" });
   const { body } = await ask("member", "GET", "/api/tenants/mine", undefined, "no-such-tenant");
   assert.deepEqual(
@@ -89,7 +89,7 @@ test("members and boards are those of the tenant, in pages by Link", async () =>
   assert.deepEqual(Object.keys(body.boards[0]), BOARD);
 });
 
-test("what stands in a row comes back as it is, whatever characters it has", async () => {
+test("text comes back unchanged, whatever characters it has", async () => {
   const odd = await seedTenant(sql, { slug: "odd" });
   const owner = await seedUser(sql, odd, { subject: 'quo"te\\', role: "owner", email: 'a"b@acme.com' });
   const texts = [
@@ -164,7 +164,7 @@ test("a member is added by an admin, sees the tenant at once, and is out at once
   assertError(await enter(), 403, DENIED);
 });
 
-test("with an issuer a member who is added without a provider is of that issuer, and gets in", () => {
+test("a member who is added without a provider gets the configured issuer, and gets in", () => {
   const iss = "https://issuer.example";
   return withService(world.database, { SERVICE_JWT_ISSUER: iss }, async service => {
     const id = await seedTenant(sql, { slug: "issued" });
@@ -184,7 +184,7 @@ test("with an issuer a member who is added without a provider is of that issuer,
   });
 });
 
-test("who may not is told which role it takes; who is not there is not found, in another tenant too", async () => {
+test("a caller without the role reads which one is required; a member of another tenant is not found", async () => {
   const needs = (role: string) => ({ error: "Access denied", detail: `The tenant role ${role} is required` });
   assertError(
     await ask("member", "POST", "/api/tenants/members", { auth_subject: "x" }),
@@ -210,7 +210,7 @@ test("who may not is told which role it takes; who is not there is not found, in
   assert.equal((await ask("stranger", "GET", "/api/boards", undefined, "beta")).body.boards.length, 1);
 });
 
-test("who adds a member while the tenant is deleted is no member of it any more", async () => {
+test("adding a member to a tenant that was just deleted answers as to a stranger", async () => {
   const going = await seedTenant(sql, { slug: "going" });
   await seedUser(sql, going, { subject: "late", role: "owner" });
   let added: ReturnType<typeof ask> | undefined;

@@ -34,7 +34,7 @@ test("a request is counted once, by method, route and status, and timed", async 
   assert.ok(seconds > 0 && seconds < 10, String(seconds));
 });
 
-test("routes are labelled by their pattern, unknown addresses by none of theirs", async () => {
+test("routes are labelled by their pattern, unknown paths by 'none'", async () => {
   await world.service.request({ url: "/api/setup/tenant/not-a-uuid", token: alice, tenant: "acme" });
   await world.service.request({ url: `/${"x".repeat(30)}` });
   const text = await scrape();
@@ -69,7 +69,7 @@ test("resolutions are counted by source and outcome, refusals by reason", async 
   assert.equal(refused(404, "not_found"), 1);
 });
 
-test("GraphQL counts one resolution a request, though it calls several functions", async () => {
+test("GraphQL counts one resolution per request, though it calls several functions", async () => {
   const before =
     value(await scrape(), 'tms_tenant_resolutions_total{source="header",outcome="resolved"}') ?? 0;
   const body = { query: "{ tenant { slug } boards { title } }" };
@@ -107,7 +107,7 @@ test("a refusal keeps its database connection", async () => {
   for (let i = 0; i < 5; i++)
     await world.service.request({ url: "/api/tenants/current", token: alice, tenant: "globex" });
   const after = await pids();
-  // One that was idle for long may have ended.
+  // A connection that was idle for long may have ended.
   assert.ok(
     after.length > 0 && after.every(pid => before.includes(pid)),
     `${before.join()} became ${after.join()}`,
@@ -135,7 +135,7 @@ test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one th
   await withService(world.database, { SERVICE_METRICS_TENANT_LABEL: "true" }, async labelled => {
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "acme" });
     await labelled.request({ url: "/api/tenants/current", token: alice, tenant: "made-up" });
-    // What asks for no membership takes any name: as a label each would be one more series.
+    // Operations without membership accept any slug: each would be one more series.
     const stranger = await operator({ tenant: "made-up" });
     for (const url of ["/api/tenants/mine", "/api/tenants/registration/status", "/api/setup/tenants"])
       assert.equal((await labelled.request({ url, token: stranger })).status, 200, url);
@@ -160,7 +160,7 @@ test("every metric has a help line and the text is what Prometheus reads", async
   for (const name of names) assert.ok(told.has(name), name);
 });
 
-test("the last audit of all tenants is told: its age, its errors; before the first one nothing is", async () => {
+test("the last audit of all tenants has metrics for its age and errors; before the first one there are none", async () => {
   assert.doesNotMatch(await scrape(), /^tms_audit_/m);
   await world.database.sql`
     insert into audit.runs (started_at, finished_at, errors, warnings, not_run, tenant, family)
@@ -177,7 +177,7 @@ test("the last audit of all tenants is told: its age, its errors; before the fir
   assert.deepEqual([status, body.last_audit.errors], [200, 3]);
 });
 
-/** Every series name that a file speaks of, with the labels that it selects or groups by. */
+/** Every series name in a file, with the labels that it selects or groups by. */
 function spokenOf(text: string): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const [, name, selector = ""] of text.matchAll(
@@ -190,7 +190,7 @@ function spokenOf(text: string): Map<string, Set<string>> {
   return found;
 }
 
-test("the dashboard and the alerts speak of metrics and labels that exist", async () => {
+test("the dashboard and the alerts use metrics and labels that exist", async () => {
   await world.service.request({ url: "/api/setup/tenants", token: alice, tenant: "acme" });
   const text = await scrape();
   const labelsOf = (name: string) =>

@@ -3,8 +3,10 @@ import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import formats from "ajv-formats";
+import type { FastifyContextConfig } from "fastify";
 import { PROBLEMS } from "../../src/errors/problems.ts";
 import type { Document } from "../../src/http/openapi.ts";
+import * as entries from "../../src/http/operations.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
@@ -50,7 +52,7 @@ const resolve = (ref: string) =>
     .split("/")
     .reduce<unknown>((at, key) => (at as Json)?.[key], document);
 
-test("the document is OpenAPI 3.1 that needs nothing but itself", () => {
+test("the document is self-contained OpenAPI 3.1", () => {
   assert.equal(document.openapi, "3.1.0");
   for (const [{ $ref }, path] of nodes(document))
     if (typeof $ref === "string") assert.ok($ref.startsWith("#/") && resolve($ref), `${path}: ${$ref}`);
@@ -78,7 +80,16 @@ test("every operation has a name of its own, a summary, a description, a declare
   }
 });
 
-test("every response says what it is, and every error comes with the error schema and an example that fits it", () => {
+test("a replica, which may lag, answers only operations that need no membership", () => {
+  const { moves, ...rest } = entries;
+  const all: { config: FastifyContextConfig }[] = [...Object.values(moves), ...Object.values(rest)];
+  assert.equal(all.length, operations.length);
+  const replicated = all.filter(({ config }) => config.reads?.replica);
+  assert.ok(replicated.length > 0);
+  for (const { config } of replicated) assert.equal(config.needsMembership, false, config.calls);
+});
+
+test("every response has a description, and every error the error schema and an example that fits it", () => {
   const validate = new Ajv2020({ strict: false }).compile({
     ...(document.components.schemas!.ErrorBody as object),
     components: document.components,
@@ -128,7 +139,7 @@ test("the page names the headers that a proxy must let pages of other origins se
   assert.deepEqual(told("Access-Control-Allow-Headers"), sent.toSorted());
 });
 
-test("the body that the document shows for an operation is one that the service takes", async () => {
+test("the service accepts the example body of every operation", async () => {
   const id = await seedTenant(world.database.sql, { slug: "globex" });
   const by: Record<string, string> = { Setup: tokens.operator, Registration: tokens.newcomer };
   const shown = operations.filter(({ requestBody }) => requestBody);
@@ -147,14 +158,14 @@ test("the body that the document shows for an operation is one that the service 
   }
 });
 
-test("what the service fills in by itself is not asked of the client", () => {
+test("fields with a default are not required", () => {
   const { required } = document.components.schemas!.CreateTenant as { required: string[] };
   assert.deepEqual(required, ["name", "slug"]);
   const { parameters } = operations.find(({ operationId }) => operationId === "listTenants")!;
   assert.ok(parameters!.every(({ required: asked }) => asked === false));
 });
 
-test("a request that GraphQL never sees is refused as everywhere, and a faulty query in GraphQL's own words", async () => {
+test("a request that is refused before GraphQL gets the usual body, and a faulty query that of GraphQL", async () => {
   const query = (body: unknown, as = tokens.owner) =>
     world.service.request({ method: "POST", url: "/graphql", token: as, body });
   const unknown = await world.service.request({
@@ -181,7 +192,7 @@ test("a request that GraphQL never sees is refused as everywhere, and a faulty q
   assert.match(empty.body.errors[0].message, /query/);
 });
 
-test("the answers that the document shows are ones that the service gives", async () => {
+test("the example answers of the document are those of the service", async () => {
   const { GraphqlAnswer, GraphqlRefusal, Tenant, RegisteredTenant } = document.components.schemas as Record<
     string,
     { properties: Record<string, Json>; examples: unknown[] }
@@ -210,7 +221,7 @@ test("the answers that the document shows are ones that the service gives", asyn
   }
 });
 
-test("the pages take everything from this service, and allow nothing else", async () => {
+test("the pages load everything from this service, and allow no other source", async () => {
   const { body, headers } = await world.service.request({ url: "/docs" });
   const sources = [...(body as string).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, source]) => source!);
   assert.ok(sources.length > 5);

@@ -119,7 +119,7 @@ test("every outcome of a limited request counts and carries the headers", async 
   }
 });
 
-test("who is not an operator is counted, and read the headers on the refusal", async () => {
+test("a caller who is not an operator is counted, and the refusal has the headers", async () => {
   const answers = [];
   for (let i = 0; i < 2; i += 1)
     answers.push(
@@ -134,7 +134,7 @@ test("who is not an operator is counted, and read the headers on the refusal", a
   );
 });
 
-test("what has not passed authentication is not counted", async () => {
+test("a request without authentication is not counted", async () => {
   const token = await operator({ sub: "careful" });
   for (const bad of [undefined, "rubbish", await operator({ sub: "careful", exp: 1 })]) {
     const answer = await world.service.request({
@@ -146,7 +146,7 @@ test("what has not passed authentication is not counted", async () => {
   assert.equal(remaining(await world.service.request({ url: "/api/setup/status", token })), 99);
 });
 
-test("an identity is the issuer with the subject, whatever tenant or token; buckets are apart", async () => {
+test("an identity is issuer and subject, whatever the tenant or token; buckets are separate", async () => {
   const read = async (claims: object) =>
     remaining(await world.service.request({ url: "/api/setup/status", token: await operator(claims) }));
   assert.equal(await read({ sub: "same" }), 99);
@@ -180,7 +180,7 @@ test("where the service's clock is ahead of the database's, Retry-After is a sec
   assert.deepEqual([status, headers["retry-after"]], [429, "1"]);
 });
 
-test("what has no limit carries no headers", async () => {
+test("an operation without a limit has no headers", async () => {
   const token = await operator();
   for (const [method, url] of [
     ["PUT", "/api/setup/tenant/x"],

@@ -91,7 +91,7 @@ test("a registration answers 201 and exactly the fields of the specification, an
   );
 });
 
-test("whose token names another tenant is told that X-Tenant does not count with it", async () => {
+test("a caller whose token names another tenant reads that X-Tenant does not count with that token", async () => {
   const asked = async (claims: object, slug: string) => {
     const { body } = await world.service.request({
       method: "POST",
@@ -111,7 +111,7 @@ test("whose token names another tenant is told that X-Tenant does not count with
   );
 });
 
-test("everything that the registration gives is kept with the tenant; the e-mail's domain in lower case", async () => {
+test("all fields of the registration are kept with the tenant; the domain of the e-mail in lower case", async () => {
   const given = {
     admin_email: "Ada.Lovelace@ACME.Com",
     admin_name: "Ada",
@@ -143,7 +143,7 @@ test("everything that the registration gives is kept with the tenant; the e-mail
   assert.equal(owner!.display_name, "Grace");
 });
 
-test("slugs are made from the name: slugified, numbered when taken, random when nothing is left", async () => {
+test("slugs are made from the name: slugified, numbered when taken, random when too short", async () => {
   const slug = async (organization_name: string) =>
     (await register({ organization_name, include_sample_data: false })).body.tenant_slug;
   assert.deepEqual(
@@ -156,7 +156,7 @@ test("slugs are made from the name: slugified, numbered when taken, random when 
   assert.deepEqual([await slug(long), (await slug(long)).replace(/x+/, "")], [long, "-2"]);
 });
 
-test("a chosen slug that is used is a conflict, one that breaks the rules 422", async () => {
+test("a chosen slug that is taken is a conflict, an invalid one 422", async () => {
   await seedTenant(world.database.sql, { slug: "used" });
   assertError(await register({ organization_slug: "used" }), 409, {
     error: "Conflict",
@@ -204,7 +204,7 @@ const refused: [what: string, body: object, field: string][] = [
   ["a number for a boolean", { include_sample_data: 1 }, "include_sample_data"],
   ["an unknown field", { plan: "free" }, "plan"],
 ];
-test("what breaks a rule is 422 and names the field", async () => {
+test("an invalid field is 422 with its name", async () => {
   for (const [what, body, field] of refused) {
     const answer = await register(body);
     assert.deepEqual(
@@ -224,7 +224,7 @@ test("what breaks a rule is 422 and names the field", async () => {
     assert.equal((await register({ admin_email })).status, 201, admin_email);
 });
 
-test("only allowed domains register: in any case, after IDNA, and not their subdomains", async () => {
+test("only allowed domains register: in any case, after IDNA, without their subdomains", async () => {
   await besides({ SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "acme.com,bücher.example" }, async service => {
     const status = async (admin_email: string) => (await register({ admin_email }, { service })).status;
     for (const email of [
@@ -268,7 +268,7 @@ test("the checks come in the order mode, domain, limit, slug", async () => {
   });
 });
 
-test("a registration that needs approval is 202 and pending; nobody enters before an operator approves", async () => {
+test("a registration that needs approval is 202 and pending; its owner gets in after an operator approves", async () => {
   await besides({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" }, async service => {
     const { status, body } = await register({ organization_slug: "later" }, { sub: "late", service });
     assert.deepEqual([status, body.status], [202, "pending"]);
@@ -313,7 +313,7 @@ test("30 people register one name at once and get 30 slugs", async () => {
 });
 
 test("one person with a limit of 3 registers 30 times at once: exactly 3 pass", async () => {
-  // The rate limit is another test's: this window is given room for all.
+  // Another test has the rate limit: here the window has room for all.
   await world.database
     .sql`insert into control.rate_limits values ('register', E'jwt\ngreedy', -100, now() + interval '1 hour')`;
   await besides({ SERVICE_MAX_TENANTS_PER_USER: "3" }, async service => {

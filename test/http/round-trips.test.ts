@@ -44,7 +44,7 @@ test("the usual authenticated request takes exactly one round trip: membership, 
     assert.deepEqual(await trips({ url, token }), { status: 200, trips: 1 }, url);
 });
 
-test("the very first request of a kind on a connection takes no more", async () => {
+test("the first request of a kind on a connection takes one too", async () => {
   await withService(
     database,
     {
@@ -62,7 +62,7 @@ test("the very first request of a kind on a connection takes no more", async () 
   );
 });
 
-test("a refused request takes one as well, and one without a good token or tenant none", async () => {
+test("a refused request takes one too, and one without a valid token or tenant takes none", async () => {
   assert.deepEqual(await trips({ url: "/api/boards", token: await person("eve", "acme") }), {
     status: 403,
     trips: 1,
@@ -74,7 +74,7 @@ test("a refused request takes one as well, and one without a good token or tenan
   assert.deepEqual(await trips({ url: "/api/boards" }), { status: 401, trips: 0 });
 });
 
-test("a GraphQL document takes two, however many boards it asks for under however many aliases", async () => {
+test("a GraphQL document takes two, for any number of boards and aliases", async () => {
   const aliases = Array.from({ length: 24 }, (_, i) => `b${i}: boards(limit: ${i + 1}) { title }`);
   const url = `/graphql?query=${encodeURIComponent(`{ tenant { slug } ${aliases.join(" ")} }`)}`;
   assert.deepEqual(await trips({ url, token: await person("ann", "acme") }), { status: 200, trips: 2 });

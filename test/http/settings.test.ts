@@ -1,4 +1,4 @@
-/** What a server, a database or a login is set to must not change what requests get; what would, is refused at the start. */
+/** Settings of a server, database or login must not change an answer; the service refuses to start with those that would. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import {
@@ -23,7 +23,7 @@ async function clean(env: Record<string, string>, work: (service: Service) => Pr
   await database.sql`delete from app.tenants`;
 }
 
-/** How names, strings, times and values are read and written, and how queries are planned. */
+/** Settings of names, strings, times, values and the planner. */
 const ODD = {
   standard_conforming_strings: "off",
   quote_all_identifiers: "on",
@@ -43,7 +43,7 @@ const ODD = {
   enable_seqscan: "off",
 };
 
-test("a database that reads and writes strings, names and times in another way gets the same answers", () =>
+test("unusual settings for strings, names and times do not change an answer", () =>
   withSettings(database, ODD, () =>
     clean({}, async service => {
       const operator = await token({ sub: "op", tenant: "ops", roles: ["tenant-operator"] });
@@ -74,7 +74,7 @@ test("a database that reads and writes strings, names and times in another way g
     }),
   ));
 
-test("the limit of tenants holds where transactions begin as repeatable read", () =>
+test("the limit of tenants holds when transactions are repeatable read by default", () =>
   withSettings(database, { default_transaction_isolation: "'repeatable read'" }, () =>
     clean({ SERVICE_MAX_TENANTS_PER_USER: "1" }, async service => {
       const ann = await token({ sub: "ann", tenant: "lobby" });
@@ -105,7 +105,7 @@ test("the limit of tenants holds where transactions begin as repeatable read", (
     }),
   ));
 
-test("the service does not start where its own sessions are told otherwise, and says which setting that is", async () => {
+test("the service refuses to start with settings that would break it, and names the setting", async () => {
   const refused = (setting: string, value: string, env = {}) =>
     assert.rejects(createService(database, env), {
       message: new RegExp(`^The service's database login is not safe to use: .*${setting} = ${value}`),
@@ -121,7 +121,7 @@ test("the service does not start where its own sessions are told otherwise, and 
   });
 });
 
-test("nor with a login that may not execute what it calls", async () => {
+test("the service refuses to start with a login that may not execute its functions", async () => {
   const name = `${database.name}_login`;
   await database.sql.unsafe(
     `create role ${name} login password 'x'; grant connect on database ${database.name} to ${name}`,
@@ -137,7 +137,7 @@ test("nor with a login that may not execute what it calls", async () => {
   }
 });
 
-test("nor where another tenant has the slug of the default one to be made", async () => {
+test("the service refuses to start when another tenant has the slug of the default tenant", async () => {
   const fresh = await createDatabase();
   await seedTenant(fresh.sql, { slug: "default" });
   try {
@@ -151,7 +151,7 @@ test("nor where another tenant has the slug of the default one to be made", asyn
   }
 });
 
-test("/ready does not call a database out of reach whose settings make it answer with an error", () =>
+test("/ready does not call a database unreachable that answers with an error", () =>
   clean({}, service =>
     withSettings(database, { row_security: "off" }, async () => {
       await database.sql`
@@ -171,7 +171,7 @@ test("/ready does not call a database out of reach whose settings make it answer
 test("a transaction that lasted too long is 503", async t => {
   const [server] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   if (!server) return t.skip("since Postgres 17");
-  // Longer than the transactions of the start on a slow machine, and sooner than the lock's.
+  // Longer than the transactions of the start on a slow machine, and shorter than lock_timeout.
   const timeouts = { transaction_timeout: "5s", lock_timeout: "60s" };
   const env = { SERVICE_DATABASE_URL: addressWith(database.urls.service, timeouts) };
   await clean(env, async service => {

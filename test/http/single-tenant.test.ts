@@ -87,7 +87,7 @@ test("20 parallel first requests of a new user make one row and 20 answers", () 
     );
   }));
 
-test("a first request may ask for the caller's tenants: the default one is there, beside older memberships", () =>
+test("a first request may list the caller's tenants: the default one is there, with older memberships", () =>
   inModes(async (database, start) => {
     const service = await start(SINGLE);
     const acme = await seedTenant(database.sql, { slug: "acme" });
@@ -107,7 +107,7 @@ test("a first request may ask for the caller's tenants: the default one is there
     assert.equal(first.tenants[1].joined_at, membership.joined_at);
   }));
 
-test("a first request may be for the status of registration: the caller is a member from then on", () =>
+test("a first request may read the status of registration: the caller is a member from then on", () =>
   inModes(async (database, start) => {
     const service = await start(SINGLE);
     const ask = async () =>
@@ -122,7 +122,7 @@ test("a first request may be for the status of registration: the caller is a mem
     assert.equal((await ask()).status, 200, "whoever belongs nowhere is told, too");
   }));
 
-test("a removed member of the default tenant does not come back by asking again", () =>
+test("a removed member of the default tenant does not come back with the next request", () =>
   inModes(async (database, start) => {
     const service = await start(SINGLE);
     const ask = async () => service.request({ url: "/api/tenants/current", token: await person("ann") });
@@ -177,7 +177,7 @@ test("the default tenant is made once, with the configured name; another slug at
     );
   }));
 
-test("a renamed default tenant is found all the same, and logs call it as it is configured", () =>
+test("a renamed default tenant is still found, and logs use the configured slug", () =>
   inModes(async (database, start) => {
     const logged = async (env: Record<string, string>) => {
       const service = await start({ ...SINGLE, ...env });
@@ -191,7 +191,7 @@ test("a renamed default tenant is found all the same, and logs call it as it is 
     assert.equal((await database.sql`select from app.tenants`).count, 1);
   }));
 
-test("a missing default tenant is setup needed, and creating the default slug, in this mode alone, mends it", () =>
+test("a missing default tenant means setup_needed; creating the default slug, only in this mode, fixes it", () =>
   inModes(async (_database, start) => {
     let service = await start();
     const send = async (method: "GET" | "POST" | "DELETE", url: string, body?: object) =>
@@ -223,7 +223,7 @@ test("a missing default tenant is setup needed, and creating the default slug, i
     );
   }));
 
-test("a default tenant that was suspended in the other mode is setup needed, and the status says what mends it", () =>
+test("a default tenant that was suspended in the other mode means setup_needed, and the status says how to fix it", () =>
   inModes(async (_database, start) => {
     let service = await start();
     const send = async (method: "GET" | "POST", url: string) =>
@@ -268,7 +268,7 @@ test("switching multi-tenant mode on changes no row: the old data stays in the d
     assert.deepEqual([...(await rows())], [...before]);
     for (const sub of ["ann", "bob"]) assert.deepEqual(titles(await ask(sub, "default")), ["ann's", "bob's"]);
     assert.equal((await ask("ann")).body.error, "Missing X-Tenant header");
-    // Who was no user of the default tenant does not become one by naming it.
+    // A stranger does not become a member of the default tenant by naming it.
     assertError(await ask("carl", "default"), 403, DENIED);
     await seedTenant(sql, { slug: "acme" });
     assertError(await ask("ann", "acme"), 403, DENIED);

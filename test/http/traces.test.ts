@@ -28,7 +28,7 @@ after(async () => {
   await database.drop();
 });
 
-/** The variables for as long as `work` takes: OpenTelemetry reads the process's own. */
+/** Sets environment variables while `work` runs: OpenTelemetry reads process.env. */
 async function withEnvironment(env: Record<string, string>, work: () => Promise<void>) {
   Object.assign(process.env, env);
   try {
@@ -38,7 +38,7 @@ async function withEnvironment(env: Record<string, string>, work: () => Promise<
   }
 }
 
-test("traces are asked for by the standard variables, and by nothing else", () => {
+test("only the standard variables switch traces on", () => {
   for (const [env, asked] of [
     [{}, undefined],
     [{ OTEL_SERVICE_NAME: "x" }, undefined],
@@ -104,7 +104,7 @@ const exportTo = (port: number) => ({
   OTEL_LOGS_EXPORTER: "none",
 });
 
-test("a collector that is away does not keep the service from stopping", ifInstalled, () =>
+test("a collector that cannot be reached does not block the stop of the service", ifInstalled, () =>
   withEnvironment(exportTo(9), async () => {
     const service = await createService(database);
     await service.request({ url: "/health" });
@@ -112,13 +112,13 @@ test("a collector that is away does not keep the service from stopping", ifInsta
     await service.close();
     assert.ok(performance.now() - from < 8_000);
     assert.equal(service.logs.at(-1)!.msg, "the last spans are lost");
-    // A process has one provider, which the next test's would not replace.
+    // A process keeps its first provider, so the next test could not set its own.
     const { trace, context, propagation } = await import("@opentelemetry/api" as string);
     for (const global of [trace, context, propagation]) global.disable();
   }),
 );
 
-test("a request is a span of the caller's trace, with a span for the call of the database", ifInstalled, () =>
+test("a request is a span of the caller's trace, with a child span for the database call", ifInstalled, () =>
   withEnvironment(exportTo((collector.address() as AddressInfo).port), async () => {
     await seedUser(database.sql, await seedTenant(database.sql, { slug: "acme" }), { subject: "alice" });
     const alice = await token({ sub: "alice", tenant: "acme" });

@@ -1,4 +1,4 @@
-/** What the HTTP tests share: a service on a database of its own, and tokens for whoever is needed. */
+/** Shared by the HTTP tests: a service on its own database, and tokens for callers. */
 import assert from "node:assert/strict";
 import {
   createDatabase,
@@ -29,7 +29,7 @@ export async function createWorld(env: Record<string, string> = {}): Promise<Wor
   return { database, service, end };
 }
 
-/** By the service's steady clock a second has gone by: what it shares for so long it asks anew. */
+/** Moves the service's monotonic clock by a second, so that it refreshes answers that it shares for that time. */
 export function passASecond() {
   const now = performance.now.bind(performance);
   performance.now = () => now() + 1_010;
@@ -37,11 +37,11 @@ export function passASecond() {
 
 let made = 0;
 
-/** A token of a new operator: each has rate limits of its own. The tenant it names need not exist. */
+/** A token of a new operator, with rate limits of its own. The tenant that it names need not exist. */
 export const operator = (claims: object = {}) =>
   token({ sub: `operator-${++made}`, roles: ["tenant-operator"], tenant: "operations", ...claims });
 
-/** A token of a person, who names a tenant by the claim, or by nothing. */
+/** A token of a person, with a tenant claim or without. */
 export const person = (sub: string, tenant?: string, claims: object = {}) =>
   token({ sub, ...(tenant !== undefined && { tenant }), ...claims });
 
@@ -56,3 +56,21 @@ export function assertError(answer: TestResponse, status: number, body: object) 
   );
   assert.match(String(answer.headers["x-request-id"]), /^[\w-]{1,64}$/);
 }
+
+/** Requests to /api/setup, each as a new operator unless the test gives a token. */
+export const setupOf = ({ service }: World) => ({
+  create: async (body: object, headers = {}, token?: string) =>
+    service.request({
+      method: "POST",
+      url: "/api/setup/tenant",
+      token: token ?? (await operator()),
+      headers,
+      body,
+    }),
+  send: async (
+    method: "GET" | "PUT" | "POST" | "DELETE" | "HEAD",
+    path: string,
+    body?: unknown,
+    headers = {},
+  ) => service.request({ method, url: `/api/setup/${path}`, token: await operator(), headers, body }),
+});

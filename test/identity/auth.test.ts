@@ -3,7 +3,8 @@ import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 import Fastify from "fastify";
 import { loadConfig } from "../../src/config/config.ts";
-import auth, { REASONS } from "../../src/identity/auth.ts";
+import { TOKEN_REASONS } from "../../src/errors/problems.ts";
+import auth from "../../src/identity/auth.ts";
 import { encode, good, guarded, HOUR, hmac, now, pem, SECRET, sign } from "./tokens.ts";
 
 const HMAC = { SERVICE_JWT_SECRET: SECRET };
@@ -118,7 +119,7 @@ test("without credentials the challenge has no error, with a malformed header it
 });
 
 /** A flipped bit, a foreign character, a missing part. */
-function broken(): [token: string, reason: keyof typeof REASONS][] {
+function broken(): [token: string, reason: keyof typeof TOKEN_REASONS][] {
   const token = hmac(good());
   const [header, payload, signature] = token.split(".") as [string, string, string];
   const with_ = (extra: object) => hmac(good(), { alg: "HS256", ...extra });
@@ -208,11 +209,12 @@ test("every broken token is 401 with invalid_token and a reason, and says nothin
       [401, expected],
       `${expected}: ${Buffer.from(token, "base64").toString().slice(0, 200)}`,
     );
-    assert.deepEqual([body.error, body.detail], ["Unauthorized", REASONS[expected]]);
-    const description = `error="invalid_token", error_description="${REASONS[expected]}"`;
+    assert.deepEqual([body.error, body.detail], ["Unauthorized", TOKEN_REASONS[expected]]);
+    const description = `error="invalid_token", error_description="${TOKEN_REASONS[expected]}"`;
     assert.equal(challenge, `Bearer realm="tenants", ${description}`);
   }
-  for (const sentence of Object.values(REASONS)) assert.match(sentence, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+  for (const sentence of Object.values(TOKEN_REASONS))
+    assert.match(sentence, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
 });
 
 test("a token of 8192 characters is read, and one of more is not", async t => {

@@ -2,14 +2,14 @@ import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyError, FastifyInstance } from "fastify";
 import { sendError } from "../error-handler.ts";
 
-/** Everything comes from here. Without `upgrade-insecure-requests`: a service on plain http in a private network has pages too. */
+/** All files come from this service. No `upgrade-insecure-requests`: the service may run on plain HTTP in a private network. */
 const CSP =
   "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The page's own dark mode leaves the headers of answers unreadable; its bar is for loading other people's documents;
- * its column of links, which no answer here has, makes an open operation wider than a phone; its list of servers has one;
- * its light colours are too pale to read for many.
+ * Changes to the page of Swagger UI: readable response headers in its dark mode, and darker colours in its light one (4.5 : 1).
+ * Hidden are the bar that loads other documents, the list of servers, which has one, and the column of links, which is always
+ * empty and makes an operation wider than a phone.
  */
 const CSS = `
 .swagger-ui .topbar, html.dark-mode .swagger-ui .topbar { background: none; border: 0; padding: 0; position: absolute; right: 1rem; top: 1rem; z-index: 1; }
@@ -39,11 +39,11 @@ const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-sca
 
 /** Pages to read and try the API. */
 export default async function docs(app: FastifyInstance): Promise<void> {
-  // For an address that leads out of the files: nothing is there.
+  // @fastify/static answers 403 to a path outside its folder: here that is 404.
   app.setErrorHandler<FastifyError>((error, request, reply) =>
     sendError(error.statusCode === 403 ? { statusCode: 404 } : error, request, reply),
   );
-  // The page says nothing of its width: a phone would show it as wide as a desk's, and small.
+  // Without a viewport a phone shows the page as wide as on a desktop, and small.
   app.addHook("onSend", async (_request, _reply, payload) =>
     typeof payload === "string" ? payload.replace("<head>", `<head>\n${VIEWPORT}`) : payload,
   );

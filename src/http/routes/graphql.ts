@@ -4,7 +4,7 @@ import mercurius, { type MercuriusContext } from "mercurius";
 import { callAsCaller } from "../../database/database.ts";
 import { toProblem } from "../../errors/errors.ts";
 import { sendError } from "../error-handler.ts";
-import { queryGraphql, queryGraphqlByGet } from "../operations.ts";
+import { getCurrentTenant, listBoards, queryGraphql, queryGraphqlByGet } from "../operations.ts";
 import { sendRow } from "../responses.ts";
 import { type GraphqlQuery, type GraphqlQueryString, RESPONSE_TYPE } from "../schemas/graphql.ts";
 
@@ -28,14 +28,14 @@ declare module "mercurius" {
   }
 }
 
-/** Of all `boards` of a request together. */
+/** The sum of all `boards` limits in a request. */
 const MOST_BOARDS = 1_000;
-/** All that are asked of a board in a document, fragments and aliases counted: each is written once for every board. */
+/** Fields of boards in a document, with fragments and aliases: each is repeated for every board. */
 const MOST_BOARD_FIELDS = 24;
 
-/** Of a document, by `costly`. The query that tools introspect with costs 29,000. */
+/** The cost of a document, by `limitCost`. The introspection query of common tools costs 29,000. */
 const MOST_COST = 40_000;
-/** Fields of the introspection that are lists, and about how long these are here. */
+/** Fields of the introspection that are lists, and their typical length in this schema. */
 const LISTS = new Set([
   "types",
   "fields",
@@ -53,17 +53,17 @@ interface Current {
   membership: object;
   limit: number;
   total: number;
-  /** One read for all who ask. */
+  /** One read for all aliases. */
   boards?: Promise<object[]>;
 }
 const current = new WeakMap<FastifyRequest, Current>();
 
 async function readBoards(request: FastifyRequest, limit: number): Promise<object[]> {
-  const { body } = await callAsCaller(request, "list_boards", limit, null);
+  const { body } = await callAsCaller(request, listBoards, limit, null);
   return (JSON.parse(body) as { boards: object[] }).boards;
 }
 
-/** A document may ask under many aliases: all are asked before the first is answered, so the largest limit serves them. */
+/** A document may have many aliases. All resolvers run before the read begins, so one read with the largest limit serves them. */
 async function boards(_root: unknown, { limit }: { limit: number }, { request }: MercuriusContext) {
   if (limit < 1 || limit > MOST_BOARDS) throw new GraphQLError(`limit must be 1 to ${MOST_BOARDS}`);
   const asked = current.get(request)!;
@@ -86,7 +86,7 @@ const resolvers = {
 
 const parseOptions = { maxTokens: 1_000 };
 
-/** Without it a mutation would be a fault of execution, and answered with 200. */
+/** Without this rule a mutation would fail in execution, with status 200. */
 const queriesOnly: ValidationRule = context => ({
   OperationDefinition(node) {
     if (node.operation !== "query")
@@ -94,7 +94,7 @@ const queriesOnly: ValidationRule = context => ({
   },
 });
 
-const fewBoardFields: ValidationRule = context => {
+const limitBoardFields: ValidationRule = context => {
   let fields = 0;
   return {
     Field(node) {
@@ -108,13 +108,13 @@ const fewBoardFields: ValidationRule = context => {
   };
 };
 
-/** Introspection goes in circles: under aliases and in fragments, a small document asks for millions of fields. */
-const costly: ValidationRule = context => {
+/** Introspection is recursive: with aliases and fragments, a small document asks for millions of fields. */
+const limitCost: ValidationRule = context => {
   const ofFragments = new Map<string, number>();
   const ofFragment = (name: string): number => {
     const known = ofFragments.get(name);
     if (known !== undefined) return known;
-    ofFragments.set(name, 0); // where it contains itself, another rule refuses it
+    ofFragments.set(name, 0); // another rule refuses a fragment that contains itself
     const selections = context.getFragment(name)?.selectionSet;
     const cost = selections ? costOf(selections) : 0;
     ofFragments.set(name, cost);
@@ -142,25 +142,25 @@ const costly: ValidationRule = context => {
 
 type Fault = Error & {
   code?: string | undefined;
-  /** Set by the framework: what a schema refused. */
+  /** Set by Fastify: the part of the request that a schema refused. */
   validationContext?: string;
   errors?: readonly GraphQLError[];
 };
 
-/** Clients that accept GraphQL's own media type trust the body of a 400 only under it. */
+/** Clients that accept the media type of GraphQL trust the body of a 400 only with it. */
 function send({ headers }: FastifyRequest, reply: FastifyReply, answer: object, status?: number) {
   const type = headers.accept?.includes(RESPONSE_TYPE) ? `${RESPONSE_TYPE}; charset=utf-8` : undefined;
   return sendRow(reply.header("vary", "Accept"), { body: JSON.stringify(answer) }, status, type);
 }
 
-/** A document that is asked for by its hash. Clients that read this word send the whole document from then on. */
+/** The answer to a persisted query, which names a document by its hash. Clients then send the whole document. */
 const NO_HASHES = new GraphQLError("PersistedQueryNotSupported");
 function isHash({ body, query }: FastifyRequest): boolean {
   const { query: document, extensions } = { ...((body ?? query) as Partial<GraphqlQuery>) };
   return document === undefined && JSON.stringify(extensions ?? null).includes("persistedQuery");
 }
 
-/** A fault of the query is GraphQL's to tell; everything else is answered like everywhere. */
+/** Errors of the query are answered as GraphQL does; all others as everywhere. */
 function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply): void {
   if (!(error instanceof GraphQLError || error.code?.startsWith("MER_") || error.validationContext))
     return void sendError(error, request, reply);
@@ -172,53 +172,48 @@ function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply)
   send(request, reply.header("x-request-id", request.id), { errors }, 400);
 }
 
-/** What a resolver threw is told only when a client is meant to read it; a database that fails is answered like everywhere. */
+/** Errors of resolvers that are not for clients, such as a lost database, are answered as everywhere. */
 function raiseFaults<Result extends { errors?: readonly GraphQLError[] }>(result: Result) {
   for (const { originalError: cause } of result.errors ?? [])
     if (cause && !(cause instanceof GraphQLError) && (toProblem(cause)?.status ?? 500) >= 500) throw cause;
   return { statusCode: 200, response: result };
 }
 
-/** Read-only GraphQL over the same functions. A caller who is not a member is refused before a query is looked at. */
+/** Read-only GraphQL over the same functions. A caller who is not a member is refused before the query is read. */
 export default async function graphql(app: FastifyInstance): Promise<void> {
   app.setErrorHandler(answerFault);
-  // Before a fault of the query is told.
+  // Before validation, which tells about the query.
   app.addHook("preValidation", async request => {
-    const { body } = await callAsCaller(request, "get_current_tenant");
+    const { body } = await callAsCaller(request, getCurrentTenant);
     current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0 });
   });
   await app.register(mercurius, {
     schema,
     resolvers,
-    // Its own take documents in other media types, and end in 500 where an address names no operation.
+    // Mercurius's own routes accept other media types, and answer 500 to a GET without a query.
     routes: false,
     graphiql: false,
     errorFormatter: raiseFaults,
     graphql: { parseOptions },
-    validationRules: [queriesOnly, fewBoardFields, costly],
-    // It keeps whole documents: few, and none of them large.
+    validationRules: [queriesOnly, limitBoardFields, limitCost],
+    // The cache keeps whole documents: few, and none of them large.
     cache: 200,
   });
-  // What is no document the library reads as a syntax tree in JSON, which no limit and no check of form would look at.
+  // Mercurius would read other text as a syntax tree in JSON, which passes no limit and no check.
   app.graphql.addHook("preParsing", async (_schema, source) => void parse(source, parseOptions));
 
   const answer = async (request: FastifyRequest, reply: FastifyReply, asked: GraphqlQuery) => {
     const { query, variables, operationName } = asked;
-    // Without variables the library would not look for those that are missing before it begins.
+    // Without an object mercurius would not check for missing variables before it runs.
     const found = await app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
     return send(request, reply, found);
   };
-  app.post<{ Body: GraphqlQuery }>(
-    "/graphql",
-    { bodyLimit: 32 * 1024, schema: queryGraphql },
-    (request, reply) => answer(request, reply, request.body),
+  const posting = { ...queryGraphql, bodyLimit: 32 * 1024 };
+  app.post<{ Body: GraphqlQuery }>("/graphql", posting, (request, reply) =>
+    answer(request, reply, request.body),
   );
-  app.get<{ Querystring: GraphqlQueryString }>(
-    "/graphql",
-    { schema: queryGraphqlByGet },
-    (request, reply) => {
-      const { variables = "null", ...rest } = request.query;
-      return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
-    },
-  );
+  app.get<{ Querystring: GraphqlQueryString }>("/graphql", queryGraphqlByGet, (request, reply) => {
+    const { variables = "null", ...rest } = request.query;
+    return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
+  });
 }

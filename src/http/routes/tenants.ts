@@ -5,75 +5,60 @@ import type { Config } from "../../config/config.ts";
 import { callAsCaller } from "../../database/database.ts";
 import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
-import * as operations from "../operations.ts";
+import { getCurrentTenant, getRegistrationStatus, listMyTenants, registerTenant } from "../operations.ts";
 import { normalizeNames, sendRow } from "../responses.ts";
 import type { Register, RegisteredTenant } from "../schemas/tenants.ts";
 import { locationOf } from "./setup.ts";
 
-/** Self-service registration, and what a member sees of the own tenants. */
+/** Self-service registration, and the tenants of the caller. */
 export default async function tenants(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   const { requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
+  const rules = [requiresApproval, maxTenantsPerUser, allowedDomains];
 
-  app.get("/registration/status", { schema: operations.getRegistrationStatus }, async (request, reply) =>
-    sendRow(
-      reply,
-      await callAsCaller(
-        request,
-        "get_registration_status",
-        requiresApproval,
-        maxTenantsPerUser,
-        allowedDomains,
-      ),
-    ),
+  app.get("/registration/status", getRegistrationStatus, async (request, reply) =>
+    sendRow(reply, await callAsCaller(request, getRegistrationStatus, ...rules)),
   );
 
-  app.post<{ Body: Register }>(
-    "/register",
-    {
-      config: { limit: "register" },
-      preValidation: config.multiTenantMode ? normalizeNames : refuseRegistration,
-      schema: operations.registerTenant,
-    },
-    async (request, reply) => {
-      const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } =
-        request.body;
-      const at = admin_email.lastIndexOf("@");
-      const registration = {
-        ...rest,
-        admin_email: admin_email.slice(0, at) + admin_email.slice(at).toLowerCase(),
-      };
-      const row = await callAsCaller(
-        request,
-        "register_tenant",
-        organization_name,
-        organization_slug,
-        slugBase(organization_name),
-        asciiDomain(admin_email.slice(at + 1)),
-        JSON.stringify(registration),
-        include_sample_data,
-        requiresApproval,
-        maxTenantsPerUser,
-        allowedDomains,
-        config.frontendBaseUrl,
-      );
-      return sendRow(
-        reply.header("location", locationOf(row.body)),
-        { ...row, body: reachable(row.body, request) },
-        row.status === "pending" ? 202 : 201,
-      );
-    },
+  const registering = {
+    ...registerTenant,
+    preValidation: config.multiTenantMode ? normalizeNames : refuseRegistration,
+  };
+  app.post<{ Body: Register }>("/register", registering, async (request, reply) => {
+    const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } = request.body;
+    const at = admin_email.lastIndexOf("@");
+    const registration = {
+      ...rest,
+      admin_email: admin_email.slice(0, at) + admin_email.slice(at).toLowerCase(),
+    };
+    const row = await callAsCaller(
+      request,
+      registerTenant,
+      organization_name,
+      organization_slug,
+      slugBase(organization_name),
+      asciiDomain(admin_email.slice(at + 1)),
+      JSON.stringify(registration),
+      include_sample_data,
+      ...rules,
+      config.frontendBaseUrl,
+    );
+    return sendRow(
+      reply.header("location", locationOf(row.body)),
+      { ...row, body: reachable(row.body, request) },
+      row.status === "pending" ? 202 : 201,
+    );
+  });
+
+  app.get("/current", getCurrentTenant, async (request, reply) =>
+    sendRow(reply, await callAsCaller(request, getCurrentTenant)),
   );
 
-  app.get("/current", { schema: operations.getCurrentTenant }, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, "get_current_tenant")),
-  );
-
-  app.get("/mine", { schema: operations.listMyTenants }, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, "list_my_tenants")),
+  app.get("/mine", listMyTenants, async (request, reply) =>
+    sendRow(reply, await callAsCaller(request, listMyTenants)),
   );
 }
 
-/** The answer, with a word to who would send the X-Tenant that it tells to send, and be refused: claims win over it. */
+/** The answer says to send X-Tenant. It adds a warning for a caller whose token names another tenant, since claims win over the header. */
 function reachable(body: string, { tenant: { slug, source } }: FastifyRequest): string {
   const registered = JSON.parse(body) as Static<typeof RegisteredTenant>;
   if (source === "header" || slug === registered.tenant_slug) return body;
@@ -81,9 +66,9 @@ function reachable(body: string, { tenant: { slug, source } }: FastifyRequest): 
   return JSON.stringify(registered);
 }
 
-/** In single-tenant mode, whatever fields the body has: before they are validated. */
+/** In single-tenant mode: before validation, so that the refusal does not depend on the body. */
 async function refuseRegistration(request: FastifyRequest): Promise<void> {
-  await callAsCaller(request, "register_tenant", ...Array.from({ length: 10 }, () => null));
+  await callAsCaller(request, registerTenant, ...Array.from({ length: 10 }, () => null));
 }
 
 function slugBase(name: string): string {

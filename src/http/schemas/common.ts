@@ -1,10 +1,10 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { LONGEST_SLUG, SLUG_PATTERN } from "../../values/slug.ts";
 
-// For validators of other languages, too: some match a pattern with the whole text, some know no \p.
-/** Not only white space (U+0085 is, though not to JavaScript). */
+// For validators of other languages too: some match the whole text with a pattern, some do not support \p.
+/** Not only white space (JavaScript does not count U+0085 as that). */
 export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
-/** What a token's `sub` or `iss` can be: a log prints it as one line. */
+/** A token's `sub` or `iss`: no control characters, so that a log prints it on one line. */
 export const PRINTABLE_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 export const IDEMPOTENCY_KEY_PATTERN = "^[\\x20-\\x7e]{8,255}$";
@@ -21,7 +21,7 @@ const nameLike = (example: string) =>
     minLength: 1,
     maxLength: 255,
     pattern: NAME_PATTERN,
-    description: "Stored NFC; its length counts code points of that",
+    description: "Stored in NFC; the length counts code points of that form",
     examples: [example],
   });
 export const Name = nameLike("Acme Corp");
@@ -43,7 +43,7 @@ export const Nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
 const FieldError = Type.Object({ field: Type.String(), message: Type.String() }, { title: "FieldError" });
 
-/** Every error answer. */
+/** The body of every error. */
 export const ErrorBody = Type.Object(
   {
     error: Type.String(),
@@ -60,11 +60,11 @@ export const ErrorBody = Type.Object(
 export const CURSOR_PATTERN = "^[A-Za-z0-9_-]{1,200}$";
 
 export const Page = {
-  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "How many to return" }),
+  limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "Length of a page" }),
   cursor: Type.Optional(
     Type.String({
       pattern: CURSOR_PATTERN,
-      description: "Where the page before this one ended; from its Link header",
+      description: "From the Link header of the page before",
     }),
   ),
 };

@@ -1,10 +1,10 @@
 import { type Static, Type } from "typebox";
 import { Nullable } from "./common.ts";
 
-/** GraphQL over HTTP; for clients that accept it. */
+/** The media type of GraphQL over HTTP, for clients that accept it. */
 export const RESPONSE_TYPE = "application/graphql-response+json";
 
-/** Any: which fields it has is the document's to say. */
+/** Any fields: the GraphQL document decides which. */
 const Fields = Type.Object({}, { additionalProperties: true });
 const query = Type.String({ examples: ["{ tenant { name slug } membership { role } }"] });
 const operationName = Type.Optional(Nullable(Type.String()));
@@ -28,7 +28,7 @@ export type GraphqlQuery = Static<typeof GraphqlQuery>;
 export const GraphqlQueryString = Type.Object({
   query,
   operationName: Type.Optional(Type.String()),
-  variables: Type.Optional(Type.String({ format: "json-object", description: "A JSON object, as text" })),
+  variables: Type.Optional(Type.String({ format: "json-object", description: "A JSON object as text" })),
 });
 export type GraphqlQueryString = Static<typeof GraphqlQueryString>;
 
@@ -49,7 +49,7 @@ export const GraphqlAnswer = Type.Object(
   },
 );
 
-/** A query that cannot be run at all. */
+/** A query that cannot run. */
 export const GraphqlRefusal = Type.Object(
   { errors },
   {

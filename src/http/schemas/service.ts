@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { Nullable, Text, Timestamp } from "./common.ts";
 
 const Check = Type.String({
-  description: "`ok`, what is wrong, or `unknown` while the database cannot be asked",
+  description: "`ok`, the fault, or `unknown` while the database cannot be reached",
   examples: ["ok"],
 });
 
@@ -16,7 +16,7 @@ const found = {
         errors: Type.Integer(),
         warnings: Type.Integer(),
         not_run: Type.Integer({
-          description: "Checks that could not run: with one of them the audit proves nothing",
+          description: "Checks that could not run: unless 0, the audit proves nothing",
         }),
       },
       { title: "LastAudit" },
@@ -26,7 +26,7 @@ const found = {
 
 export const Readiness = Type.Object({ status: Type.Literal("ready"), ...found }, { title: "Readiness" });
 
-/** An error like any other, with what was checked. */
+/** An error with the results of the checks. */
 export const NotReady = Type.Object(
   {
     error: Text("Service unavailable"),

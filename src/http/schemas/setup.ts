@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
 
-/** Pages show the first as their example. (Given as one, it would be filled in as the filter of the list.) */
+/** Swagger UI shows the first as the example. (With `examples` it would fill it in as the filter of the list.) */
 export const TenantStatus = Type.Enum(["active", "pending", "suspended"], { title: "TenantStatus" });
 
 export const Tenant = Type.Object(
@@ -74,7 +74,7 @@ export const ListTenants = Type.Object(
       Type.String({
         maxLength: 255,
         format: "faithful-text",
-        description: "Name or slug contains this, in any case; empty, as a form sends it, all do",
+        description: "The name or slug contains this text, in any case; the empty text matches all",
       }),
     ),
   },
@@ -109,7 +109,9 @@ export type ExplainBySlug = Static<typeof ExplainBySlug>;
 export const ExplainByClaims = Type.Object(
   {
     claims: Type.Object({}, { additionalProperties: true, examples: [{ sub: "alice", org: "acme" }] }),
-    header: Type.Optional(Type.String({ description: "The X-Tenant that came along", examples: ["acme"] })),
+    header: Type.Optional(
+      Type.String({ description: "The X-Tenant header of that request", examples: ["acme"] }),
+    ),
   },
   {
     additionalProperties: false,
@@ -123,7 +125,7 @@ const Role = Type.Object({ name: Type.String(), superuser: Type.Boolean(), bypas
 
 export const Explanation = Type.Object(
   {
-    allowed: Type.Boolean({ description: "Would the request get into the tenant" }),
+    allowed: Type.Boolean({ description: "Whether the request would be let into the tenant" }),
     because: Text("alice is a member of the tenant, as owner"),
     refusal: Type.Optional(
       Type.Object(
@@ -133,7 +135,7 @@ export const Explanation = Type.Object(
           detail: Type.String(),
           reason: Nullable(Type.String()),
         },
-        { description: "Given when the claims do not come as far as the database" },
+        { description: "Present when the claims alone are refused, before the database" },
       ),
     ),
     operator: Type.Optional(Type.Boolean()),
@@ -168,7 +170,7 @@ export const Explanation = Type.Object(
           table: Text("app.boards"),
           row_security: Type.Unsafe<string>({ enum: ["forced", "enabled", "off"] }),
           held: Nullable(Type.Integer({ description: "Rows of the tenant, counted up to 10000" })),
-          shown: Nullable(Type.Integer({ description: "Rows that this caller would be shown" })),
+          shown: Nullable(Type.Integer({ description: "Rows that this caller would see" })),
           more: Nullable(Type.Boolean()),
         }),
       ),
