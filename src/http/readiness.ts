@@ -2,7 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { callFunction, type Row } from "../database/database.ts";
-import { codeOf, takesNoWrites, toProblem } from "../errors/errors.ts";
+import { takesNoWrites, toProblem } from "../errors/errors.ts";
+import { hasState } from "../errors/sqlstates.ts";
 import { RELEASE } from "../migrate/release.ts";
 
 /** What the database says of itself. */
@@ -63,7 +64,7 @@ async function answerOf(app: FastifyInstance, question: Promise<Row>): Promise<R
   } catch (error) {
     app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
     if (takesNoWrites(error)) return faulty({ database: [(error as Error).message] });
-    return ["3F000", "42883"].includes(codeOf(error))
+    return hasState(error, "invalid_schema_name", "undefined_function")
       ? faulty({ migrations: ["the schema of this release is missing"] })
       : faulty({
           database: [

@@ -4,6 +4,7 @@ import type { Config } from "../config/config.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { callFunction, loginFaults } from "../database/database.ts";
 import { codeOf } from "../errors/errors.ts";
+import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE } from "../migrate/release.ts";
 
@@ -38,7 +39,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
   app.database.replicaChecked = reading !== undefined;
   const login = await loginFaults(app.pg.pool).catch(async error => {
     // No such schema, no such function, or no right to look: all granted by the first migration. Without one to connect the next fails too.
-    if (!["3F000", "42883", "42501"].includes(codeOf(error))) throw error;
+    if (!hasState(error, "invalid_schema_name", "undefined_function", "insufficient_privilege")) throw error;
     const { rows } = await app.pg.query<{ name: string; there: boolean }>(
       `select current_database() as name, exists (select from pg_catalog.pg_proc where proname = 'get_login_faults') as there`,
     );

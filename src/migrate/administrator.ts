@@ -1,4 +1,5 @@
 /** What only an administrator's login can do before the migrations: roles, the database, passwords. */
+
 import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../config/paths.ts";
@@ -6,6 +7,7 @@ import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase, NO_CONNECT } from "../database/connection-errors.ts";
 import { scramVerifier } from "../database/scram-verifier.ts";
 import { databaseOf, refuseKeyword, userOf } from "../database/url.ts";
+import { hasState, SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { takeLock } from "./lock.ts";
 
@@ -27,8 +29,8 @@ async function asAdministrator(rootUrl: string, work: (sql: postgres.Sql) => Pro
 
 function explainAdministrator(error: unknown, rootUrl: string): unknown {
   const explained = explainDatabase(error, rootUrl, "ROOT_DATABASE_URL");
-  const { code, routine, detail } = error as { code?: string; routine?: string; detail?: string };
-  if (code !== "42501" || routine === NO_CONNECT) return explained;
+  const { routine, detail } = error as { routine?: string; detail?: string };
+  if (!hasState(error, "insufficient_privilege") || routine === NO_CONNECT) return explained;
   return new StartupError(
     `${(explained as Error).message}${detail ? ` (${detail.replace(/\.$/, "")})` : ""}: the administrator must be a superuser, or ` +
       "have CREATEROLE and CREATEDB, and since Postgres 16 have made the tms_ roles or hold ADMIN on them " +
@@ -145,13 +147,13 @@ async function createDatabase(sql: postgres.Sql, name: string, isSuperuser: bool
   } catch (error) {
     const { code = "", message } = error as { code?: string; message: string };
     // Its own locale is for its own encoding.
-    if (code === "22023")
+    if (code === SQLSTATE.invalid_parameter_value)
       throw new StartupError(
         `The database ${name} cannot be made in UTF8 as this server makes databases (${message}); make it with another locale, and run this again: ` +
           `create database ${name} owner tms_owner template template0 encoding 'UTF8' locale 'C';`,
       );
     // Somebody made it just now, past the lock: by hand, or with an administrator's login on another database.
-    if (!["42P04", "23505"].includes(code)) throw error;
+    if (!hasState(error, "duplicate_database", "unique_violation")) throw error;
   }
 }
 
@@ -167,5 +169,5 @@ async function giveDatabase(sql: postgres.Sql, name: string): Promise<void> {
 const refusesPassword = (url: string): Promise<boolean> =>
   onConnection(url, async sql => sql`select`).then(
     () => false,
-    error => error.code === "28P01",
+    error => hasState(error, "invalid_password"),
   );

@@ -1,8 +1,10 @@
 /** Brings a database to this build: roles, database, committed migrations, then the release with the gate. */
+
 import type postgres from "postgres";
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
 import { refuseKeyword, requireAddress, requireDatabase, userOf } from "../database/url.ts";
+import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { prepareDatabase } from "./administrator.ts";
 import { APPLICATION, endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
@@ -118,7 +120,7 @@ function explainInstaller(fault: unknown, applied: string[], url: string): unkno
   const { message, code = "", sqlFile } = fault as { message: string; code?: string; sqlFile?: string };
   if (code === "") return fault;
   const stays = applied.length > 0 ? ` (applied before it, and stays: ${applied.join(", ")})` : "";
-  if (code === "55000" && message.startsWith("Tenants are not isolated"))
+  if (hasState(fault, "object_not_in_prerequisite_state") && message.startsWith("Tenants are not isolated"))
     return new StartupError(`${message}${stays}. The release was not installed`);
   const cause = `${message}${ownerHint({ code, message }, url)}`;
   return new StartupError(
