@@ -8,6 +8,7 @@ import type { Config } from "../config/config.ts";
 import { Problem } from "../errors/errors.ts";
 import { PROBLEMS, refusal } from "../errors/problems.ts";
 import { asciiDomain } from "../values/domain.ts";
+import { splitEmail } from "../values/email.ts";
 import { isSlug, LONGEST_SLUG } from "../values/slug.ts";
 import { type Claims, claimValue } from "./auth.ts";
 
@@ -93,8 +94,7 @@ function slugOf(value: unknown): string {
 function fromEmail({ email, email_verified: verified }: Claims): string {
   // Some providers send their booleans as strings.
   if (!filled(email) || verified === false || verified === "false") return "";
-  const [local, host, ...more] = email.split("@", 3);
-  const domain = local && host && more.length === 0 ? asciiDomain(host) : null;
+  const domain = asciiDomain(splitEmail(email)?.domain ?? "");
   if (!domain) return "";
   // Private suffixes too: whoever has a page at github.io does not share a tenant with all the others there.
   const options = { allowPrivateDomains: true, extractHostname: false };
