@@ -80,7 +80,7 @@ export default fp(
         .send(await registry.metrics()),
     );
   },
-  { name: "metrics", dependencies: ["readiness", "in-flight"] },
+  { name: "metrics", dependencies: ["readiness", "in-flight", "key-set"] },
 );
 
 /** What is read when Prometheus asks, and costs nothing until then. */
@@ -120,6 +120,25 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     [],
     it => it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),
   );
+  gauge(
+    "tms_jwks_last_success_seconds",
+    "Unix time at which the key set was last read; 0 before the first time",
+    [],
+    it => {
+      if (app.keySet) it.set(app.keySet.lastSuccess);
+      else it.remove();
+    },
+  );
+  new Counter({
+    name: "tms_jwks_failures_total",
+    help: "Reads of the key set that gave no keys",
+    registers,
+    collect() {
+      this.reset();
+      if (app.keySet) this.inc(app.keySet.failures);
+      else this.remove();
+    },
+  });
   gauge("tms_ready", "1 where GET /ready finds no fault, by what it looks at", ["check"], async it => {
     const { checks } = await app.readiness();
     // What is not known is not told: an alert on isolation is for isolation.
