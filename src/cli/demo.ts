@@ -127,14 +127,14 @@ export const demo: CommandModule = {
       const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>
         signToken(config, config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
       // Every request names a tenant: the operator's tokens name the default one, and Carol's the one to come.
-      const operator = await sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
-      const carol = await sign({ sub: "carol", tenant: "hooli" });
+      const operator = sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
+      const carol = sign({ sub: "carol", tenant: "hooli" });
       const members: string[] = [];
       for (const member of MEMBERS) {
         const { sub, slug } = member;
-        await ensureTenant(address, await sign({ sub, tenant: slug }), member);
+        await ensureTenant(address, sign({ sub, tenant: slug }), member);
         // Without a tenant claim, so that X-Tenant decides and the refusal can be seen.
-        members.push(await sign({ sub }));
+        members.push(sign({ sub }));
       }
       console.log(await guide(running, { operator, members, carol }));
     } catch (error) {

@@ -1,4 +1,4 @@
-import { createPublicKey } from "node:crypto";
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { asciiDomain } from "../values/domain.ts";
@@ -13,7 +13,21 @@ const FLAGS = new Map([
 export const HS = ["HS256", "HS384", "HS512"];
 const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 const CURVES: Record<string, string> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
-export const ASYMMETRIC = [...RSA, ...Object.values(CURVES), "EdDSA"];
+/** One algorithm: RFC 9864 gave it the second name. */
+const EDWARDS = ["EdDSA", "Ed25519"];
+export const ASYMMETRIC = [...RSA, ...Object.values(CURVES), ...EDWARDS];
+
+/** Every name of a signature algorithm. */
+export const namesOf = (algorithm: string) => (EDWARDS.includes(algorithm) ? EDWARDS : [algorithm]);
+
+/** The signature algorithms of a public key; none when it is too short, or of an unknown kind. */
+export function algorithmsOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string[] {
+  const { modulusLength = 0, namedCurve = "" } = asymmetricKeyDetails ?? {};
+  if (asymmetricKeyType === "rsa") return modulusLength >= 2048 ? RSA : [];
+  if (asymmetricKeyType === "ed25519") return EDWARDS;
+  const curve = CURVES[namedCurve];
+  return curve ? [curve] : [];
+}
 
 const list = (text: string) => text.split(",").flatMap(item => item.trim() || []);
 const shorter = (text: string) => (Array.from(text).length <= 255 ? text : undefined);
@@ -66,13 +80,8 @@ function publicKey(text: string): { pem: string; algorithms: string[] } | undefi
   if (!pem.includes("-----BEGIN ") || pem.includes("PRIVATE KEY")) return undefined;
   try {
     const key = createPublicKey(pem);
-    const { modulusLength = 0, namedCurve = "" } = key.asymmetricKeyDetails ?? {};
-    const curve = CURVES[namedCurve];
-    const algorithms =
-      (key.asymmetricKeyType === "rsa" && modulusLength >= 2048 && RSA) ||
-      (key.asymmetricKeyType === "ed25519" && ["EdDSA"]) ||
-      (curve !== undefined && [curve]);
-    if (!algorithms) return undefined;
+    const algorithms = algorithmsOf(key);
+    if (algorithms.length === 0) return undefined;
     return { pem: key.export({ type: "spki", format: "pem" }).toString(), algorithms };
   } catch {
     return undefined;

@@ -70,11 +70,13 @@ export const TABLE = {
   },
   SERVICE_JWT_JWKS_URL: {
     kind: "jwks",
-    meaning: "Address of the key set (JWKS) of the tokens: https, or http on this machine only",
+    meaning:
+      "Address of the tokens' key set (JWKS), or of the discovery document that names it: https, or http on this machine only",
   },
   SERVICE_JWT_ALGORITHMS: {
     kind: "algorithms",
-    unset: "by key: HS256; RS256, ES256, ES384, ES512 or EdDSA; every asymmetric one of a key set",
+    unset:
+      "by key: HS256; RS256, ES256, ES384, ES512 or EdDSA (the same as Ed25519); every asymmetric one of a key set",
     meaning: "Comma-separated signature algorithms that are accepted; each must fit the key",
   },
   SERVICE_JWT_ISSUER: { kind: "text", meaning: "The `iss` that a token must show" },
@@ -86,7 +88,7 @@ export const TABLE = {
   SERVICE_OPERATOR_CLAIM: {
     kind: "text",
     default: "roles",
-    meaning: "Token claim that lists the caller's roles",
+    meaning: "Token claim that lists the caller's roles, or holds one value, such as a verified `email`",
   },
   SERVICE_OPERATOR_ROLE: {
     kind: "text",

@@ -22,6 +22,7 @@ export const TOKEN_REASONS = {
   malformed_header: "The Authorization header must read: Bearer <token>",
   too_long: "The token is longer than 8192 characters",
   malformed: "The token is not a well-formed JWT",
+  type: "The token is of a type that gives no access",
   algorithm: "The signature algorithm of the token is not accepted",
   unsigned: "The token is not signed",
   signature: "The signature of the token is not valid",

@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance } from "fastify";
 import type { Config } from "../config/config.ts";
 import database from "../database/database.ts";
 import auth from "../identity/auth.ts";
+import keySet from "../identity/jwks.ts";
 import tenant from "../identity/tenant.ts";
 import type { LogStream } from "../observability/log.ts";
 import tracing from "../observability/tracing.ts";
@@ -40,6 +41,7 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   await app.register(openapi);
   await app.register(database, { config });
   await app.register(startup, { config });
+  await app.register(keySet, { config });
   await app.register(readiness);
   await app.register(metrics, { config });
   await app.register(health);

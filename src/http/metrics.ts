@@ -73,7 +73,7 @@ export default fp(
         .send(await registry.metrics()),
     );
   },
-  { name: "metrics", dependencies: ["readiness", "load-limit"] },
+  { name: "metrics", dependencies: ["readiness", "load-limit", "key-set"] },
 );
 
 /** Gauges that are read only when Prometheus scrapes. */
@@ -110,6 +110,25 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
   gauge("tms_database_replica_resting", "1 while the primary answers for a replica that failed", [], it =>
     it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),
   );
+  gauge(
+    "tms_jwks_last_success_seconds",
+    "Unix time at which the key set was last read; 0 before the first time",
+    [],
+    it => {
+      if (app.keySet) it.set(app.keySet.lastSuccess);
+      else it.remove();
+    },
+  );
+  new Counter({
+    name: "tms_jwks_failures_total",
+    help: "Reads of the key set that gave no keys",
+    registers,
+    collect() {
+      this.reset();
+      if (app.keySet) this.inc(app.keySet.failures);
+      else this.remove();
+    },
+  });
   gauge("tms_ready", "1 when GET /ready finds no fault, by check", ["check"], async it => {
     const { checks } = await app.readiness();
     // No series for an unknown result: an alert on isolation must not fire for another fault.

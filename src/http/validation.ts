@@ -2,6 +2,7 @@ import { Ajv } from "ajv";
 import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { asciiDomain } from "../values/domain.ts";
+import { splitEmail } from "../values/email.ts";
 import { SLUG_PATTERN } from "../values/slug.ts";
 import { invalid, textFault } from "./json-body.ts";
 import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
@@ -105,12 +106,11 @@ function isJsonObject(text: string): boolean {
 
 /** `local@domain.tld`, with a domain of any script that IDNA can write in ASCII. */
 function isEmail(text: string): boolean {
-  const at = text.lastIndexOf("@");
-  const local = text.slice(0, at);
+  const { local, domain } = splitEmail(text) ?? { local: "", domain: "" };
   return (
     /^[^\s\p{Cc}@"(),:;<>[\]\\]{1,64}$/u.test(local) &&
     !/^\.|\.\.|\.$/.test(local) &&
     !text.endsWith(".") && // asciiDomain() accepts the dot of the root, e-mail does not
-    asciiDomain(text.slice(at + 1)) !== null
+    asciiDomain(domain) !== null
   );
 }

@@ -2,12 +2,15 @@ import fastifyJwt from "@fastify/jwt";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
+import { namesOf } from "../config/kinds.ts";
 import { Problem } from "../errors/errors.ts";
 import { TOKEN_REASONS } from "../errors/problems.ts";
 import { text } from "../values/printable.ts";
-import { createKeySet, type Signed } from "./jwks.ts";
+import type { Claims } from "./claims.ts";
+import type { Header } from "./jwks.ts";
+import { isOperator } from "./operator.ts";
 
-export type Claims = Readonly<Record<string, unknown>>;
+export type { Claims } from "./claims.ts";
 
 /** Who calls: the pair (provider, subject). Frozen to its depth, since every request with the same token shares it. */
 export interface Identity {
@@ -30,26 +33,27 @@ const CHALLENGE = 'Bearer realm="tenants"';
 const BEARER = /^bearer (\S+)$/i;
 const LONGEST_TOKEN = 8 * 1024;
 const TOLERANCE_MS = 5_000;
-/** So long may a verified token be taken for good unseen; a removed key or an edited claim set is out after it. */
+/** How long a verified token is accepted without another look; a removed key is out after it. */
 const KEPT_MS = 60_000;
 const KEPT_TOKENS = 2_000;
 
 type Reason = keyof typeof TOKEN_REASONS;
 
-/** What the libraries call it. A code that is missing here is still a refusal: `invalid`. */
+/** What the library calls it. A code that is missing here is still a refusal: `invalid`. */
 const BY_CODE = new Map<unknown, Reason>([
   ["FAST_JWT_MALFORMED", "malformed"],
   ["FAST_JWT_INVALID_PAYLOAD", "malformed"],
   ["FAST_JWT_INVALID_ALGORITHM", "algorithm"],
-  ["ERR_JOSE_NOT_SUPPORTED", "algorithm"],
   ["FAST_JWT_MISSING_SIGNATURE", "unsigned"],
   ["FAST_JWT_INVALID_SIGNATURE", "signature"],
-  ["FAST_JWT_VERIFY_ERROR", "signature"],
   ["FST_JWT_AUTHORIZATION_TOKEN_INVALID", "signature"],
-  ["ERR_JWKS_NO_MATCHING_KEY", "unknown_key"],
-  ["ERR_JWKS_MULTIPLE_MATCHING_KEYS", "unknown_key"],
+  ["FAST_JWT_VERIFY_ERROR", "signature"],
   ["FAST_JWT_INVALID_CRIT_HEADER", "critical_header"],
 ]);
+
+/** Types of access tokens, also those of RFC 9068. Logout tokens, security events and DPoP proofs are signed with the same keys. */
+const ACCESS_TYPE = /^(application\/)?(at\+)?jwt$/i;
+const LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout";
 
 /** 401 with the challenge of RFC 6750: no error code for a caller who showed no token at all. */
 function refusal(reason: Reason, cause?: unknown): Problem {
@@ -70,20 +74,6 @@ function bearer(authorization: string | undefined): string {
   return token;
 }
 
-/** A claim by its literal name, which may look like a URL, else by a dotted path. */
-export function claimValue(claims: Claims, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name];
-  const inside = (at: unknown, key: string) =>
-    typeof at === "object" && at !== null && Object.hasOwn(at, key) ? (at as Claims)[key] : undefined;
-  return name.split(".").reduce<unknown>(inside, claims);
-}
-
-function isOperator(claims: Claims, { claim, role }: Config["operator"]): boolean {
-  const held = claimValue(claims, claim);
-  if (typeof held === "string") return held === role || held.split(" ").includes(role);
-  return Array.isArray(held) && held.includes(role);
-}
-
 const isFiniteNumber = (value: unknown): value is number => Number.isFinite(value);
 
 /** Not recursive: the depth is the caller's choice. */
@@ -97,7 +87,7 @@ function freezeDeep(value: object): void {
 }
 
 /**
- * The identity that claims give: all that is asked of a token but its signature, so that src/identity/explain.ts asks the same.
+ * The identity that claims give: every check of a token but those of its header and signature. src/identity/explain.ts makes the same ones.
  * @throws Problem 401
  */
 export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity {
@@ -112,6 +102,8 @@ export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity 
   if (now < nbf * 1000 - TOLERANCE_MS) throw refusal("not_yet_valid");
   if (subject === null) throw refusal("subject");
   if (provider === null || (issuer !== null && iss !== issuer)) throw refusal("issuer");
+  // Older providers leave the typ of logout tokens out.
+  if (Object.hasOwn(Object(claims.events) as object, LOGOUT_EVENT)) throw refusal("type");
   if (audience && ![aud].flat().some(one => audience.includes(one as string))) throw refusal("audience");
   freezeDeep(claims);
   const [email, name] = [text(claims.email, 320), text(claims.name)];
@@ -139,55 +131,71 @@ function createKept() {
   };
 }
 
-type Key = { public: string } | ((request: FastifyRequest, token: Signed) => Promise<string>);
-
-function keyOf({ secret, publicKey, jwksUrl, algorithms }: Config["jwt"]): Key {
-  if (jwksUrl) {
-    const find = createKeySet(jwksUrl, algorithms);
-    return (_request, token) => find(token);
-  }
-  const key = secret ?? publicKey;
-  if (!key) throw new Error("There is no key to verify tokens with");
-  return { public: key };
+interface Decoded {
+  header: Header;
+  /** header.payload, as signed */
+  input: string;
+  signature: string;
 }
 
 /**
  * Verifies the bearer token of every request of the instance it is registered on, and sets `request.identity`.
- * Every failure is 401; 503 is for a key set that cannot be reached.
+ * Every failure is 401; 503 is for a key set that cannot be read.
  */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
-    const key = keyOf(config.jwt);
-    const verify = { algorithms: config.jwt.algorithms, ignoreExpiration: true, ignoreNotBefore: true };
-    await app.register(fastifyJwt, { secret: key, verify, decode: { complete: true } } as object as {
-      secret: string;
-    });
+    const { secret, publicKey } = config.jwt;
+    const { keySet } = app;
+    const key = secret ?? publicKey;
+    if (!key && !keySet) throw new Error("There is no key to verify tokens with");
+    const algorithms = config.jwt.algorithms.flatMap(namesOf);
+    await app.register(fastifyJwt, {
+      secret: key ? { public: key } : (_request: FastifyRequest, token: Decoded) => keyOf(token),
+      verify: { algorithms, ignoreExpiration: true, ignoreNotBefore: true },
+      decode: { complete: true },
+    } as object as { secret: string });
     const kept = createKept();
 
-    /** Before it asks for a key, the plugin calls what is no token by the code of a wrong signature. */
-    function isToken(token: string): boolean {
-      try {
-        return app.jwt.decode(token) !== null;
-      } catch {
-        return false;
-      }
+    /** The key of the set that a token is signed with. Without a kid several may fit: the one that verifies is meant. */
+    async function keyOf({ header, input, signature }: Decoded): Promise<string> {
+      if (!algorithms.includes(header.alg)) throw refusal("algorithm");
+      const keys = await keySet!.find(header);
+      const verifies = (one: string) => {
+        try {
+          return app.jwt.verify(`${input}.${signature}`, { key: one }) !== null;
+        } catch {
+          return false;
+        }
+      };
+      const found = keys.length > 1 ? keys.find(verifies) : keys[0];
+      if (!found) throw refusal("unknown_key");
+      return found;
     }
 
-    function reasonOf(token: string, { code }: { code?: unknown }): Reason {
-      if (code === "FST_JWT_AUTHORIZATION_TOKEN_INVALID" && !isToken(token)) return "malformed";
-      return BY_CODE.get(code) ?? "invalid";
+    function headerOf(token: string): Header {
+      try {
+        return app.jwt.decode<Decoded>(token)!.header;
+      } catch (error) {
+        // The plugin calls what is no token by the code of a wrong signature.
+        const { code } = error as { code?: string };
+        throw code === "FST_JWT_AUTHORIZATION_TOKEN_INVALID" ? refusal("malformed", error) : error;
+      }
     }
 
     async function identify(request: FastifyRequest): Promise<Identity> {
       const token = bearer(request.headers.authorization);
       try {
-        const claims = "public" in key ? app.jwt.verify<Claims>(token) : await request.jwtVerify<Claims>();
+        const { typ } = headerOf(token);
+        if (typ !== undefined && !(typeof typ === "string" && ACCESS_TYPE.test(typ))) throw refusal("type");
+        const claims = keySet ? await request.jwtVerify<Claims>() : app.jwt.verify<Claims>(token);
         const identity = toIdentity(claims, config);
         kept.set(token, identity);
         return identity;
       } catch (error) {
-        // Whatever else the libraries throw is the token's fault.
-        throw error instanceof Problem ? error : refusal(reasonOf(token, error as object), error);
+        // Whatever else the library throws is the token's fault.
+        throw error instanceof Problem
+          ? error
+          : refusal(BY_CODE.get((error as { code?: unknown }).code) ?? "invalid", error);
       }
     }
 

@@ -3,7 +3,7 @@ import { Problem } from "../errors/errors.ts";
 import { type Claims, toIdentity } from "./auth.ts";
 import { resolveTenant, type TenantSource } from "./tenant.ts";
 
-/** What api.explain_access is asked. slug null: the default tenant. */
+/** The arguments of api.explain_access. slug null: the default tenant. */
 export interface Asked {
   slug: string | null;
   source: TenantSource | "given";
@@ -12,7 +12,7 @@ export interface Asked {
   operator: boolean;
 }
 
-/** Why a request would not come as far as the database. */
+/** Why a request is refused before it reaches the database. */
 export interface Refused {
   allowed: false;
   because: string;
@@ -20,7 +20,7 @@ export interface Refused {
 }
 
 /**
- * What a request with these claims would ask the database, found by the same functions; nobody looks at a signature.
+ * What a request with these claims asks the database, found by the functions that requests use. No signature is verified.
  * `header` is its X-Tenant.
  */
 export function askedByClaims(claims: Claims, header: string | undefined, config: Config): Asked | Refused {

@@ -7,8 +7,9 @@ import { parse } from "tldts";
 import type { Config } from "../config/config.ts";
 import { refusal } from "../errors/problems.ts";
 import { asciiDomain } from "../values/domain.ts";
+import { splitEmail } from "../values/email.ts";
 import { isSlug, LONGEST_SLUG } from "../values/slug.ts";
-import { type Claims, claimValue } from "./auth.ts";
+import { type Claims, claimValue, isVerified } from "./claims.ts";
 
 export type TenantSource =
   | "configured_claim"
@@ -26,7 +27,7 @@ interface Resolved {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** What the request names; whether the caller belongs there is the database's to say. null: the default tenant. */
+    /** The tenant that the request names. The database checks the membership. null: the default tenant. */
     tenant: { readonly slug: string | null; readonly source: TenantSource };
   }
 }
@@ -53,7 +54,7 @@ const ALSO_SHARED =
   "nifty.com biglobe.ne.jp plala.or.jp so-net.ne.jp dion.ne.jp ymobile.ne.jp hinet.net empal.com 263.net " +
   "mail.ua meta.ua bigmir.net tut.by narod.ru myrambler.ru op.pl vp.pl azet.sk zoznam.sk inbox.ee citromail.hu indamail.hu net.hr mynet.com " +
   "volny.cz atlas.cz chello.at aon.at hispeed.ch comhem.se online.no siol.net otenet.gr email.ua skiff.com";
-/** Whatever it ends with: hotmail.se and yandex.kz are mailboxes as well. */
+/** Under every suffix: hotmail.se and yandex.kz are mailboxes too. */
 const SHARED_LABELS = new Set(["gmx", "googlemail", "hotmail", "outlook", "yahoo", "yandex"]);
 const SHARED = new Set([
   ...(createRequire(import.meta.url)("email-providers/all.json") as string[]).map(domain =>
@@ -82,20 +83,19 @@ function named(value: unknown): string | undefined {
   return [slug, id, name].find(filled);
 }
 
-/** Empty when the claim does not count or leaves nothing. */
+/** Empty when the claim does not count, or has no character of a slug. */
 function slugOf(value: unknown): string {
   const text = named(value);
   return text === undefined ? "" : slugify(text);
 }
 
 /** The label that an organization registered its domain under: `ann@mail.acme.co.uk` gives `acme`. */
-function fromEmail({ email, email_verified: verified }: Claims): string {
-  // Some providers send their booleans as strings.
-  if (!filled(email) || verified === false || verified === "false") return "";
-  const [local, host, ...more] = email.split("@", 3);
-  const domain = local && host && more.length === 0 ? asciiDomain(host) : null;
+function fromEmail(claims: Claims): string {
+  const { email } = claims;
+  if (!filled(email) || isVerified(claims, "email") === false) return "";
+  const domain = asciiDomain(splitEmail(email)?.domain ?? "");
   if (!domain) return "";
-  // Private suffixes too: whoever has a page at github.io does not share a tenant with all the others there.
+  // Private suffixes too: the owners of two pages at github.io do not share a tenant.
   const options = { allowPrivateDomains: true, extractHostname: false };
   const { domain: registrable, domainWithoutSuffix: label } = parse(domain, options);
   if (!registrable || !label || SHARED.has(domain) || SHARED.has(registrable) || SHARED_LABELS.has(label))
@@ -104,7 +104,7 @@ function fromEmail({ email, email_verified: verified }: Claims): string {
 }
 
 function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | undefined {
-  if (tenantClaim !== null && tenantClaim !== "tenant") {
+  if (tenantClaim !== null && tenantClaim !== "tenant" && isVerified(claims, tenantClaim) !== false) {
     const slug = slugOf(claimValue(claims, tenantClaim));
     if (slug) return { slug, source: "configured_claim" };
   }
@@ -139,7 +139,7 @@ export function resolveTenant(
   throw refusal("tenant_missing", { extra: { multi_tenant_mode: true } });
 }
 
-/** Node reads headers byte by byte; what is UTF-8 is told as that. */
+/** Node.js decodes headers as Latin-1; a client may have sent UTF-8. */
 function asSent(header: string): string {
   const bytes = Buffer.from(header, "latin1");
   return isUtf8(bytes) ? bytes.toString("utf8") : header;

@@ -63,6 +63,28 @@ test("token follows the configuration, so that the service accepts what it print
   assert.equal(JSON.parse(Buffer.from(stdout.split(".")[0]!, "base64url").toString()).alg, "HS384");
 });
 
+test("token makes an operator of an address that is verified, and keeps every claim as it is given", async () => {
+  const env = {
+    SERVICE_JWT_SECRET: SECRET,
+    SERVICE_OPERATOR_CLAIM: "email",
+    SERVICE_OPERATOR_ROLE: "ada@acme.example",
+  };
+  const given = "--claim iat=0 --claim exp=0 --claim nbf=0.5 --claim n=ü";
+  const { stdout } = await outcome(
+    tenancy(["token", "--sub", "ada", "--operator", ...given.split(" ")], env),
+  );
+  const [, payload] = stdout.split(".");
+  assert.deepEqual(JSON.parse(Buffer.from(payload!, "base64url").toString()), {
+    sub: "ada",
+    exp: 0,
+    iat: 0,
+    nbf: 0.5,
+    n: "ü",
+    email: "ada@acme.example",
+    email_verified: true,
+  });
+});
+
 test("token without a configured secret signs with the data folder's, and makes that once", async () => {
   const dataDir = path.join(folder, "data");
   const ask = (...more: string[]) =>

@@ -280,6 +280,7 @@ test("a configured algorithm must fit the key", () => {
   assert.ok(fits(key(rsaPem), "RS512, PS256") && !fits(key(rsaPem), "RS256,HS256"));
   assert.ok(!fits(key(rsaPem), "ES256") && !fits(key(ec("prime256v1")), "ES384"));
   assert.ok(fits(key(ed25519), "EdDSA") && !fits(key(ed25519), "HS256"));
+  assert.ok(fits(key(ed25519), "Ed25519") && fits(jwks, "Ed25519,RS256") && !fits(key(rsaPem), "Ed25519"));
   assert.ok(!fits({}, "HS384")); // the embedded database's secret is of 43 bytes
   assert.ok(fits(jwks, "ES256,RS256") && !fits(jwks, "HS256") && !fits({}, "RS256"));
   // A key with a fault of its own says nothing of what fits it.
@@ -338,6 +339,13 @@ test("who runs the service is told what its configuration leaves open", () => {
   );
   const held = { SERVICE_JWT_ISSUER: "https://idp.example", SERVICE_JWT_AUDIENCE: "tms" };
   assert.deepEqual(advice(held), []);
+  for (const claim of ["preferred_username", "upn", "https://acme.com/nickname"])
+    assert.match(
+      advice({ ...held, SERVICE_OPERATOR_CLAIM: claim }).join(),
+      /^No provider verifies the claim/,
+    );
+  for (const claim of ["email", "groups", "sub", "hostname"])
+    assert.deepEqual(advice({ ...held, SERVICE_OPERATOR_CLAIM: claim }), []);
   assert.deepEqual(advice({ ...held, SERVICE_JWT_SECRET: "ab".repeat(20) }), [
     "The JWT secret is weak: use 32 random bytes or more",
   ]);

@@ -234,6 +234,7 @@ test("a member's fields follow the rules", async () => {
     [{ auth_subject: "x", role: "king" }, "role"],
     [{ auth_subject: "x", display_name: " \u00a0" }, "display_name"],
     [{ auth_subject: "x", email: "x" }, "email"],
+    [{ auth_subject: "x", email: "acme.com" }, "email"],
     [{ auth_subject: "x", extra: 1 }, "extra"],
   ] as const) {
     const answer = await ask("owner", "POST", "/api/tenants/members", body);

@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { generateKeyPairSync } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { seedTenant, seedUser, token, withService } from "../harness.ts";
+import { until } from "../until.ts";
 import { createWorld, operator, passASecond } from "./world.ts";
 
 const DEPLOY = fileURLToPath(new URL("../../deploy/", import.meta.url));
@@ -283,4 +288,32 @@ test("docs/operations.md lists every metric of the service, and no other", async
   const listed = [...table!.matchAll(/^\| `(tms_\w+)`/gm)].map(([, name]) => name);
   const told = [...(await scrape()).matchAll(/^# TYPE (tms_\w+) /gm)].map(([, name]) => name);
   assert.deepEqual(new Set(listed), new Set(told));
+});
+
+test("the state of the key set is measured from the start, and the service is ready without it", async () => {
+  const key = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
+  let answer = "{}";
+  const keys = createServer((_request, response) => response.end(answer)).listen(0, "127.0.0.1");
+  await once(keys, "listening");
+  const { port } = keys.address() as AddressInfo;
+  const env = { SERVICE_JWT_SECRET: "", SERVICE_JWT_JWKS_URL: `http://127.0.0.1:${port}/` };
+  await withService(world.database, env, async service => {
+    await service.app.listen({ port: 0, host: "127.0.0.1" });
+    const series = async () => {
+      const text = await scrape(service);
+      return [value(text, "tms_jwks_last_success_seconds"), value(text, "tms_jwks_failures_total")] as const;
+    };
+    await until("the key set is read", async () => (await series())[1]);
+    assert.deepEqual(await series(), [0, 1]);
+    assert.equal((await service.request({ url: "/ready" })).status, 200);
+    assert.match(JSON.stringify(service.logs), /SERVICE_JWT_JWKS_URL gives no keys: it answers JSON without/);
+    answer = JSON.stringify({ keys: [key] });
+    await service.app.keySet!.refresh();
+    const [readAt, failures] = await series();
+    assert.ok(failures === 1 && Math.abs(readAt! - Date.now() / 1000) < 60);
+  });
+  keys.close();
+  const text = await scrape();
+  for (const name of ["tms_jwks_last_success_seconds", "tms_jwks_failures_total"])
+    assert.equal(value(text, name), undefined, "a service with a secret has no key set");
 });

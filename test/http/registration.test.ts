@@ -172,6 +172,8 @@ const refused: [what: string, body: object, field: string][] = [
   ["no e-mail", { admin_email: undefined }, "admin_email"],
   ...[
     "ada",
+    "acme.com",
+    "mail.acme.co.uk",
     "ada@",
     "@acme.com",
     "ada@acme.com.",

@@ -71,6 +71,9 @@ test("every kind of key verifies its own algorithms", async t => {
     [ec("P-384"), "ES384", undefined],
     [ec("P-521"), "ES512", undefined],
     [generateKeyPairSync("ed25519"), "EdDSA", undefined],
+    [generateKeyPairSync("ed25519"), "Ed25519", undefined],
+    [generateKeyPairSync("ed25519"), "EdDSA", "Ed25519"],
+    [generateKeyPairSync("ed25519"), "Ed25519", "EdDSA"],
   ] as const;
   for (const [pair, alg, algorithms] of cases) {
     const env = { SERVICE_JWT_PUBLIC_KEY: pem(pair.publicKey), SERVICE_JWT_ALGORITHMS: algorithms ?? "" };
@@ -160,6 +163,14 @@ function broken(): [token: string, reason: keyof typeof TOKEN_REASONS][] {
     [with_({ alg: ["HS256"] }), "algorithm"],
     [with_({ alg: null }), "algorithm"],
     [hmac(good(), { typ: "JWT" }), "algorithm"],
+    [with_({ typ: "logout+jwt" }), "type"],
+    [with_({ typ: "secevent+jwt" }), "type"],
+    [with_({ typ: "application/dpop+jwt" }), "type"],
+    [with_({ typ: "JWTx" }), "type"],
+    [with_({ typ: "" }), "type"],
+    [with_({ typ: null }), "type"],
+    [with_({ typ: ["JWT"] }), "type"],
+    [claims({ events: { "http://schemas.openid.net/event/backchannel-logout": {} } }), "type"],
     [with_({ crit: ["b64"], b64: false }), "critical_header"],
     [with_({ crit: [] }), "critical_header"],
     [with_({ crit: "exp" }), "critical_header"],
@@ -215,6 +226,14 @@ test("every broken token is 401 with invalid_token and a reason, and says nothin
   }
   for (const sentence of Object.values(TOKEN_REASONS))
     assert.match(sentence, /^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/);
+});
+
+test("a token without a type, or with one of an access token, gives access", async t => {
+  const ask = await guarded(t, HMAC);
+  for (const typ of [undefined, "JWT", "jwt", "at+jwt", "AT+JWT", "application/jwt", "application/at+JWT"])
+    assert.equal((await ask(`Bearer ${hmac(good(), { alg: "HS256", typ })}`)).status, 200, typ);
+  for (const events of [[], "x", null, { started: {} }])
+    assert.equal((await ask(`Bearer ${hmac(good({ events }))}`)).status, 200, JSON.stringify(events));
 });
 
 test("a token of 8192 characters is read, and one of more is not", async t => {

@@ -4,7 +4,11 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "node:test";
+import Fastify from "fastify";
 import type { JWTPayload } from "jose";
+import { loadConfig } from "../../src/config/config.ts";
+import keySet from "../../src/identity/jwks.ts";
+import { until } from "../until.ts";
 import { encode, good, guarded, hmac, pem, sign } from "./tokens.ts";
 
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -160,6 +164,202 @@ test("a key in the set that cannot be read verifies nothing, and keeps the other
   assert.equal((await ask(await bearer(rsa.privateKey, "1"))).status, 200);
   assert.equal((await ask(await bearer(other.privateKey, "odd"))).status, 401);
   assert.equal(server.fetches, 1);
+});
+
+/** Keys that no token can be verified with, each for another reason. */
+const BROKEN: [kid: string, jwk: unknown][] = [
+  ["short", { kty: "RSA", kid: "short", n: "AQAB", e: "AQAB", use: "sig" }],
+  ["no-modulus", { kty: "RSA", kid: "no-modulus", e: "AQAB" }],
+  ["no-exponent", { ...jwk(other.publicKey, "no-exponent"), e: undefined }],
+  ["number", { kty: "RSA", kid: "number", n: 5, e: 3 }],
+  ["off-curve", { kty: "EC", kid: "off-curve", crv: "P-256", x: "AA", y: "AA" }],
+  ["odd-curve", jwk(ec("secp256k1").publicKey, "odd-curve")],
+  ["ed448", jwk(generateKeyPairSync("ed448").publicKey, "ed448")],
+  ["private", jwk(other.privateKey, "private")],
+  ["secret", { kty: "oct", kid: "secret", k: "AAAA" }],
+  ["new-kind", { kty: "AKP", kid: "new-kind", alg: "ML-DSA-44", pub: "AAAA" }],
+  ["encryption", { ...jwk(other.publicKey, "encryption"), use: "enc" }],
+  ["wrapping", { ...jwk(other.publicKey, "wrapping"), key_ops: ["wrapKey"] }],
+  ["odd-ops", { ...jwk(other.publicKey, "odd-ops"), key_ops: "verify" }],
+  ["oaep", { ...jwk(other.publicKey, "oaep"), alg: "RSA-OAEP" }],
+  ["odd-alg", { ...jwk(other.publicKey, "odd-alg"), alg: 5 }],
+  ["none", null],
+  ["text", "text"],
+];
+const unsigned = (kid: string) => `Bearer ${encode({ alg: "RS256", kid })}.${encode(good())}.`;
+
+test("a broken key refuses its own tokens only, and keeps no new key waiting", async t => {
+  for (const [kid, broken] of BROKEN) {
+    const at = clock(t);
+    const server = await keyServer(t, [jwk(rsa.publicKey, "r1"), broken as object]);
+    const ask = await guarded(t, server.env);
+    const signed = async (pair: typeof rsa, id: string, jti = id) =>
+      `Bearer ${await sign("RS256", pair.privateKey, { jti }, id)}`;
+    assert.equal((await ask(unsigned(kid))).reason, "unknown_key", kid);
+    assert.equal((await ask(await signed(other, kid))).reason, "unknown_key", kid);
+    assert.equal((await ask(await signed(other, "r2"))).reason, "unknown_key", kid);
+    assert.equal((await ask(await signed(rsa, "r1"))).status, 200, kid);
+    assert.equal(server.fetches, 1);
+    server.answer = serving([jwk(rsa.publicKey, "r1"), broken as object, jwk(other.publicKey, "r2")]);
+    for (let second = 1; second < 10; second++) {
+      at(second);
+      assert.equal((await ask(unsigned(kid))).status, 401, kid);
+    }
+    at(10);
+    assert.equal((await ask(unsigned(kid))).status, 401, kid);
+    assert.equal((await ask(await signed(other, "r2"))).status, 200, kid);
+    assert.equal((await ask(await signed(rsa, "r1", "again"))).status, 200, kid);
+    t.mock.reset();
+  }
+});
+
+test("an answer without a usable key is an outage: known keys serve on, and unknown ones are 503", async t => {
+  const answers = [
+    [],
+    [{ ...jwk(other.publicKey, "enc"), use: "enc" }],
+    [null],
+    [jwk(ec("P-256").publicKey, "ec")],
+  ];
+  for (const keys of answers) {
+    const at = clock(t);
+    const server = await keyServer(t, [jwk(rsa.publicKey, "1")]);
+    const ask = await guarded(t, { ...server.env, SERVICE_JWT_ALGORITHMS: "RS256" });
+    const token = async (kid: string, jti: string) =>
+      `Bearer ${await sign("RS256", rsa.privateKey, { exp: 4e9, jti }, kid)}`;
+    assert.equal((await ask(await token("1", "a"))).status, 200);
+    server.answer = serving(keys as object[]);
+    at(11);
+    assert.deepEqual([(await ask(await token("2", "b"))).status, server.fetches], [503, 2]);
+    assert.equal((await ask(await token("1", "c"))).status, 200);
+    at(3_000);
+    assert.equal((await ask(await token("1", "d"))).status, 200);
+    assert.equal((await ask(await token("2", "e"))).status, 503);
+    at(3_700);
+    const late = await ask(await token("1", "f"));
+    assert.deepEqual([late.status, late.reason], [503, "key_set_unreachable"]);
+    server.answer = serving([jwk(rsa.publicKey, "2")]);
+    at(3_706);
+    assert.equal((await ask(await token("2", "g"))).status, 200);
+    assert.equal((await ask(await token("1", "h"))).reason, "unknown_key");
+    t.mock.reset();
+  }
+});
+
+test("Ed25519 and EdDSA are one algorithm, in the key, in the token and in the configuration", async t => {
+  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+  const names = ["EdDSA", "Ed25519"];
+  for (const configured of ["", ...names])
+    for (const alg of [undefined, ...names]) {
+      const server = await keyServer(t, [{ ...jwk(publicKey, "1"), alg }]);
+      const ask = await guarded(t, { ...server.env, SERVICE_JWT_ALGORITHMS: configured });
+      for (const name of names)
+        assert.equal((await ask(`Bearer ${await sign(name, privateKey, {}, "1")}`)).status, 200, name);
+      assert.equal((await ask(`Bearer ${await sign("RS256", rsa.privateKey, {}, "1")}`)).status, 401);
+    }
+});
+
+test("a key verifies its own algorithms only: by its kind, and by its alg", async t => {
+  const pair = ec("P-256");
+  const keys = [jwk(pair.publicKey, "ec"), { ...jwk(rsa.publicKey, "rsa"), alg: "RS384" }];
+  const server = await keyServer(t, keys);
+  const ask = await guarded(t, server.env);
+  const reason = async (alg: string, key: KeyObject, kid: string) =>
+    (await ask(`Bearer ${await sign(alg, key, {}, kid)}`)).reason;
+  assert.equal(await reason("ES256", pair.privateKey, "ec"), undefined);
+  assert.equal(await reason("RS384", rsa.privateKey, "rsa"), undefined);
+  for (const alg of ["RS256", "PS384", "PS256"])
+    assert.equal(await reason(alg, rsa.privateKey, "rsa"), "unknown_key");
+  assert.equal(await reason("RS384", rsa.privateKey, "ec"), "unknown_key");
+});
+
+/** What a service that listens logs about its key set until it has read it. */
+async function started(t: TestContext, env: Record<string, string>) {
+  const lines: { level: number; msg: string }[] = [];
+  const app = Fastify({ logger: { stream: { write: line => void lines.push(JSON.parse(line)) } } });
+  await app.register(keySet, loadConfig(env));
+  t.after(() => app.close());
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  const set = app.keySet!;
+  await until("the key set is read", () => set.lastSuccess > 0 || set.failures > 0);
+  return { set, said: () => lines.filter(({ msg }) => msg.startsWith("SERVICE_JWT_JWKS_URL")) };
+}
+
+test("a service that starts reads the key set, and says what is wrong at the address", async t => {
+  const json =
+    (value: unknown): RequestListener =>
+    (_request, response) =>
+      response.end(JSON.stringify(value));
+  const cases: [RequestListener, RegExp][] = [
+    [request => request.socket.destroy(), /it cannot be reached: other side closed$/],
+    [(_request, response) => response.writeHead(404).end("no"), /it answers 404$/],
+    [
+      (_request, response) => response.writeHead(301, { location: "https://other.example/" }).end(),
+      /it answers 301, a redirect to https:\/\/other\.example\/$/,
+    ],
+    [
+      (_request, response) => response.setHeader("content-type", "text/html").end("<html>"),
+      /it answers text\/html that is no JSON$/,
+    ],
+    [json({ issuer: "https://a.example" }), /it answers JSON without a list `keys`$/],
+    [json(null), /it answers JSON without a list `keys`$/],
+    [json({ keys: [] }), /it has no key that can be used$/],
+    [
+      json({ keys: [{ ...jwk(rsa.publicKey, "e1"), use: "enc" }, jwk(rsa.privateKey)] }),
+      /no key that can be used; not used: "e1" is not for signatures, a key without a kid is a private key$/,
+    ],
+    [
+      json({ jwks_uri: "http://keys.acme.com/" }),
+      /it names the key set http:\/\/keys\.acme\.com\/, which is not an https/,
+    ],
+  ];
+  for (const [answer, words] of cases) {
+    const { said, set } = await started(t, (await keyServer(t, answer)).env);
+    const [line, ...more] = said();
+    assert.deepEqual([line?.level, more.length, set.failures, set.lastSuccess], [40, 0, 1, 0], words.source);
+    assert.match(line!.msg, words);
+  }
+  const gone = await keyServer(t, []);
+  await gone.close();
+  assert.match(
+    (await started(t, gone.env)).said()[0]!.msg,
+    /cannot be reached: connect ECONNREFUSED 127\.0\.0\.1:\d+$/,
+  );
+  const mixed = await keyServer(t, [
+    jwk(rsa.publicKey, "1"),
+    { kty: "RSA", kid: "b1", n: "AQAB", e: "AQAB" },
+  ]);
+  const { said, set } = await started(t, mixed.env);
+  const [line, ...more] = said();
+  assert.deepEqual([line!.level, more.length, set.failures], [30, 0, 0]);
+  assert.match(line!.msg, /: 1; not used: "b1" is too short or of an unknown kind$/);
+  assert.ok(Math.abs(set.lastSuccess - Date.now() / 1000) < 60);
+});
+
+test("an outage is one line in the log, however long it lasts, and its end is another", async t => {
+  const server = await keyServer(t, (_request, response) => response.writeHead(500).end());
+  const { said, set } = await started(t, server.env);
+  await set.refresh();
+  await set.refresh();
+  assert.deepEqual([said().length, set.failures, server.fetches], [1, 3, 3]);
+  server.answer = serving([jwk(rsa.publicKey, "1")]);
+  await set.refresh();
+  await set.refresh(); // not due
+  assert.deepEqual([server.fetches, ...said().map(({ level }) => level)], [4, 40, 30]);
+});
+
+test("a discovery document leads to its key set", async t => {
+  const keys = await keyServer(t, [jwk(rsa.publicKey, "1")]);
+  const { SERVICE_JWT_JWKS_URL: jwks_uri } = keys.env as Record<string, string>;
+  const discovery = await keyServer(t, (_request, response) =>
+    response.end(JSON.stringify({ issuer: "https://a.example", jwks_uri })),
+  );
+  const ask = await guarded(t, discovery.env);
+  assert.equal((await ask(`Bearer ${await sign("RS256", rsa.privateKey, {}, "1")}`)).status, 200);
+  const circle = await keyServer(t, (_request, response) =>
+    response.end(JSON.stringify({ jwks_uri: (circle.env as Record<string, string>).SERVICE_JWT_JWKS_URL })),
+  );
+  assert.equal((await (await guarded(t, circle.env))(unsigned("1"))).status, 503);
+  assert.equal(circle.fetches, 2);
 });
 
 test("a thousand tokens with unknown kids make two fetches at most", async t => {

@@ -295,6 +295,11 @@ test("an e-mail address that is not verified is not used", () => {
     assert.equal(outcome({ email: "a@acme.com", email_verified }), MISSING);
   for (const email_verified of [true, "true", undefined, null])
     assert.equal(outcome({ email: "a@acme.com", email_verified }), "email:acme");
+  for (const claim of ["email", "company"])
+    assert.equal(
+      outcome({ [claim]: "acme", [`${claim}_verified`]: false }, "globex", claim),
+      "header:globex",
+    );
 });
 
 test("hostile strings are handled in time that grows with their length only", () => {

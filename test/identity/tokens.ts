@@ -6,6 +6,7 @@ import { loadConfig } from "../../src/config/config.ts";
 import { Problem } from "../../src/errors/errors.ts";
 import { sendError } from "../../src/http/error-handler.ts";
 import auth, { type Identity } from "../../src/identity/auth.ts";
+import keySet from "../../src/identity/jwks.ts";
 
 export const SECRET = "0123456789abcdef0123456789abcdef";
 export const HOUR = 3600;
@@ -44,7 +45,9 @@ export async function guarded(t: TestContext, env: Record<string, string>) {
     reason = error instanceof Problem ? error.reason : "unexpected";
     return sendError(error, request, reply);
   });
-  await app.register(auth, { config: loadConfig(env).config });
+  const { config } = loadConfig(env);
+  await app.register(keySet, { config });
+  await app.register(auth, { config });
   app.get("/", request => {
     identity = request.identity;
     return identity;

@@ -5,6 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { callAsCaller } from "../../database/database.ts";
 import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
+import { splitEmail } from "../../values/email.ts";
 import { getCurrentTenant, getRegistrationStatus, listMyTenants, registerTenant } from "../operations.ts";
 import { normalizeNames, sendRow } from "../responses.ts";
 import type { Register, RegisteredTenant } from "../schemas/tenants.ts";
@@ -25,18 +26,15 @@ export default async function tenants(app: FastifyInstance, { config }: { config
   };
   app.post<{ Body: Register }>("/register", registering, async (request, reply) => {
     const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } = request.body;
-    const at = admin_email.lastIndexOf("@");
-    const registration = {
-      ...rest,
-      admin_email: admin_email.slice(0, at) + admin_email.slice(at).toLowerCase(),
-    };
+    const { local, domain } = splitEmail(admin_email)!; // validated
+    const registration = { ...rest, admin_email: `${local}@${domain.toLowerCase()}` };
     const row = await callAsCaller(
       request,
       registerTenant,
       organization_name,
       organization_slug,
       slugBase(organization_name),
-      asciiDomain(admin_email.slice(at + 1)),
+      asciiDomain(domain),
       JSON.stringify(registration),
       include_sample_data,
       ...rules,

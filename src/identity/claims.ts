@@ -1,0 +1,17 @@
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A claim by its literal name, which may look like a URL, else by a dotted path. */
+export function claimValue(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  const inside = (at: unknown, key: string) =>
+    typeof at === "object" && at !== null && Object.hasOwn(at, key) ? (at as Claims)[key] : undefined;
+  return name.split(".").reduce<unknown>(inside, claims);
+}
+
+/** Whether the token says that a claim such as `email` is verified; undefined when it does not say. */
+export function isVerified(claims: Claims, name: string): boolean | undefined {
+  const verified = claimValue(claims, `${name}_verified`);
+  // Some providers send their booleans as strings.
+  if (verified === true || verified === "true") return true;
+  return verified === false || verified === "false" ? false : undefined;
+}
