@@ -140,4 +140,4 @@ grant create, usage on schema control to tms_app, tms_auditor;
 
 revoke create on schema app, api from tms_app, tms_registrar;
 revoke create, usage on schema control from tms_app, tms_auditor;
-select control.gate();
+\ir gate.sql

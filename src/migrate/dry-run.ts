@@ -36,8 +36,7 @@ export function dryRun(ownerUrl: string): Promise<Status & { fault: string | nul
           await tx.unsafe(await compiled(migration, ownerUrl)).simple();
         }
         at = "";
-        await installWithin(tx, {});
-        throw rollback;
+        throw (await installWithin(tx, {})).fault ?? rollback;
       })
       .catch(error => error as unknown);
     if (outcome === rollback) return { ...status, fault: null };

@@ -17,26 +17,52 @@ interface InstallOptions {
   reinstall?: boolean;
 }
 
-/** Returns whether there was something to install; the gate looks in any case. Throws StartupError. */
-export const install = (sql: postgres.Sql, options: InstallOptions = {}): Promise<boolean> =>
-  sql.begin(tx => installWithin(tx, options));
+/**
+ * Returns whether there was something to install; the gate runs in any case. Throws StartupError, and Postgres's own errors with
+ * the file as `sqlFile`.
+ */
+export async function install(sql: postgres.Sql, options: InstallOptions = {}): Promise<boolean> {
+  const { installed, fault } = await sql.begin(tx => installWithin(tx, options));
+  if (fault) throw fault;
+  return installed;
+}
+
+interface Installed {
+  installed: boolean;
+  /** The gate's, where the first release is committed all the same. */
+  fault?: Error;
+}
 
 /** The same inside a transaction of the caller's. */
-export async function installWithin(tx: postgres.TransactionSql, options: InstallOptions): Promise<boolean> {
+export async function installWithin(
+  tx: postgres.TransactionSql,
+  options: InstallOptions,
+): Promise<Installed> {
   await tx`select pg_advisory_xact_lock(${INSTALLER_LOCK})`;
   // A check that waits for a lock gives up, and is an error then.
   await tx`set local lock_timeout = '10s'`;
+  await refuseOlderBuild(tx);
   const files = readSqlFile(INSTALL_SQL);
   const build = { number: RELEASE.number, hash: hashOf(files) };
-  await refuseOlderBuild(tx);
-  const installed = await installedRelease(tx);
-  if (installed?.hash === build.hash && !options.reinstall) {
-    await runFile(tx, { name: "the gate", text: "select control.gate()" });
-    return false;
+  const before = await installedRelease(tx);
+  const gate = files.pop()!; // db/gate.sql
+  const installed = before?.hash !== build.hash || options.reinstall === true;
+  if (installed) {
+    for (const file of files) await runFile(tx, file);
+    await tx`insert into control.release ${tx(build)}`;
   }
-  for (const file of files) await runFile(tx, file);
-  await tx`insert into control.release ${tx({ ...build })}`;
-  return true;
+  if (before) {
+    await runFile(tx, gate);
+    return { installed };
+  }
+  // No release is there to return to, and the remedies that the gate prints need the functions of this one.
+  const fault = await tx
+    .savepoint(inner => runFile(inner, gate))
+    .then(
+      () => undefined,
+      (error: Error) => Object.assign(error, { firstRelease: true }),
+    );
+  return { installed, ...(fault && { fault }) };
 }
 
 async function runFile(tx: postgres.TransactionSql, { name, text }: { name: string; text: string }) {

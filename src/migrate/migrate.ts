@@ -117,15 +117,26 @@ function requireOwnerUrl(given: string): string {
 /** The migrations stay, since graphile-migrate commits each by itself; the installer changed nothing. */
 function explainInstaller(fault: unknown, applied: string[], url: string): unknown {
   if (fault instanceof StartupError) return fault;
-  const { message, code = "", sqlFile } = fault as { message: string; code?: string; sqlFile?: string };
+  const { message, code = "", sqlFile, firstRelease } = fault as InstallFault;
   if (code === "") return fault;
   const stays = applied.length > 0 ? ` (applied before it, and stays: ${applied.join(", ")})` : "";
   if (hasState(fault, "object_not_in_prerequisite_state") && message.startsWith("Tenants are not isolated"))
-    return new StartupError(`${message}${stays}. The release was not installed`);
+    return new StartupError(
+      firstRelease
+        ? `${message}. The release is installed, and nothing may use it before this is fixed; then run this command again`
+        : `${message}${stays}. The release was not installed`,
+    );
   const cause = `${message}${ownerHint({ code, message }, url)}`;
   return new StartupError(
     `The release was not installed, and what it changed is rolled back: ${sqlFile ?? "at its commit"}: ${cause}${stays}`,
   );
+}
+
+interface InstallFault {
+  message: string;
+  code?: string;
+  sqlFile?: string;
+  firstRelease?: boolean;
 }
 
 /** What it leaves behind ends with the process. */

@@ -233,6 +233,25 @@ test("--status and --dry-run say what would run, and leave the database as it wa
     );
   }));
 
+test("in a database without a release the first one stays when its gate fails, for the remedies that the gate prints", () =>
+  onEmpty(async (sql, url) => {
+    const careless = build(
+      1005,
+      ["create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));"],
+      {},
+    );
+    const { code, stderr } = await migrate(careless, url);
+    assert.equal(code, 1);
+    const [, remedy] =
+      /^Tenants are not isolated: app\.leaky: .* Fix it with: (.*;)(?: \(and \d+ more\))?\. The release is installed, and nothing /.exec(
+        stderr,
+      )!;
+    await sql.unsafe(remedy!);
+    await sql`select app.isolate('app.leaky')`;
+    const again = await migrate(careless, url);
+    assert.deepEqual([again.code, again.stderr], [0, ""]);
+  }));
+
 test("a function that somebody changed is repaired by --reinstall, and by nothing less", async () => {
   const other = await createDatabase();
   try {
