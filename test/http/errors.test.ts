@@ -62,7 +62,7 @@ test("docs/errors.md lists why tokens are refused, what HTTP is refused with, an
 });
 
 test("every refusal that a SQL function raises is on the page, with its status, error and detail", () => {
-  const folder = path.join(root, "db/fixtures");
+  const folder = path.join(root, "db/functions");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name =>
     name.endsWith(".sql"),
   );
