@@ -208,7 +208,7 @@ test("what a member of tms_app makes of its functions runs with the rights of tm
         on caller.prosrc ~ format('\\m%s\\.%s\\(', called.pronamespace::regnamespace, called.proname)
       where called.proowner = 'tms_app'::regrole and has_schema_privilege('tms_app', called.pronamespace, 'usage')
         and caller.proowner <> 'tms_app'::regrole and caller.proname <> 'manifest'
-        -- On a Citus cluster only (db/fixtures/control/step_down.sql).
+        -- These calls are made on a Citus cluster only.
         and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(', called.pronamespace::regnamespace, called.proname)`;
     assert.deepEqual([...callers], []);
     const reached = await tx`
