@@ -68,7 +68,7 @@ test("every refusal that a SQL function raises is on the page, with its status, 
   );
   const calls = sources.flatMap(name => [
     ...readFileSync(path.join(folder, name), "utf8").matchAll(
-      /perform app\.refuse\((\d+), '([^']+)', (?:format\()?'((?:[^']|'')+)'.*?, '(\w+)'(?:,|\))/g,
+      /perform app\.refuse\((\d+), '([^']+)',\s+(?:format\()?'((?:[^']|'')+)'[^;]*?,\s+'(\w+)'(?:,|\))/g,
     ),
   ]);
   const count = sources.flatMap(name => [
