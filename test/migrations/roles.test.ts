@@ -51,7 +51,7 @@ test("tms_service may execute functions of the schema api, and nothing else in t
   assert.deepEqual([...held], []);
 });
 
-test("every function of the schema api is for tms_service, or for DBAs as tms_auditor, and none for everybody", async () => {
+test("every function of the schema api is granted to tms_service or tms_auditor, and none to PUBLIC", async () => {
   const rows = await database.sql`
     select oid::regprocedure::text as name, has_function_privilege('tms_service', oid, 'execute') <> has_function_privilege('tms_auditor', oid, 'execute') as one,
            exists (select from aclexplode(coalesce(proacl, acldefault('f', proowner))) where grantee = 0) as public
@@ -74,7 +74,7 @@ test("every SECURITY DEFINER function names its search_path with pg_temp last, a
   assert.deepEqual([...wrong], []);
 });
 
-test("what the service's login tries besides calling functions is refused by Postgres", async () => {
+test("Postgres refuses every statement of the service's login except calls of api functions", async () => {
   const login = postgres(database.urls.service, { max: 1, onnotice: () => {} });
   const statements = [
     "table app.tenants",
@@ -121,7 +121,7 @@ test("tms_app holds no right that row-level security does not govern", async () 
   assert.deepEqual([...rows], []);
 });
 
-test("a login that could look past row-level security is found out, whatever gives it away", async () => {
+test("get_login_faults finds every right by which a login could bypass row-level security", async () => {
   const faults = async (plant: (tx: Transaction) => Promise<unknown>) => {
     let found: string[] = [];
     await rolledBack(database.sql, async tx => {
@@ -199,9 +199,9 @@ test("a login that could look past row-level security is found out, whatever giv
   }
 });
 
-test("what a member of tms_app makes of its functions runs with the rights of tms_app, whoever calls them", () =>
+test("a function that a member of tms_app redefines runs with the rights of tms_app only", () =>
   rolledBack(database.sql, async tx => {
-    // A member owns what its role owns: it may alter the functions, where it can name them.
+    // A member of a role may alter the role's functions, in schemas that the member can use.
     const callers = await tx`
       select caller.oid::regprocedure::text as caller, called.oid::regprocedure::text as called
       from pg_proc called join pg_proc caller
