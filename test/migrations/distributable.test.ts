@@ -51,7 +51,8 @@ test("on a distributed database policies have no subquery, none is restrictive, 
 test("on a distributed database app.isolate() distributes the table", () =>
   rolledBack(database.sql, async tx => {
     await tx`create temporary table distributed (name regclass)`;
-    await tx`create function app.distribute(p_table regclass) returns void language sql as 'insert into pg_temp.distributed values (p_table)'`;
+    await tx`create function app.distribute(p_table regclass) returns void language sql
+      as 'insert into pg_temp.distributed values (p_table)'`;
     await tx`create table app.notes (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id))`;
     await tx`select app.isolate('app.notes')`;
     assert.deepEqual([...(await tx`select name::text from distributed`)], [{ name: "app.notes" }]);

@@ -53,7 +53,8 @@ test("tms_service may execute functions of the schema api, and nothing else in t
 
 test("every function of the schema api is granted to tms_service or tms_auditor, and none to PUBLIC", async () => {
   const rows = await database.sql`
-    select oid::regprocedure::text as name, has_function_privilege('tms_service', oid, 'execute') <> has_function_privilege('tms_auditor', oid, 'execute') as one,
+    select oid::regprocedure::text as name,
+           has_function_privilege('tms_service', oid, 'execute') <> has_function_privilege('tms_auditor', oid, 'execute') as one,
            exists (select from aclexplode(coalesce(proacl, acldefault('f', proowner))) where grantee = 0) as public
     from pg_proc where pronamespace = 'api'::regnamespace`;
   assert.ok(rows.length > 15);
@@ -151,7 +152,8 @@ test("get_login_faults finds every right by which a login could bypass row-level
       ],
     ),
     [
-      "do $$ begin execute format('grant %s on app.media to tms_planted', case when current_setting('server_version_num')::int >= 170000 then 'maintain' else 'trigger' end); end $$",
+      `do $$ begin execute format('grant %s on app.media to tms_planted',
+        case when current_setting('server_version_num')::int >= 170000 then 'maintain' else 'trigger' end); end $$`,
       "it owns or has a right on the table app.media",
     ],
     [
@@ -209,7 +211,8 @@ test("a function that a member of tms_app redefines runs with the rights of tms_
       where called.proowner = 'tms_app'::regrole and has_schema_privilege('tms_app', called.pronamespace, 'usage')
         and caller.proowner <> 'tms_app'::regrole and caller.proname <> 'manifest'
         -- These calls are made on a Citus cluster only.
-        and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(', called.pronamespace::regnamespace, called.proname)`;
+        and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(',
+          called.pronamespace::regnamespace, called.proname)`;
     assert.deepEqual([...callers], []);
     const reached = await tx`
       select proname from pg_proc

@@ -21,7 +21,8 @@ const slugs = ({ body }: { body: { tenants: { slug: string }[] } }) =>
 test("pages are sorted newest first, then by id, without gaps or repeats, also among equal times", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into app.tenants (name, slug, created_at, updated_at)
-      select 'n', 's-' || i, t, t from generate_series(1, 57) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
+      select 'n', 's-' || i, t, t
+      from generate_series(1, 57) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
     const rows = await tx`select slug from app.tenants order by created_at desc, id`;
     const expected = rows.map(row => row.slug as string);
     for (const limit of [1, 7, 10, 57, 58, 1000, 11]) {
@@ -61,7 +62,8 @@ test("a page reads only a few of many tenants with the same time, as an import m
 test("a cursor holds its row's time to the microsecond, also in other centuries", () =>
   rolledBack(database.sql, async tx => {
     const rows = await tx`
-      select c.at = t as same from unnest(array['0001-01-01 00:00:00.000001Z', '2026-01-01 00:00:00.123457Z', '9999-12-31 23:59:59.123457Z']::timestamptz[]) t,
+      select c.at = t as same from unnest(array['0001-01-01 00:00:00.000001Z',
+          '2026-01-01 00:00:00.123457Z', '9999-12-31 23:59:59.123457Z']::timestamptz[]) t,
         lateral app.read_cursor(app.cursor_of(t, gen_random_uuid())) c`;
     assert.deepEqual(
       rows.map(row => row.same),

@@ -210,7 +210,8 @@ test("members and boards are listed newest first, in pages, for the caller's ten
       [beta, ids.stranger!],
     ] as const)
       await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
-        select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01' from generate_series(1, 11) i`;
+        select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01'
+        from generate_series(1, 11) i`;
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
       select ${acme}, 'jwt', i, timestamptz '2026-01-01' + (i / 9) * interval '1 hour', '2027-01-01' from generate_series(1, 25) i`;
     for (const [name, field, id, expected] of [
@@ -351,7 +352,8 @@ test("list_my_tenants lists the caller's tenants with status and role, oldest me
     assert.equal(body.total_count, 2);
     // Memberships with the same time are sorted by the tenant's id.
     await tx`insert into app.tenants (slug, name) select 'load-' || i, 'n' from generate_series(1, 9) i`;
-    await tx`insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'loaded' from app.tenants where slug like 'load-%'`;
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'loaded'
+      from app.tenants where slug like 'load-%'`;
     const loaded = await call(tx, "list_my_tenants", by("loaded"));
     const ids = loaded.body.tenants.map((one: { tenant_id: string }) => one.tenant_id);
     assert.deepEqual(ids, ids.toSorted());

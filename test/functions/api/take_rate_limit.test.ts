@@ -95,7 +95,8 @@ test("a hit reads only a few of many rows", () =>
 
 test("a locked old row is skipped, and the highest count does not overflow", async t => {
   const { sql } = database;
-  await sql`insert into control.rate_limits values ('a', 'held', 1, now() - interval '2 hours'), ('a', 'ann', 2147483647, now() + interval '1 minute')`;
+  await sql`insert into control.rate_limits values ('a', 'held', 1, now() - interval '2 hours'),
+    ('a', 'ann', 2147483647, now() + interval '1 minute')`;
   t.after(() => sql`delete from control.rate_limits`);
   await sql.begin(async holder => {
     await holder`select from control.rate_limits where identity = 'held' for update`;

@@ -42,17 +42,20 @@ const refusals: [rule: string, definition: string, refusal: RegExp][] = [
   ],
   [
     "foreign keys carry the tenant",
-    "(tenant_id uuid not null, id int, parent_tenant uuid, owner_id uuid, primary key (tenant_id, id), foreign key (parent_tenant, owner_id) references app.users)",
+    `(tenant_id uuid not null, id int, parent_tenant uuid, owner_id uuid, primary key (tenant_id, id),
+      foreign key (parent_tenant, owner_id) references app.users)`,
     /does not pair tenant_id with tenant_id/,
   ],
   [
     "pair it with its like",
-    "(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id), foreign key (owner_id, tenant_id) references app.users (tenant_id, id))",
+    `(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id),
+      foreign key (owner_id, tenant_id) references app.users (tenant_id, id))`,
     /does not pair tenant_id with tenant_id/,
   ],
   [
     "and never null it",
-    "(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id), foreign key (tenant_id, owner_id) references app.users on delete set null)",
+    `(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id),
+      foreign key (tenant_id, owner_id) references app.users on delete set null)`,
     /would set tenant_id to null/,
   ],
 ];
@@ -73,7 +76,8 @@ test("app.isolate() names every rule that a table breaks", () =>
     await tx.unsafe("create table app.notes (tenant_id uuid, id int unique)");
     assert.equal(
       await message(tx, "select app.isolate('app.notes')"),
-      "55000 app.notes cannot be isolated: tenant_id may be null; it has no primary key; the unique index app.notes_id_key does not begin with tenant_id, so one tenant could learn another's values",
+      "55000 app.notes cannot be isolated: tenant_id may be null; it has no primary key; " +
+        "the unique index app.notes_id_key does not begin with tenant_id, so one tenant could learn another's values",
     );
   }));
 
@@ -135,7 +139,8 @@ test("app.isolate() repairs policies, FORCE, and rights that row-level security 
 test("a deletion of the tenant reaches an isolated table and its children, also a child with other keys", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table app.plans (tenant_id uuid primary key);
-      create table app.notes (tenant_id uuid not null references app.tenants initially deferred references app.plans on delete cascade, id int,
+      create table app.notes (tenant_id uuid not null references app.tenants initially deferred
+          references app.plans on delete cascade, id int,
         about uuid references app.tenants on delete cascade, primary key (tenant_id, id));
       create table app.drafts (primary key (tenant_id, id)) inherits (app.notes)`);
     await tx.unsafe("select app.isolate('app.notes')");
@@ -244,7 +249,8 @@ test("a table that names its tenant in another column is not adopted: the hint r
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default", isDefault: true });
     const beta = await seedTenant(tx, { slug: "beta" });
-    await tx.unsafe(`create table app.notes (id int, "accountId" uuid references app.tenants, other uuid references app.tenants, primary key ("accountId", id));
+    await tx.unsafe(`create table app.notes (id int, "accountId" uuid references app.tenants, other uuid references app.tenants,
+        primary key ("accountId", id));
       insert into app.notes values (1, '${beta}')`);
     const refused = await tx
       .savepoint(sp => sp`select app.isolate('app.notes', true)`)
@@ -271,7 +277,8 @@ test("a table with a filled tenant_id is adopted without a default tenant: tenan
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     await tx.unsafe(
-      "create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id)); create table app.drafts (year int default 1, id int, tenant_id uuid, primary key (year, id))",
+      `create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id));
+       create table app.drafts (year int default 1, id int, tenant_id uuid, primary key (year, id))`,
     );
     for (const table of ["app.notes", "app.drafts"]) {
       await tx.unsafe(`insert into ${table} (id, tenant_id) values (1, $1)`, [acme]);

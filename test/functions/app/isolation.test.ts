@@ -107,7 +107,8 @@ const mutants: [name: string, seen: string, sql: string][] = [
   [
     "a partition of a table with its own rights",
     "app.logs_0: read",
-    `create table app.logs (tenant_id uuid not null, id uuid, body text not null, primary key (tenant_id, id)) partition by hash (tenant_id);
+    `create table app.logs (tenant_id uuid not null, id uuid, body text not null, primary key (tenant_id, id))
+       partition by hash (tenant_id);
      create table app.logs_0 partition of app.logs for values with (modulus 1, remainder 0);
      select app.isolate('app.logs'); alter table app.logs_0 disable row level security; grant select on app.logs_0 to tms_app;
      insert into app.logs select tenant_id, id, title from app.boards`,
@@ -146,7 +147,8 @@ test("an added table is covered and holds once it is isolated; one that is not i
 
 test("a change to another tenant's row is detected even in a table with a column named like the test's own", () =>
   rolledBack(database.sql, async tx => {
-    await tx.unsafe(`create table app.samples (tenant_id uuid not null, id uuid not null, t text not null, value int, primary key (tenant_id, id));
+    await tx.unsafe(`create table app.samples (tenant_id uuid not null, id uuid not null, t text not null, value int,
+        primary key (tenant_id, id));
       select app.isolate('app.samples')`);
     const found = await leaks(
       tx,

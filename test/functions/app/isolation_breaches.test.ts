@@ -41,7 +41,8 @@ for (const [how, object, fault] of [
   ["alter policy tenant_only on app.users using (id is not null)", "app.users", MISSING],
   // No row is visible without a tenant, or in one that does not exist.
   ...["using", "with check"].map(part => [
-    `alter policy tenant_only on app.boards ${part} (tenant_id = (select app.tenant_id() where false union all select boards.tenant_id where exists (select from app.tenants)))`,
+    `alter policy tenant_only on app.boards ${part}
+      (tenant_id = (select app.tenant_id() where false union all select boards.tenant_id where exists (select from app.tenants)))`,
     "app.boards",
     MISSING,
   ]),
@@ -60,18 +61,21 @@ for (const [how, object, fault] of [
     NOT_FORCED,
   ],
   [
-    `create schema crm authorization tms_owner; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
+    `create schema crm authorization tms_owner; grant usage on schema crm to tms_app;
+     create table crm.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
      alter table crm.deals owner to tms_owner; select app.isolate('crm.deals'); insert into crm.deals values ('${acme}', 1); ${EVERYBODYS}`,
     "crm.deals",
     VISIBLE,
   ],
   [
-    `create or replace function app.tenant_id() returns uuid language sql stable return coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, '${acme}')`,
+    `create or replace function app.tenant_id() returns uuid language sql stable
+       return coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, '${acme}')`,
     "app.users",
     VISIBLE,
   ],
   [
-    `create or replace function app.tenant_id() returns uuid language sql stable return case when current_setting('app.tenant_id', true) <> '' then '${acme}'::uuid end`,
+    `create or replace function app.tenant_id() returns uuid language sql stable
+       return case when current_setting('app.tenant_id', true) <> '' then '${acme}'::uuid end`,
     "app.users",
     VISIBLE,
   ],
@@ -100,14 +104,16 @@ for (const how of [
   `create policy again on app.boards as restrictive to tms_app using (${own}) with check (${own})`,
   policy(`as restrictive to tms_app, tms_auditor using (${own}) with check (${own})`),
   // A table that tms_owner does not own is not read, because its owner decides what reading it calls. The audit reports it.
-  `create schema crm; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid); insert into crm.deals values ('${acme}');
+  `create schema crm; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid);
+   insert into crm.deals values ('${acme}');
    alter table crm.deals enable row level security; alter table crm.deals force row level security; grant select on crm.deals to tms_app;
    create function crm.called() returns boolean language plpgsql as 'begin raise exception $$its code was called$$; end';
    create policy all_rows on crm.deals using (true); create policy first on crm.deals as restrictive using (crm.called());
    create policy tenant_only on crm.deals as restrictive using (${own}) with check (${own})`,
   "revoke select on app.users from tms_app; alter policy tenant_only on app.users to public",
   // tms_app cannot name the table.
-  `create schema shut; create table shut.deals (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shut.deals owner to tms_owner; select app.isolate('shut.deals');
+  `create schema shut; create table shut.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
+   alter table shut.deals owner to tms_owner; select app.isolate('shut.deals');
    create view app.deals with (security_invoker) as table shut.deals`,
 ])
   test(`no breach: ${how}`, () =>
@@ -153,7 +159,8 @@ test("tenant tables are those of app with a tenant_id, and in other schemas thos
 
 test("app.leaking_tables() reads no row, however many a table has", () =>
   rolledBack(database.sql, async tx => {
-    await tx.unsafe(`insert into app.users (tenant_id, auth_provider, auth_subject) select '${acme}', 'jwt', 'user-' || i from generate_series(1, 20000) i;
+    await tx.unsafe(`insert into app.users (tenant_id, auth_provider, auth_subject)
+        select '${acme}', 'jwt', 'user-' || i from generate_series(1, 20000) i;
       analyze app.users`);
     assert.equal(await rowsRead(tx, "app.users", () => tx`select * from app.leaking_tables()`), 0);
   }));

@@ -168,7 +168,8 @@ test("a trigger that sets tenant_id to the transaction's tenant opens no way to 
     await isolated(tx, "app.notes", "(tenant_id uuid not null, id int, primary key (tenant_id, id))");
     await tx.unsafe("insert into app.notes values ($1, 1)", [id]);
     await tx.unsafe(`
-      create function public.own() returns trigger language plpgsql as $$ begin new.tenant_id := app.tenant_id(); new.id := new.id + 1; return new; end $$;
+      create function public.own() returns trigger language plpgsql as $$
+        begin new.tenant_id := app.tenant_id(); new.id := new.id + 1; return new; end $$;
       create trigger own before insert or update on app.notes for each row execute function public.own()`);
     const about = async () =>
       (await errors(tx, "proof_writes")).filter(found => found.startsWith("app.notes"));
@@ -212,7 +213,8 @@ test("an accepted function is no finding until it changes, and only the owner ca
     });
     assert.deepEqual(await changed(), []);
     await tx.unsafe(`
-      create or replace function app.shop_total() returns int language sql security definer set search_path = pg_catalog, pg_temp as 'select 2';
+      create or replace function app.shop_total() returns int language sql security definer
+        set search_path = pg_catalog, pg_temp as 'select 2';
       create or replace function shop.touch() returns trigger language plpgsql as $$ begin new.title := 'x'; return new; end $$`);
     assert.deepEqual(await changed(), own);
     await tx`drop trigger shop_touch on app.boards`;
@@ -225,7 +227,8 @@ test("an accepted function in another schema is a finding again once its body or
   rolledBack(database.sql, async tx => {
     const define = (body: string) =>
       tx.unsafe(
-        `create or replace function pgbouncer.get_auth(text) returns text language sql security definer set search_path = pg_catalog, pg_temp as '${body}'`,
+        `create or replace function pgbouncer.get_auth(text) returns text language sql security definer
+          set search_path = pg_catalog, pg_temp as '${body}'`,
       );
     await tx.unsafe("create schema pgbouncer");
     await define("select $1");

@@ -129,7 +129,8 @@ test("a caught exception restores the tenant that was set before its block", asy
 
 test("a scan keeps its tenant from the first row to the last, even if a row changes the setting", async () => {
   await rolledBack(database.sql, async tx => {
-    await tx`insert into app.boards (tenant_id, owner_id, title) select tenant_id, owner_id, title || i from app.boards, generate_series(1, 9) i`;
+    await tx`insert into app.boards (tenant_id, owner_id, title)
+      select tenant_id, owner_id, title || i from app.boards, generate_series(1, 9) i`;
     await tx.unsafe(`set local role tms_app; set local app.tenant_id = '${acme}'`);
     const rows = await tx`select title, set_config('app.tenant_id', ${beta}, true) from app.boards`;
     assert.equal(rows.length, 10);
