@@ -1,19 +1,20 @@
--- The release: every function, view, trigger and check, in the order in which they are installed. src/migrate/installer.ts runs
--- this file in one transaction as tms_owner, with the gate at its end. By hand, on a migrated database:
---   psql -1 -v ON_ERROR_STOP=1 -f db/install.sql -d <database>   (records no release: npm run migrate then installs again)
+-- The release: every function, view, trigger and check, in the order of installation. src/migrate/installer.ts runs this file in one
+-- transaction as tms_owner, with the gate at its end. By hand, on a migrated database:
+--   psql -1 -v ON_ERROR_STOP=1 -f db/install.sql -d <database>   (records no release, so npm run migrate installs again)
 set local app.maintenance = on;
 set local check_function_bodies = off;
 set local client_min_messages = warning;
--- Citus must not send this to the workers; db/citus/distribute.sql carries the functions there. Elsewhere it is only a name.
+-- Citus must not send these statements to the workers; db/citus/distribute.sql creates the functions there. Plain Postgres ignores the
+-- setting.
 set local citus.enable_ddl_propagation = off;
--- A function belongs to the role it acts as. Creating it takes a right that no role keeps.
+-- A function belongs to the role that it runs as. That role needs CREATE on the schema, which is revoked at the end.
 grant create on schema app, api to tms_app, tms_registrar;
 grant create, usage on schema control to tms_app, tms_auditor;
 
--- What an earlier release installed and this one does not have.
+-- Objects of an earlier release that this one does not have.
 \ir drops.sql
 
--- Bodies in the SQL standard's form bind their names at creation, so what they call stands before them.
+-- A standard SQL body binds names at creation, so the functions that others call come first.
 \ir functions/app/tenant_id.sql
 \ir functions/app/is_distributed.sql
 \ir functions/app/iso_time.sql

@@ -1,5 +1,6 @@
--- Large objects belong to no tenant and know no policy, and every login may make them. Run by a superuser in the service's
--- own database; the embedded Postgres and databases that `npm run migrate` makes, or finds empty, have had it:
+-- Large objects belong to no tenant and have no policies, and every login may create them. This revokes their functions from public.
+-- A superuser runs it in the service's own database. Needless on the embedded Postgres, and where `npm run migrate` has created the
+-- database, or found it empty, with a superuser's ROOT_DATABASE_URL:
 --   psql -v ON_ERROR_STOP=1 -f db/large_objects.sql -d <database>
 do $$
 declare

@@ -1,11 +1,11 @@
 -- The five roles of the service. Roles belong to the cluster, not to one database, so no migration makes them.
 -- Run by an administrator (superuser, or CREATEROLE), as often as you like, before the first migration:
 --   psql -v ON_ERROR_STOP=1 -f db/roles.sql "$ROOT_DATABASE_URL"
--- A second run changes nothing but what has drifted. Passwords are not set here; give the two logins theirs with
+-- A second run repairs only what has drifted. Passwords are not set here; give the two logins theirs with
 --   \password tms_owner   and   \password tms_service
 do $$
 declare
-  -- The nodes of a Citus cluster reach each other as the role that asks: there all must be able to log in.
+  -- The nodes of a Citus cluster connect to each other as the current role, so there every role must be able to log in.
   v_citus constant boolean := exists (select from pg_catalog.pg_settings where name = 'citus.shard_count' and vartype = 'integer');
   v_wanted record;
   v_found pg_catalog.pg_roles;
@@ -14,29 +14,29 @@ declare
   v_member record;
   v_of_owner text[] := '{}';
   v_of_service text[] := array[
-    -- A request is short. What hangs longer is ended by the server, whatever the client does. Small calls gain nothing from jit.
+    -- Requests are short. The server ends longer ones, whatever the client does. Short statements gain nothing from jit.
     'statement_timeout=30s',
-    -- Shorter than requests wait for a connection: those of one tenant, all waiting for a lock, must not keep all others out.
+    -- Shorter than the wait for a connection: requests that wait for one tenant's lock must not use up all connections for long.
     'lock_timeout=2s',
     'idle_in_transaction_session_timeout=30s',
     'search_path=pg_catalog, pg_temp',
     'jit=off',
-    -- What waits for a lock must see what was committed meanwhile, or it counts what is no longer so.
+    -- A statement that has waited for a lock must see what others committed meanwhile.
     'default_transaction_isolation=read committed',
-    -- What a server has for others would change answers: names in them, and how many rows a search finds.
+    -- Values that a server sets for other applications would change responses: quoted names, fewer search results.
     'quote_all_identifiers=off',
     'gin_fuzzy_search_limit=0'
   ];
 begin
-  perform pg_catalog.pg_advisory_xact_lock(8624367001);  -- two pipelines at once: one works, the other waits
+  perform pg_catalog.pg_advisory_xact_lock(8624367001);  -- a second pipeline waits
   perform pg_catalog.set_config('client_min_messages', 'warning', true);
 
-  -- Migrations, commands and deletions take as long as they take. They ask for that themselves, but not for what only newer servers know.
+  -- Migrations and commands have no time limit. They set the other time-outs themselves; transaction_timeout exists since Postgres 17.
   if current_setting('server_version_num')::int >= 170000 then
     v_of_owner := v_of_owner || 'transaction_timeout=0'::text;
     v_of_service := v_of_service || 'transaction_timeout=0'::text;
   end if;
-  -- A connection that the service has given up ends what was asked on it, a wait for a lock too. Windows cannot tell.
+  -- The server cancels a statement, also one that waits for a lock, once the service has closed the connection. Not on Windows.
   if version() !~* 'windows|mingw|visual c' then
     v_of_service := v_of_service || 'client_connection_check_interval=500ms'::text;
   end if;
@@ -44,10 +44,11 @@ begin
   for v_wanted in
     select *
     from (values
-      ('tms_owner', true, v_of_owner, 'Owns the objects of the tenant management service; what migrations log in as'),
+      ('tms_owner', true, v_of_owner, 'Owns the objects of the tenant management service; the login of migrations'),
       ('tms_service', true, v_of_service, 'The service''s login: may execute api functions and nothing else; member of nothing'),
       ('tms_app', v_citus, '{}', 'The application inside one tenant: every right it has is under row-level security'),
-      ('tms_registrar', v_citus, '{}', 'Owns the few functions that must cross tenants; reaches app.tenants, app.users and the bookkeeping in control'),
+      ('tms_registrar', v_citus, '{}',
+        'Owns the few functions that must cross tenants; reaches app.tenants, app.users and the bookkeeping in control'),
       ('tms_auditor', v_citus, '{}', 'For DBAs: runs the isolation audit and reads every tenant; writes only audit results')
     ) as wanted (name, can_login, settings, purpose)
   loop
@@ -55,12 +56,12 @@ begin
       begin
         execute format('create role %I noinherit', v_wanted.name);
       exception when unique_violation or duplicate_object then
-        null; -- another database's pipeline has just made it
+        null; -- the pipeline of another database has just created it
       end;
     end if;
 
-    -- Only what differs is altered: naming SUPERUSER or REPLICATION at all, even to switch it off, takes a superuser. And the
-    -- lock above is of this database: what is altered from another one at the same moment fails, where both would write.
+    -- Alters only what differs: only a superuser may name SUPERUSER or REPLICATION, even to switch them off. And the lock above holds
+    -- in this database only: a pipeline of another database that alters the same role at the same moment makes one of them fail.
     select * into strict v_found from pg_catalog.pg_roles where rolname = v_wanted.name;
     v_drift := concat_ws(' ',
       case when v_found.rolcanlogin <> v_wanted.can_login
@@ -79,7 +80,7 @@ begin
     then
       execute format('alter role %I reset all', v_wanted.name);
       foreach v_setting in array v_wanted.settings loop
-        -- A path in quotes would be one schema.
+        -- A quoted search_path would name one schema.
         execute format(case when v_setting like 'search_path=%' then 'alter role %I set %s = %s' else 'alter role %I set %s = %L' end,
           v_wanted.name, split_part(v_setting, '=', 1), split_part(v_setting, '=', 2));
       end loop;
@@ -97,7 +98,7 @@ begin
     end if;
   end loop;
 
-  -- None of the five is a member of anything, but for the owner's three below.
+  -- None of the five is a member of another role, except tms_owner of the three below.
   for v_member in
     select g.rolname as granted, m.rolname as member
     from pg_catalog.pg_auth_members a
@@ -109,8 +110,8 @@ begin
     execute format('revoke %I from %I', v_member.granted, v_member.member);
   end loop;
 
-  -- The owner may become these while it migrates (to give them functions), and has none of their rights before
-  -- it says so: NOINHERIT. Since Postgres 16 the grant carries that property itself.
+  -- tms_owner may become these to create their functions, and has none of their rights without SET ROLE (NOINHERIT). Since Postgres 16
+  -- this is an option of the grant.
   for v_member in
     select granted
     from unnest(array['tms_app', 'tms_registrar', 'tms_auditor']) as granted

@@ -1,45 +1,50 @@
--- Makes a migrated database that of a Citus cluster: app.tenants on every node, every tenant table in shards by
--- tenant_id, a tenant's rows side by side. Run by a superuser on the coordinator, in the service's database, when the
--- extension is created and the workers are added, and again after each migration; a second run changes only what is
--- missing. docs/guides/scale.md says what comes before it, what it was run on, and what differs afterwards.
---   psql -v ON_ERROR_STOP=1 -f db/distribute.sql -d <database>
+-- Distributes a migrated database on a Citus cluster: app.tenants on every node, every tenant table in shards by tenant_id, all shards
+-- of a tenant on one worker. A superuser runs it on the coordinator, in the service's database, once the extension is created and the
+-- workers are added, and again after each `npm run migrate`. A second run changes only what is missing. docs/guides/scale.md describes the
+-- steps before it, the versions it was run on, and what differs afterwards.
+--   psql -v ON_ERROR_STOP=1 -f db/citus/distribute.sql -d <database>
 begin;
 
 do $$
 begin
   if not exists (select from pg_extension where extname = 'citus') then
-    raise exception using errcode = 'object_not_in_prerequisite_state', message = 'create extension citus, here and on every worker, comes first';
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+      message = 'The extension citus is missing: create it here and on every worker first';
   end if;
-  if not exists (select from pg_dist_node where groupid = 0) or not exists (select from pg_dist_node where groupid <> 0 and shouldhaveshards) then
-    raise exception using errcode = 'object_not_in_prerequisite_state', message = 'citus_set_coordinator_host() and citus_add_node() come first';
+  if not exists (select from pg_dist_node where groupid = 0)
+    or not exists (select from pg_dist_node where groupid <> 0 and shouldhaveshards)
+  then
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+      message = 'The cluster has no coordinator or no worker: call citus_set_coordinator_host() and citus_add_node() first';
   end if;
 end
 $$;
 
--- 1. Whoever works on a shard logs in to its worker: also the owners of functions. Who may do so from where is
---    pg_hba.conf's to say, with what password pg_dist_authinfo's.
+-- 1. Citus connects to workers as the current role, which may be the owner of a function. pg_hba.conf restricts these connections;
+--    pg_dist_authinfo holds their passwords.
 alter role tms_app login;
 alter role tms_registrar login;
 alter role tms_auditor login;
 
--- 2. Settings of every session on the coordinator.
+-- 2. Settings of the database.
 do $$
 declare
   v_setting record;
 begin
   for v_setting in
     select * from (values
-      -- SET LOCAL app.tenant_id goes to the workers with the transaction. Without this every policy there sees no tenant.
+      -- Sends SET LOCAL app.tenant_id to the workers. Without it every policy there sees no tenant.
       ('citus.propagate_set_commands', 'local'),
-      -- Of every node's sessions: times go to the workers as text, and boards are written as JSON there.
+      -- Times go to the workers as text, and workers write boards as JSON.
       ('datestyle', 'ISO'),
-      -- Off where the extension came before the first migration (docs/guides/scale.md).
+      -- It is off where the extension was created before the first migration (docs/guides/scale.md).
       ('citus.enable_ddl_propagation', 'on'),
-      -- app.tenants is written in transactions that have read shards, which takes one connection a node.
+      -- Transactions that have read shards write to app.tenants, which Citus allows over one connection a node only.
       ('citus.multi_shard_modify_mode', 'sequential'),
-      -- Without this, app.tenants drags every table that refers to it into the metadata, where none can be distributed.
+      -- If it were on, create_reference_table() would add the tables that refer to app.tenants to Citus's metadata, and none of them
+      -- could be distributed.
       ('citus.enable_local_reference_table_foreign_keys', 'off'),
-      -- A request works as tms_registrar, then as tms_app; tms_owner and a spare one.
+      -- One each for tms_registrar, tms_app and tms_owner, and a spare one.
       ('citus.max_cached_conns_per_worker', '4')
     ) as wanted (name, value)
   loop
@@ -49,14 +54,14 @@ begin
 end
 $$;
 
--- 3. What cannot be there. A trigger on a table of every node would run on each of them: those of app.tenants wait until it
---    is one (5). A foreign key of a table of the coordinator would look at the coordinator's empty copy
---    (app.remove_tenant deletes those rows itself).
+-- 3. Objects that Citus does not allow. A trigger on a reference table would run on every node: those of app.tenants are dropped here
+--    and created again in 5. A foreign key from a table of the coordinator would check the coordinator's empty copy: the one of
+--    control.idempotency_keys is dropped, and app.remove_tenant() deletes the rows instead.
 create temporary table waiting_triggers on commit drop as
   select tgname as name, regexp_replace(pg_get_triggerdef(oid), '^CREATE ', 'CREATE OR REPLACE ') as definition
   from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal;
 
--- What a later migration has put on app.tenants is on no other node, and Citus would look for it there.
+-- Triggers that a later release created on app.tenants exist on no other node, and Citus would look for them there.
 set local citus.enable_ddl_propagation = off;
 do $$
 declare
@@ -72,11 +77,10 @@ end
 $$;
 set local citus.enable_ddl_propagation = on;
 
--- 4. One function distributes a table, and app.isolate() calls it: a later migration needs no line more. Its existence
---    is what app.is_distributed() asks for, and with it app.write_policies() writes policies without subqueries, which
---    Citus refuses, and takes FORCE off. A shard that is moved while it is written to is copied by logical replication,
---    which FORCE stops for good: the move never ends. FORCE holds the owner's own statements to the policies; the
---    service never works as the owner.
+-- 4. app.isolate() calls this function, so a later migration distributes its tables by itself. Where it exists, app.is_distributed() is
+--    true and app.write_policies() writes policies without subqueries, which Citus refuses, and switches FORCE off. Citus moves a shard
+--    in use by logical replication; with FORCE such a move never ends. FORCE applies policies to the owner, and the service never works
+--    as the owner.
 create or replace function app.distribute(p_table regclass)
 returns void
 language plpgsql
@@ -85,7 +89,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if not exists (select from pg_dist_partition where logicalrelid = p_table) then
-    -- Beside what is there already, and so a tenant's rows of every table on one worker.
+    -- Co-located with the other tables: a tenant's rows of all tables are on one worker.
     perform create_distributed_table(p_table, 'tenant_id',
       colocate_with => coalesce((select logicalrelid::text from pg_dist_partition where partmethod = 'h' limit 1), 'default'));
   end if;
@@ -96,7 +100,7 @@ comment on function app.distribute(regclass) is
 revoke all on function app.distribute(regclass) from public;
 alter function app.distribute(regclass) owner to tms_owner;
 
--- 5. Parents first: what refers to a table that is not distributed yet cannot be.
+-- 5. Parents first: Citus refuses to distribute a table that refers to one which is not distributed.
 do $$
 declare
   v_table regclass;
@@ -126,21 +130,26 @@ begin
   loop
     perform app.isolate(v_table);
   end loop;
-  -- Counts and events are written by the coordinator's own copy of app.tenants alone, which every write reaches, in the
-  -- session that asked.
+  -- Only the coordinator's own copy of app.tenants has triggers. Every write reaches that copy, in the client's session, so each tenant
+  -- is counted once.
   for v_trigger in select name, definition from waiting_triggers loop
     execute replace(v_trigger.definition, ' ON app.tenants ', format(' ON %s ', v_copy));
   end loop;
-  -- The rows are in the shards now; what stays on the coordinator, the tables that refer to app.tenants included, is a copy
-  -- that nobody sees.
+  -- The rows are in the shards now. This removes the local rows, also those of the tables that refer to app.tenants.
   perform truncate_local_data_after_distributing_table('app.tenants');
 end
 $$;
 
--- 6. Functions that the workers run. Those in SQL may be part of a statement that is sent there. Three are sent there whole:
---    their work, as tms_app or with that node's locks, belongs into the transaction in which tms_registrar has written, or deletes, the tenant.
+-- 6. Functions that workers run. Those in SQL may be part of a statement that Citus sends to a worker. Citus delegates three others to
+--    the tenant's worker, inside the transaction in which tms_registrar creates or deletes the tenant: they work as tms_app, or lock
+--    rows there.
 do $$
 declare
+  v_delegated constant regprocedure[] := array[
+    'app.create_sample_data(uuid, uuid)'::regprocedure,
+    'app.empty_tenant(uuid)'::regprocedure,
+    'app.await_writers(uuid, boolean)'::regprocedure
+  ];
   v_function regprocedure;
   v_grant record;
 begin
@@ -148,19 +157,18 @@ begin
     select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
     where p.pronamespace = 'app'::regnamespace
       and (l.lanname = 'sql' and not p.prosecdef
-        or p.oid in ('app.set_tenant(uuid)'::regprocedure, 'app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure,
-          'app.await_writers(uuid, boolean)'::regprocedure))
-    -- What a body that is a text calls must be there before it.
+        or p.oid = any (v_delegated) or p.oid = 'app.set_tenant(uuid)'::regprocedure)
+    -- app.tenant_tables() is called by others, so it comes first.
     order by p.proname <> 'tenant_tables', p.oid
   loop
-    -- As it stands here: one that a migration has replaced is still the old one on the workers.
+    -- Executed again so that Citus replaces an older version on the workers.
     execute pg_get_functiondef(v_function);
-    if v_function in ('app.create_sample_data(uuid, uuid)'::regprocedure, 'app.empty_tenant(uuid)'::regprocedure, 'app.await_writers(uuid, boolean)'::regprocedure) then
+    if v_function = any (v_delegated) then
       perform create_distributed_function(v_function, 'p_tenant_id', colocate_with => 'app.users', force_delegation => true);
     else
       perform create_distributed_function(v_function);
     end if;
-    -- A REVOKE does not travel with the function, only one that is made afterwards.
+    -- Citus does not copy an earlier REVOKE to the workers, but sends a new one.
     execute format('revoke all on function %s from public', v_function);
     for v_grant in
       select grantee::regrole as role from pg_proc, aclexplode(proacl) where oid = v_function and grantee not in (0, proowner)
@@ -171,7 +179,7 @@ begin
 end
 $$;
 
--- Views of the extension that everybody may read; the service's login may execute api functions and nothing else.
+-- The extension lets every role read these views; the service's login may execute functions of api and nothing else.
 do $$
 declare
   v_view regclass;
@@ -184,7 +192,7 @@ begin
 end
 $$;
 
--- 7. What all this must have led to.
+-- 7. Checks the result.
 do $$
 declare
   v_fault text;
@@ -215,8 +223,8 @@ $$;
 
 commit;
 
--- 8. And on the workers, which were told what the first part of this file wrote. Any policy for tms_app beside the one on
---    the tenant would open every tenant's rows to every other.
+-- 8. Checks the workers, which see the changes above only after the commit. A second permissive policy for tms_app would show every
+--    tenant's rows to all others.
 do $$
 declare
   v_answer record;

@@ -20,7 +20,7 @@ export interface Table {
 }
 export type Row = Record<string, string>;
 
-/** The tables with tenants' rows, parents before children: those of the schema app, and whatever else has the tenants' policy. */
+/** The tables with tenants' rows, parents before children: those of the schema app, and others with the policy of a tenant table. */
 export async function tenantTables(tx: Transaction): Promise<Table[]> {
   const tables = await tx<Table[]>`
     select c.oid::regclass::text as name, case when c.oid = 'app.tenants'::regclass then 'id' else 'tenant_id' end as tenant,
@@ -54,11 +54,11 @@ export const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 export const insert = (table: string, row: Row, rest = "") =>
   `insert into ${table} (${Object.keys(row).join()}) values (${Object.values(row).map(quoted).join()}) ${rest}`;
 
-/** What a key's columns hold to point to these rows. */
+/** The values of a foreign key's columns that refer to these rows. */
 export const pointing = (key: Key, parents: Record<string, Row>): Row =>
   Object.fromEntries(key.columns.map((column, i) => [column, parents[key.parent]![key.parentColumns[i]!]!]));
 
-/** One row of a table: ids count up, keys point to `parents`, what has a default keeps it. */
+/** One row of a table: ids count up, foreign keys refer to `parents`, columns with a default keep it. */
 export function makeRow(
   table: Table,
   index: number,

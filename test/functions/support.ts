@@ -1,10 +1,10 @@
-/** What the tests of SQL functions share: roles in a transaction, and calls as the service makes them. */
+/** Shared by tests of SQL functions: roles in a transaction, and calls as the service makes them. */
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 
 export type Transaction = postgres.TransactionSql;
 
-/** Runs as a role, in a savepoint: what fails there is undone, role and tenant included. */
+/** Runs as a role, in a savepoint: a failure rolls back to it, role and tenant included. */
 export async function as<T>(tx: Transaction, role: string, fn: (sp: Transaction) => Promise<T>): Promise<T> {
   return (await tx.savepoint(async sp => {
     await sp.unsafe(`set local role ${role}`);
@@ -44,23 +44,23 @@ export const call = (
     const all = caller ? [...callerArguments(caller), ...values] : values;
     const places = all.map((_, i) => `$${i + 1}`).join(", ");
     const [row] = await sp.unsafe(`select * from api.${name}(${places}) as f (body)`, all as never[]);
-    // Some functions write their JSON themselves, as text.
+    // Some functions return JSON as text.
     return typeof row?.body === "string" && row.body !== ""
       ? Object.assign(row, { body: JSON.parse(row.body) })
       : row;
   });
 
-/** An operator, who names some tenant. */
+/** An operator, who names any tenant. */
 export const operator = { slug: "nowhere", subject: "op", operator: true };
 
-/** Made by that operator in multi-tenant mode. */
+/** A tenant that this operator creates in multi-tenant mode. */
 export const createTenant = (
   tx: Transaction,
   slug: string,
   { settings = null as object | null, sample = false, key = null as string | null } = {},
 ) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key);
 
-/** Fails unless the promise is refused with this status, error and detail. */
+/** Fails unless the promise rejects with this status, error and detail. */
 export async function refused(promise: Promise<unknown>, status: number, error: string, detail: string) {
   const outcome = await promise.then(
     value => ({ code: "nothing was raised", hint: JSON.stringify(value), message: "" }),

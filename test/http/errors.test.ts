@@ -61,13 +61,13 @@ test("docs/reference/errors.md lists every refusal of a token, of HTTP itself, a
 });
 
 test("every refusal that a SQL function raises is on the page, with its status, error and detail", () => {
-  const folder = path.join(root, "db/fixtures");
+  const folder = path.join(root, "db/functions");
   const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name =>
     name.endsWith(".sql"),
   );
   const calls = sources.flatMap(name => [
     ...readFileSync(path.join(folder, name), "utf8").matchAll(
-      /perform app\.refuse\((\d+), '([^']+)', (?:format\()?'((?:[^']|'')+)'.*?, '(\w+)'(?:,|\))/g,
+      /perform app\.refuse\((\d+), '([^']+)',\s+(?:format\()?'((?:[^']|'')+)'[^;]*?,\s+'(\w+)'(?:,|\))/g,
     ),
   ]);
   const count = sources.flatMap(name => [

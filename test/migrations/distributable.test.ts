@@ -1,4 +1,4 @@
-/** The rules that keep one schema valid on plain Postgres and on Citus (docs/guides/scale.md), held here on plain Postgres. */
+/** The rules that keep one schema valid on plain Postgres and on Citus (docs/guides/scale.md), checked on plain Postgres. */
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { after, test } from "node:test";
@@ -6,7 +6,7 @@ import type { Transaction } from "../functions/support.ts";
 import { createDatabase, rolledBack } from "../harness.ts";
 
 const database = await createDatabase();
-/** The tables that Citus distributes: every one of a tenant's rows. */
+/** The tables that Citus distributes: all that hold a tenant's rows. */
 const rows = await database.sql<{ name: string }[]>`
   select conrelid::regclass::text as name from pg_constraint
   where contype = 'f' and confrelid = 'app.tenants'::regclass and connamespace = 'app'::regnamespace order by 1`;
@@ -27,7 +27,7 @@ const policies = (tx: Transaction) => tx<
   where c.relnamespace = 'app'::regnamespace
   group by c.oid order by 1`;
 
-test("with the switch on, the policy template holds no subquery, nothing restrictive, and no FORCE", () =>
+test("on a distributed database policies have no subquery, none is restrictive, and FORCE is off", () =>
   rolledBack(database.sql, async tx => {
     const plain = await policies(tx);
     assert.equal(plain.length, tables.length + 1);
@@ -48,19 +48,20 @@ test("with the switch on, the policy template holds no subquery, nothing restric
     assert.deepEqual([...advice], []);
   }));
 
-test("with the switch on, app.isolate() distributes the table", () =>
+test("on a distributed database app.isolate() distributes the table", () =>
   rolledBack(database.sql, async tx => {
     await tx`create temporary table distributed (name regclass)`;
-    await tx`create function app.distribute(p_table regclass) returns void language sql as 'insert into pg_temp.distributed values (p_table)'`;
+    await tx`create function app.distribute(p_table regclass) returns void language sql
+      as 'insert into pg_temp.distributed values (p_table)'`;
     await tx`create table app.notes (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id))`;
     await tx`select app.isolate('app.notes')`;
     assert.deepEqual([...(await tx`select name::text from distributed`)], [{ name: "app.notes" }]);
   }));
 
-test("the triggers that db/distribute.sql looks for at its end are those of app.tenants, and its functions are there", async () => {
+test("db/citus/distribute.sql names every trigger of app.tenants, and only functions that exist", async () => {
   const triggers = await database.sql<{ name: string }[]>`
     select tgname as name from pg_trigger where tgrelid = 'app.tenants'::regclass and not tgisinternal order by 1`;
-  const page = readFileSync(new URL("../../db/distribute.sql", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../db/citus/distribute.sql", import.meta.url), "utf8");
   const named = [...page.matchAll(/'(_\d+_\w+)'/g)].map(([, name]) => name);
   assert.ok(triggers.length >= 7);
   assert.deepEqual(new Set(named), new Set(triggers.map(trigger => trigger.name)));
@@ -72,7 +73,7 @@ test("the triggers that db/distribute.sql looks for at its end are those of app.
   assert.deepEqual([functions.length, gone!.names], [4, []]);
 });
 
-/** What the catalog holds that Citus refuses. */
+/** Objects in the catalog that Citus refuses. */
 const catalogFaults = async (tx: Transaction) =>
   (
     await tx<{ fault: string }[]>`
@@ -96,7 +97,8 @@ const catalogFaults = async (tx: Transaction) =>
         and (c.confrelid not in (select oid from tenant_table) or not exists (
           select from pg_attribute a where a.attrelid = c.conrelid and a.attname = 'tenant_id' and a.attnum = any (c.conkey)))
       union all
-      -- What a table of the coordinator refers to is not there. db/distribute.sql drops the one, app.remove_tenant does its work.
+      -- A table of the coordinator cannot refer to a distributed one. db/citus/distribute.sql drops the one such key, and
+      -- app.remove_tenant() deletes the rows instead.
       select format('foreign key from outside: %s', conname)
       from pg_constraint c
       where contype = 'f' and conrelid not in (select oid from tenant_table)
@@ -110,7 +112,7 @@ const catalogFaults = async (tx: Transaction) =>
     select fault from found order by fault`
   ).map(row => row.fault);
 
-test("no tenant table has a key, a foreign key, a trigger or a persistence that Citus refuses", () =>
+test("no tenant table has a key, foreign key, trigger or persistence that Citus refuses", () =>
   rolledBack(database.sql, async tx => {
     assert.deepEqual(await catalogFaults(tx), []);
 
@@ -135,36 +137,36 @@ test("no tenant table has a key, a foreign key, a trigger or a persistence that 
 
 // ---- the sources ------------------------------------------------------------------------------------------------
 
-/** Statements that look into every shard, each for its reason. The audit's (fixtures/audit) do so by their nature. */
+/** Statements that read every shard, each with its reason. Those of the audit (db/audit) do so by their nature. */
 const EVERY_SHARD: Record<string, RegExp> = {
-  // The tenants of a person: an index look-up in each shard, asked by nobody's hot path.
+  // The tenants of a person: an index look-up in each shard, on no hot path.
   "api/tenants/list_my_tenants.sql":
     /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
-  // How many of them the person owns, before one is added.
+  // How many tenants the person owns.
   "api/tenants/register_tenant.sql":
     /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
-  // Of a table that has no tenant_id yet, and so is not distributed.
-  "context/adopt.sql": /execute format\('select from %s where %I <> \$1 limit 1'/,
-  // Without naming the tenant, because what the policies alone show is the question.
-  "context/leaking_tables.sql": /select exists \(select 1 from %s\)/,
-  "context/shown_rows.sql": /select count\(\*\) from \(select 1 from %s limit %s\) t/,
+  // The table has no tenant_id yet, so it is not distributed.
+  "app/adopt.sql": /execute format\('select from %s where %I <> \$1 limit 1'/,
+  // The question is what the policies alone show, so the statement names no tenant.
+  "app/leaking_tables.sql": /select exists \(select 1 from %s\)/,
+  "app/shown_rows.sql": /select count\(\*\) from \(select 1 from %s limit %s\) t/,
 };
 
 const DELEGATED = /(?<!\bfrom )\bapp\.(create_sample_data|empty_tenant|await_writers)\((?!uuid)/;
 const STABLE = ["coalesce", "greatest", "least", "nullif", "now", "values", "in", "and", "or"];
 
-/** The statements of a page: what stands between semicolons and plpgsql's words for a block, without comments. */
-const statementsOf = (page: string): string[] =>
-  page
+/** The statements of a file, without comments: the text between semicolons and plpgsql's block keywords. */
+const statementsOf = (source: string): string[] =>
+  source
     .replaceAll(/--.*$/gm, "")
     .split(/;|\b(?:begin|then|else|loop)\b/)
     .map(text => text.replaceAll(/\s+/g, " ").trim())
     .filter(text => text !== "");
 
-/** What Citus refuses in a page, or sends to every shard. A heuristic: it knows the house's spelling, not SQL. */
-function pageFaults(file: string, page: string): string[] {
+/** What Citus refuses in a file, or sends to every shard. A heuristic: it knows how this project writes SQL. */
+function statementFaults(file: string, source: string): string[] {
   const name = `(?:${tables.join("|").replaceAll(".", "\\.")})`;
-  return statementsOf(page).flatMap(statement => {
+  return statementsOf(source).flatMap(statement => {
     const is = (pattern: RegExp | string) => new RegExp(pattern).test(statement);
     const faults: string[] = [];
     const found = (fault: string, holds: boolean) => holds && faults.push(`${fault}: ${statement}`);
@@ -213,7 +215,8 @@ function pageFaults(file: string, page: string): string[] {
     );
     found(
       "called outside FROM, so not on the tenant's worker",
-      is(DELEGATED) && !is(/^(comment|revoke|grant|drop|create)/),
+      // The wrappers in control are for plain Postgres.
+      !file.startsWith("control/") && is(DELEGATED) && !is(/^(comment|revoke|grant|drop|create)/),
     );
     found("set_config() does not reach the workers", is(/set_config\('app\.tenant_id'/));
     found("merge", is(/\bmerge into\b/));
@@ -221,70 +224,70 @@ function pageFaults(file: string, page: string): string[] {
   });
 }
 
-const FIXTURES = new URL("../../db/fixtures/", import.meta.url);
+const FUNCTIONS = new URL("../../db/functions/", import.meta.url);
 
-/** What of a migration, pages included, does not get onto a cluster that has its tables distributed. */
-function migrationFaults(migration: string, page: (name: string) => string): string[] {
-  const faults: string[] = [];
-  let propagated = true;
-  for (const line of migration.split("\n")) {
-    if (/^set local citus\.enable_ddl_propagation = (on|off);$/.test(line)) propagated = line.endsWith("on;");
-    const name = /^--! include (\S+)$/.exec(line)?.[1];
-    if (name === undefined) continue;
-    const sql = page(name).replaceAll(/--.*$/gm, "").trim();
-    if (propagated && /^set local role\b/m.test(sql))
-      faults.push(`${name}: a function of a role that may make none on the workers`);
-    if (!name.startsWith("tables/")) continue;
-    if (!propagated) faults.push(`${name}: the shards get none of it`);
-    if (!/^do \$\$[^$]*\$\$;$/.test(sql)) faults.push(`${name}: not one block`);
-  }
-  return propagated ? faults : [...faults, "nothing that follows is propagated"];
+/** What of a migration fails, or misses the shards, on a cluster whose tables are distributed. */
+function migrationFaults(migration: string): string[] {
+  const outside = migration.replaceAll(/--.*$/gm, "").replaceAll(/\bdo \$\$[^$]*\$\$;/g, "");
+  const name = `(?:${[...tables, "app.tenants"].join("|").replaceAll(".", "\\.")})`;
+  const change = new RegExp(
+    `^(?:alter table|create (?:unique )?index|(?:create|alter|drop) policy|grant|revoke)\\b.*\\b${name}\\b|^drop index\\b`,
+  );
+  return statementsOf(outside).flatMap(statement => {
+    if (/\bcitus\.enable_ddl_propagation\b/.test(statement))
+      return [`the shards get no change: ${statement}`];
+    if (/^set local role\b/.test(statement))
+      return [`a role that may create nothing on the workers: ${statement}`];
+    return change.test(statement) ? [`not in a do block: ${statement}`] : [];
+  });
 }
 
-test("the next migration can be run where the tables are distributed", () => {
-  const read = (name: string) => readFileSync(new URL(name, FIXTURES), "utf8");
-  assert.deepEqual(migrationFaults(read("../current.sql"), read), []);
-  const off = "set local citus.enable_ddl_propagation = off;";
-  const pages: Record<string, string> = {
-    "a.sql": "-- a\nset local role tms_app;\n",
-    "tables/b.sql": "create index;\n",
-  };
+test("the next migration can run on a cluster", () => {
+  const current = readFileSync(new URL("../../db/migrations/current.sql", import.meta.url), "utf8");
+  assert.deepEqual(migrationFaults(current), []);
+  const broken = `
+    set local citus.enable_ddl_propagation = off;
+    set local role tms_app;
+    alter table app.boards add column colour text;
+    create index boards_by_title on app.boards (tenant_id, title);
+    drop index app.boards_by_title;
+    create policy more on app.tenants for select to tms_app using (true);
+    do $$ begin alter table app.boards add column colour text; end $$;
+    create table app.notes (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
+    create index notes_by_id on app.notes (id);
+    select app.isolate('app.notes');`;
   assert.deepEqual(
-    migrationFaults(
-      `--! include a.sql\n--! include tables/b.sql\n${off}\n--! include tables/b.sql`,
-      name => pages[name]!,
-    ).map(fault => fault.replace(/.*: /, "")),
+    migrationFaults(broken).map(fault => fault.replace(/:.*/, "")),
     [
-      "a function of a role that may make none on the workers",
-      "not one block",
-      "the shards get none of it",
-      "not one block",
-      "nothing that follows is propagated",
+      "the shards get no change",
+      "a role that may create nothing on the workers",
+      ...Array.from({ length: 4 }, () => "not in a do block"),
     ],
   );
 });
 
-test("every statement of db/fixtures that touches a tenant table names tenant_id, in words that Citus takes", () => {
-  const pages = readdirSync(FIXTURES, { recursive: true, encoding: "utf8" }).filter(
-    file => file.endsWith(".sql") && !file.startsWith("audit/"),
+test("every statement of db/functions on a tenant table names tenant_id, in a form that Citus accepts", () => {
+  const files = readdirSync(FUNCTIONS, { recursive: true, encoding: "utf8" }).filter(file =>
+    file.endsWith(".sql"),
   );
-  assert.ok(pages.length > 50);
+  assert.ok(files.length > 50);
   let touching = 0;
-  for (const file of pages) {
-    const page = readFileSync(new URL(file, FIXTURES), "utf8");
-    assert.deepEqual(pageFaults(file, page), [], file);
-    if (tables.some(table => page.includes(`from ${table}`) || page.includes(`into ${table}`))) touching++;
+  for (const file of files) {
+    const source = readFileSync(new URL(file, FUNCTIONS), "utf8");
+    assert.deepEqual(statementFaults(file, source), [], file);
+    if (tables.some(table => source.includes(`from ${table}`) || source.includes(`into ${table}`)))
+      touching++;
   }
-  assert.ok(touching >= 10, "the pages that read or write tenant tables are recognized");
+  assert.ok(touching >= 10, "files that read or write tenant tables are recognized");
   for (const [file, statement] of Object.entries(EVERY_SHARD))
     assert.match(
-      statementsOf(readFileSync(new URL(file, FIXTURES), "utf8")).join(";"),
+      statementsOf(readFileSync(new URL(file, FUNCTIONS), "utf8")).join(";"),
       statement,
       `the exception for ${file} is still needed`,
     );
 });
 
-test("export and import name the tenant wherever they read a tenant's table", () => {
+test("export and import name the tenant in every statement that reads a tenant's table", () => {
   const folder = new URL("../../src/transfer/", import.meta.url);
   const read = readdirSync(folder).flatMap(file =>
     [
@@ -294,11 +297,11 @@ test("export and import name the tenant wherever they read a tenant's table", ()
     ].map(([statement]) => statement),
   );
   assert.ok(read.length >= 3);
-  // Of another type than uuid is no tenant column that is distributed.
+  // A tenant_id that is not a uuid is cast to text; such a table is not distributed.
   for (const statement of read) assert.match(statement, /where tenant_id(?:::text)? = \$/);
 });
 
-test("the rules on statements see what breaks them", () => {
+test("a statement that breaks a rule is reported under that rule", () => {
   const broken: [string, string][] = [
     ["select * from app.boards where id = p_id;", "names no tenant_id"],
     ["perform from app.users u where u.id = v_id for update;", "names no tenant_id"],
@@ -346,7 +349,7 @@ test("the rules on statements see what breaks them", () => {
   ];
   for (const [statement, fault] of broken)
     assert.deepEqual(
-      pageFaults("x.sql", statement).map(text => text.split(":")[0]),
+      statementFaults("x.sql", statement).map(text => text.split(":")[0]),
       [fault],
       statement,
     );
@@ -356,5 +359,5 @@ test("the rules on statements see what breaks them", () => {
     "update app.users set updated_at = now() where tenant_id = v and id = w;",
     "perform 1 from app.empty_tenant(v_id);",
   ])
-    assert.deepEqual(pageFaults("x.sql", sound), [], sound);
+    assert.deepEqual(statementFaults("x.sql", sound), [], sound);
 });

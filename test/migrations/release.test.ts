@@ -54,7 +54,8 @@ test("audit.template_rights() lists what the migrations grant, but for what app.
       select audit.role_name(a.grantee), case c.relkind when 'v' then 'view' else 'table' end, c.oid::regclass::text, a.privilege_type
       from pg_class c cross join lateral aclexplode(c.relacl) a
       where c.relnamespace::regnamespace::text in ('app', 'control', 'audit') and a.grantee <> c.relowner
-        and not (c.relnamespace = 'app'::regnamespace and c.relname <> 'tenants' and a.grantee in ('tms_app'::regrole, 'tms_auditor'::regrole))
+        and not (c.relnamespace = 'app'::regnamespace and c.relname <> 'tenants'
+          and a.grantee in ('tms_app'::regrole, 'tms_auditor'::regrole))
     )
     select 'missing' as fault, * from (select * from template except select * from granted) m
     union all

@@ -51,9 +51,10 @@ test("tms_service may execute functions of the schema api, and nothing else in t
   assert.deepEqual([...held], []);
 });
 
-test("every function of the schema api is for tms_service, or for DBAs as tms_auditor, and none for everybody", async () => {
+test("every function of the schema api is granted to tms_service or tms_auditor, and none to PUBLIC", async () => {
   const rows = await database.sql`
-    select oid::regprocedure::text as name, has_function_privilege('tms_service', oid, 'execute') <> has_function_privilege('tms_auditor', oid, 'execute') as one,
+    select oid::regprocedure::text as name,
+           has_function_privilege('tms_service', oid, 'execute') <> has_function_privilege('tms_auditor', oid, 'execute') as one,
            exists (select from aclexplode(coalesce(proacl, acldefault('f', proowner))) where grantee = 0) as public
     from pg_proc where pronamespace = 'api'::regnamespace`;
   assert.ok(rows.length > 15);
@@ -74,7 +75,7 @@ test("every SECURITY DEFINER function names its search_path with pg_temp last, a
   assert.deepEqual([...wrong], []);
 });
 
-test("what the service's login tries besides calling functions is refused by Postgres", async () => {
+test("Postgres refuses every statement of the service's login except calls of api functions", async () => {
   const login = postgres(database.urls.service, { max: 1, onnotice: () => {} });
   const statements = [
     "table app.tenants",
@@ -121,7 +122,7 @@ test("tms_app holds no right that row-level security does not govern", async () 
   assert.deepEqual([...rows], []);
 });
 
-test("a login that could look past row-level security is found out, whatever gives it away", async () => {
+test("get_login_faults finds every right by which a login could bypass row-level security", async () => {
   const faults = async (plant: (tx: Transaction) => Promise<unknown>) => {
     let found: string[] = [];
     await rolledBack(database.sql, async tx => {
@@ -151,7 +152,8 @@ test("a login that could look past row-level security is found out, whatever giv
       ],
     ),
     [
-      "do $$ begin execute format('grant %s on app.media to tms_planted', case when current_setting('server_version_num')::int >= 170000 then 'maintain' else 'trigger' end); end $$",
+      `do $$ begin execute format('grant %s on app.media to tms_planted',
+        case when current_setting('server_version_num')::int >= 170000 then 'maintain' else 'trigger' end); end $$`,
       "it owns or has a right on the table app.media",
     ],
     [
@@ -199,17 +201,18 @@ test("a login that could look past row-level security is found out, whatever giv
   }
 });
 
-test("what a member of tms_app makes of its functions runs with the rights of tms_app, whoever calls them", () =>
+test("a function that a member of tms_app redefines runs with the rights of tms_app only", () =>
   rolledBack(database.sql, async tx => {
-    // A member owns what its role owns: it may alter the functions, where it can name them.
+    // A member of a role may alter the role's functions, in schemas that the member can use.
     const callers = await tx`
       select caller.oid::regprocedure::text as caller, called.oid::regprocedure::text as called
       from pg_proc called join pg_proc caller
         on caller.prosrc ~ format('\\m%s\\.%s\\(', called.pronamespace::regnamespace, called.proname)
       where called.proowner = 'tms_app'::regrole and has_schema_privilege('tms_app', called.pronamespace, 'usage')
         and caller.proowner <> 'tms_app'::regrole and caller.proname <> 'manifest'
-        -- On a Citus cluster only (db/fixtures/control/step_down.sql).
-        and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(', called.pronamespace::regnamespace, called.proname)`;
+        -- These calls are made on a Citus cluster only.
+        and caller.prosrc !~ format('if app\\.is_distributed\\(\\) then\\s+perform 1 from %s\\.%s\\(',
+          called.pronamespace::regnamespace, called.proname)`;
     assert.deepEqual([...callers], []);
     const reached = await tx`
       select proname from pg_proc

@@ -1,6 +1,5 @@
--- The tenant must be the transaction's: the caller sets it first, and row-level security holds the rows to it. It is an
--- argument too, because on a distributed database that is what sends the call (when it stands in FROM) to the tenant's
--- worker; and there no statement may be fed by another one's rows.
+-- The caller enters the tenant first; row-level security admits only its rows. p_tenant_id is an argument because Citus uses it to
+-- send the call to the tenant's worker. Ids are made beforehand because Citus refuses an INSERT that takes rows from another statement.
 set local role tms_app;
 create or replace function app.create_sample_data(p_tenant_id uuid, p_user_id uuid)
 returns void
@@ -40,7 +39,8 @@ begin
 end
 $$;
 comment on function app.create_sample_data(uuid, uuid) is
-  'One board with three generations and their media, a credit grant and its use, one disabled provider configuration, owned by a user of the transaction''s tenant.';
+$$Adds sample rows, owned by a user, to the tenant of the transaction: one board, three generations with media, a credit grant and its
+use, one disabled provider configuration.$$;
 revoke all on function app.create_sample_data(uuid, uuid) from public;
 grant execute on function app.create_sample_data(uuid, uuid) to tms_registrar;
 reset role;

@@ -7,7 +7,7 @@ as $$
   select p_release is not null and coalesce(app.release() < p_release, true)
 $$;
 comment on function app.is_behind(int) is
-$$Whether the installed release is older than p_release, the number of a build. A newer release is not behind: the build
-before it keeps working while the next one starts.$$;
+$$Whether the installed release is older than p_release, the number of a build. A newer release is not behind: the old build keeps
+working while the new one is rolled out.$$;
 revoke all on function app.is_behind(int) from public;
 grant execute on function app.is_behind(int) to tms_registrar;

@@ -7,7 +7,7 @@ declare
   v_part text[];
 begin
   if p_cursor is null then
-    -- What sorts before every row: one shape of query serves the first page and the others, and the index serves both.
+    -- This key sorts before every row, so that the first page needs no query of its own.
     at := 'infinity';
     id := '00000000-0000-0000-0000-000000000000';
     return;
@@ -15,7 +15,7 @@ begin
   begin
     v_part := string_to_array(convert_from(decode(
       translate(p_cursor, '-_', '+/') || repeat('=', -length(p_cursor) & 3), 'base64'), 'UTF8'), ' ');
-    -- As a text: a product with an interval is of floating point, and misses microseconds of other centuries.
+    -- Not `v_part[1] * interval '1 us'`: that is floating point, and loses microseconds of other centuries.
     at := timestamptz 'epoch' + (v_part[1] || ' us')::interval;
     id := v_part[2]::uuid;
   exception when data_exception then
@@ -27,6 +27,7 @@ begin
   end if;
 end
 $$;
-comment on function app.read_cursor(text) is 'The sort key in a cursor, the one before every row for a null cursor; raises TM422 for anything that app.cursor_of did not make.';
+comment on function app.read_cursor(text) is
+$$The sort key in a cursor. A null cursor gives a key before every row. Raises TM422 for a text that app.cursor_of() did not make.$$;
 revoke all on function app.read_cursor(text) from public;
 grant execute on function app.read_cursor(text) to tms_app, tms_registrar;

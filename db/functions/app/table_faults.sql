@@ -1,5 +1,5 @@
--- Foreign key checks and unique indexes look past row-level security, so the keys themselves must carry the tenant.
--- `inherited` is what the parent of a partition or child has as well: there it is mended.
+-- Foreign keys and unique indexes ignore row-level security, so the keys themselves must contain the tenant.
+-- inherited: the parent of the partition or child has the fault too, and must be repaired instead.
 create or replace function app.table_faults(p_table regclass, p_tenant_column name default 'tenant_id')
 returns table (fault text, inherited boolean)
 language sql
@@ -10,7 +10,7 @@ as $$
     select attnum, atttypid, attnotnull from pg_attribute
     where attrelid = p_table and attname = p_tenant_column and not attisdropped
   ), parent as (
-    -- One without the column is no tenants' table: nothing looks at it in the child's place.
+    -- A parent without tenant_id is no tenant table, so no check covers it.
     select a.attnotnull
     from pg_inherits h join pg_attribute a on a.attrelid = h.inhparent and a.attname = 'tenant_id' and not a.attisdropped
     where h.inhrelid = p_table
@@ -23,26 +23,31 @@ as $$
   union all
   select 'tenant_id may be null', exists (select from parent where not parent.attnotnull) from tenant_column where not attnotnull
   union all
-  select 'it has no primary key', exists (select from parent) where not exists (select from pg_index where indrelid = p_table and indisprimary)
+  select 'it has no primary key', exists (select from parent)
+  where not exists (select from pg_index where indrelid = p_table and indisprimary)
   union all
   select format('the unique index %s does not begin with tenant_id, so one tenant could learn another''s values', indexrelid::regclass),
     exists (select from pg_inherits where inhrelid = indexrelid)
   from pg_index
   where indrelid = p_table and (indisunique or indisexclusion) and indkey[0] is distinct from (select attnum from tenant_column)
   union all
-  -- What is equal there, an operator class says.
-  select format('the unique index %s compares tenant_id as the operator class %s has it, so one tenant could learn another''s values', i.indexrelid::regclass, o.opcname),
+  -- An operator class of a product's own may treat different tenants as equal.
+  select format('the unique index %s compares tenant_id as the operator class %s has it, so one tenant could learn another''s values',
+      i.indexrelid::regclass, o.opcname),
     exists (select from pg_inherits where inhrelid = i.indexrelid)
   from pg_index i join pg_opclass o on o.oid = i.indclass[0]
   where i.indrelid = p_table and i.indisunique and i.indkey[0] = (select attnum from tenant_column) and o.oid >= 16384
-    and not exists (select from pg_depend where classid = 'pg_opclass'::regclass and objid = o.oid and deptype = 'e') -- btree_gist's are Postgres's
+    -- Those of extensions, such as btree_gist, are trusted.
+    and not exists (select from pg_depend where classid = 'pg_opclass'::regclass and objid = o.oid and deptype = 'e')
   union all
-  -- `with <>` shuts out just the rows of all other tenants.
-  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname), conparentid <> 0
+  -- An exclusion constraint with <> conflicts with the rows of all other tenants.
+  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname),
+    conparentid <> 0
   from pg_constraint
   where conrelid = p_table and conkey[1] = (select attnum from tenant_column) and conexclop[1] <> '=(uuid,uuid)'::regoperator
   union all
-  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname), conparentid <> 0
+  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname),
+    conparentid <> 0
   from pg_constraint c
   where conrelid = p_table and contype = 'f' and confrelid <> 'app.tenants'::regclass
     and exists (select from pg_attribute where attrelid = confrelid and attname = 'tenant_id' and not attisdropped)
@@ -51,17 +56,21 @@ as $$
       join pg_attribute a on a.attrelid = confrelid and a.attnum = pair.parent and a.attname = 'tenant_id'
       where pair.child = (select attnum from tenant_column))
   union all
-  -- What a key does to a row it does as the table's owner, past every policy. Only ON DELETE can be told to which columns.
-  select format('the foreign key %I would set tenant_id to %s', conname, case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end),
+  -- A foreign key's action runs as the owner of the table and ignores policies. Only ON DELETE can name the columns that it sets.
+  select format('the foreign key %I would set tenant_id to %s', conname,
+      case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end),
     conparentid <> 0
   from pg_constraint
   where conrelid = p_table and contype = 'f' and (select attnum from tenant_column) = any (conkey)
     and (confupdtype in ('n', 'd')
       or confdeltype in ('n', 'd') and (confdelsetcols is null or (select attnum from tenant_column) = any (confdelsetcols)))
   union all
-  -- Another tenant's id is nobody's guess; its slug is.
-  select format(case when confkey <> array[t.id] then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
-                     else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, so one tenant could keep another from being deleted' end, conname),
+  -- An id cannot be guessed, but a slug can.
+  select format(case
+        when confkey <> array[t.id]
+          then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
+        else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, '
+          'so one tenant could keep another from being deleted' end, conname),
     conparentid <> 0
   from pg_constraint
   cross join (select attnum from pg_attribute where attrelid = 'app.tenants'::regclass and attname = 'id') as t (id)
@@ -70,6 +79,7 @@ as $$
 $$;
 
 comment on function app.table_faults(regclass, name) is
-  'What keeps a table from being isolated, or would if p_tenant_column were named tenant_id: one sentence a fault, and whether its parent has that fault too; no row when nothing does.';
+$$The rules that keep a table from being isolated, one sentence a fault; inherited tells whether the parent has the fault too.
+p_tenant_column: judges the table as if this column were named tenant_id.$$;
 revoke all on function app.table_faults(regclass, name) from public;
 grant execute on function app.table_faults(regclass, name) to tms_auditor;

@@ -1,16 +1,14 @@
--- tms_registrar calls this, and it runs as tms_app. A member of tms_app owns the functions of app, and could redefine one to run
--- as its caller: then tms_registrar's rights would be theirs. No member can name this wrapper, so the caller is tms_app by then.
+-- For tms_registrar; runs as tms_app. A member of tms_app can redefine the functions of app that tms_app owns. If tms_registrar called
+-- them directly, a redefined one could run with its rights. No member can use the schema control, so this wrapper is safe.
 set local role tms_app;
 create or replace function control.create_sample_data(p_tenant_id uuid, p_user_id uuid)
 returns void
-language plpgsql
+language sql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-begin
-  perform 1 from app.create_sample_data(p_tenant_id, p_user_id);
-end
+  select app.create_sample_data(p_tenant_id, p_user_id)
 $$;
 comment on function control.create_sample_data(uuid, uuid) is 'app.create_sample_data(), for tms_registrar.';
 revoke all on function control.create_sample_data(uuid, uuid) from public;

@@ -5,13 +5,13 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- A new database has no audit yet while its migrations run. The installer's own gate then looks at all of them together.
+  -- While the migrations of a new database run, there is no audit yet. The gate of the installer checks the result.
   if to_regprocedure('audit.require_isolation()') is not null then
     perform audit.require_isolation();
   end if;
 end
 $$;
 comment on function control.gate() is
-$$The last statement of a migration: raises 55000 when a schema check of the installed release finds an error, so that the
-migration rolls back. Does nothing before the first release is installed.$$;
+$$The last statement of a migration: raises 55000 if a schema check of the installed release finds an error, so that the migration rolls
+back. Does nothing before the first release is installed.$$;
 revoke all on function control.gate() from public;

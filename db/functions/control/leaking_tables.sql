@@ -1,16 +1,14 @@
--- tms_registrar calls this, and it runs as tms_app. A member of tms_app owns the functions of app, and could redefine one to run
--- as its caller: then tms_registrar's rights would be theirs. No member can name this wrapper, so the caller is tms_app by then.
+-- For tms_registrar; runs as tms_app. A member of tms_app can redefine the functions of app that tms_app owns. If tms_registrar called
+-- them directly, a redefined one could run with its rights. No member can use the schema control, so this wrapper is safe.
 set local role tms_app;
 create or replace function control.leaking_tables()
 returns setof regclass
-language plpgsql
+language sql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-begin
-  return query select * from app.leaking_tables();
-end
+  select * from app.leaking_tables()
 $$;
 comment on function control.leaking_tables() is 'app.leaking_tables(), for tms_registrar.';
 revoke all on function control.leaking_tables() from public;

@@ -1,6 +1,7 @@
 create or replace function control.tg_tenants__count()
 returns trigger
 language plpgsql
+volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -25,13 +26,13 @@ begin
     into v_pending, v_active, v_suspended from come;
   end if;
   if v_pending <> 0 or v_active <> 0 or v_suspended <> 0 then
-    -- A transaction holds its shard until it ends, and an import may be long: then another one that nobody holds.
+    -- A transaction locks its shard until it ends, which may be long in an import. Another one then takes a shard that is not locked.
     select shard into v_shard from control.tenant_counts where shard = v_shard for update skip locked;
     if not found then
       select shard into v_shard from control.tenant_counts limit 1 for update skip locked;
     end if;
     if not found then
-      -- None that is there is free: a new one, by chance, or a connection would meet the same holder again and again.
+      -- All existing shards are locked: adds one, at random, so that a connection does not meet the same lock again.
       select n into v_shard from generate_series(0, 63) n
       where not exists (select from control.tenant_counts where shard = n) order by random() limit 1;
     end if;
@@ -43,10 +44,11 @@ begin
   return null;
 end
 $$;
-comment on function control.tg_tenants__count() is 'Keeps control.tenant_counts in step with app.tenants, one update a statement.';
+comment on function control.tg_tenants__count() is
+  'Keeps control.tenant_counts in step with app.tenants, by one update a statement.';
 revoke all on function control.tg_tenants__count() from public;
 
--- Guarded as those of control.tg_tenants__record().
+-- Created only if missing, as in tg_tenants__record.sql.
 do $$
 begin
   if not exists (select from pg_trigger where tgfoid = 'control.tg_tenants__count()'::regprocedure) then

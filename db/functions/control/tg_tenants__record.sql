@@ -1,6 +1,7 @@
 create or replace function control.tg_tenants__record()
 returns trigger
 language plpgsql
+volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
@@ -10,7 +11,8 @@ declare
 begin
   if tg_op = 'INSERT' then
     insert into control.tenant_events (event, tenant_id, slug, name, actor_provider, actor_subject)
-    select coalesce(v_event, case when registration is null then 'created' else 'registered' end), id, slug, name, v_actor ->> 0, v_actor ->> 1
+    select coalesce(v_event, case when registration is null then 'created' else 'registered' end),
+      id, slug, name, v_actor ->> 0, v_actor ->> 1
     from come;
   elsif tg_op = 'UPDATE' then
     insert into control.tenant_events (event, tenant_id, slug, name, changed, actor_provider, actor_subject)
@@ -31,11 +33,12 @@ begin
 end
 $$;
 comment on function control.tg_tenants__record() is
-  'Writes control.tenant_events, one row a tenant that a statement touched. app.actor is [provider, subject] as JSON; app.event overrides the word for an insert.';
+$$Writes control.tenant_events: one row for each tenant that a statement changed. The setting app.actor is [provider, subject] as JSON;
+app.event replaces the event of an INSERT.$$;
 revoke all on function control.tg_tenants__record() from public;
 
--- A trigger that changes gets a new name, and the old one a line in db/drops.sql: `create or replace trigger` would lock out
--- every writer of app.tenants at each release. On Citus the triggers are on the coordinator's own copy of the table.
+-- Created only if missing: `create or replace trigger` would block every writer of app.tenants at each release. A trigger that changes
+-- gets a new name, and the old name a line in db/drops.sql. On Citus the triggers are on the coordinator's own copy of the table.
 do $$
 begin
   if not exists (select from pg_trigger where tgfoid = 'control.tg_tenants__record()'::regprocedure) then

@@ -8,7 +8,7 @@ import { call, createTenant, operator, refused, type Transaction } from "../supp
 const database = await createDatabase();
 after(() => database.drop());
 
-test("a tenant made in single-tenant mode is the default one where there is none, whatever other tenants there are", () =>
+test("a tenant created in single-tenant mode becomes the default one if there is none", () =>
   rolledBack(database.sql, async tx => {
     await createTenant(tx, "first");
     for (const slug of ["second", "third"])
@@ -19,7 +19,7 @@ test("a tenant made in single-tenant mode is the default one where there is none
     );
   }));
 
-test("the default tenant, and no other, is neither deleted nor suspended in single-tenant mode, whatever its slug is by now", () =>
+test("in single-tenant mode only the default tenant can be neither deleted nor suspended, whatever its slug", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "renamed", isDefault: true });
     const single = { ...operator, slug: null };
@@ -43,7 +43,7 @@ test("the default tenant, and no other, is neither deleted nor suspended in sing
     assert.equal((await tx`select from app.tenants`).count, 0);
   }));
 
-test("of two tenants made at once that may be the default one only the first is, and both are made", async t => {
+test("of two parallel creations that may be the default tenant the first becomes it, and both succeed", async t => {
   const logins = [1, 2].map(() => postgres(database.urls.service, { max: 1, onnotice: () => {} }));
   t.after(async () => {
     await Promise.all(logins.map(login => login.end()));
@@ -69,7 +69,7 @@ test("of two tenants made at once that may be the default one only the first is,
   );
 });
 
-test("of two first starts at once one makes the default tenant, and the other finds it made", async t => {
+test("of two parallel first starts one creates the default tenant, and the other finds it", async t => {
   const { sql } = database;
   t.after(() => sql.unsafe("delete from app.tenants; delete from control.deployment"));
   const start = (tx: Transaction) => call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
@@ -83,7 +83,7 @@ test("of two first starts at once one makes the default tenant, and the other fi
   assert.equal((await sql`select from app.tenants`).count, 1);
 });
 
-test("ensure_default_tenant makes none where another tenant has its slug, and says so", () =>
+test("ensure_default_tenant refuses a slug that another tenant has", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default" });
     const detail = "A tenant with slug 'default' already exists";
@@ -92,7 +92,7 @@ test("ensure_default_tenant makes none where another tenant has its slug, and sa
     assert.equal((await tx`select from app.tenants where is_default`).count, 1);
   }));
 
-test("ensure_default_tenant takes the default tenant that somebody made in SQL before the first start", () =>
+test("ensure_default_tenant accepts a default tenant that was created in SQL before the first start", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "mine", isDefault: true });
     await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
@@ -102,7 +102,7 @@ test("ensure_default_tenant takes the default tenant that somebody made in SQL b
     assert.equal((await tx`select from app.tenants`).count, 0);
   }));
 
-test("ensure_default_tenant makes it once in the life of a database", () =>
+test("ensure_default_tenant creates the default tenant once in the life of a database", () =>
   rolledBack(database.sql, async tx => {
     await call(tx, "ensure_default_tenant", null, "default", "Default Tenant");
     await call(tx, "ensure_default_tenant", null, "another", "Another");

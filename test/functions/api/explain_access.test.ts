@@ -6,7 +6,7 @@ import { rowsRead } from "../support.ts";
 const database = await createDatabase();
 after(() => database.drop());
 
-test("rows of other tenants are not read for one that has none, be they all that there are", () =>
+test("explain reads no rows of other tenants for a tenant that has none", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     const owner = await seedUser(tx, acme, { subject: "ann", role: "owner" });
@@ -23,7 +23,7 @@ test("rows of other tenants are not read for one that has none, be they all that
     }
   }));
 
-test("explaining leaves the transaction in the tenant that it was in", () =>
+test("explain leaves the transaction in its tenant", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     await seedTenant(tx, { slug: "beta" });
@@ -34,7 +34,7 @@ test("explaining leaves the transaction in the tenant that it was in", () =>
     }
   }));
 
-test("whom a suspended tenant or a missing default one refuses is told so, and shown nothing", () =>
+test("explain names a suspended tenant or a missing default one as the reason, and shows no rows", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme", status: "suspended" });
     await seedUser(tx, acme, { subject: "ann", role: "owner" });
@@ -49,7 +49,7 @@ test("whom a suspended tenant or a missing default one refuses is told so, and s
     }
   }));
 
-test("in single-tenant mode explain asks for an identity, and tells a member, and who was removed, from those who would join", () =>
+test("in single-tenant mode explain needs an identity, and tells members, removed members and newcomers apart", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "default", isDefault: true });
     const other = await seedTenant(tx, { slug: "other" });
@@ -77,7 +77,7 @@ test("in single-tenant mode explain asks for an identity, and tells a member, an
     }
   }));
 
-test("each table is told with its row security and with counts up to 10000", () =>
+test("explain shows each table's row security and its counts up to 10000", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     const owner = await seedUser(tx, acme, { subject: "ann", role: "owner" });
@@ -102,7 +102,7 @@ test("each table is told with its row security and with counts up to 10000", () 
     assert.equal(tables["app.media"].row_security, "off");
   }));
 
-test("a partition is told with its table, and nothing of a table whose owner chose what reading it calls", () =>
+test("explain shows a partition with its table, and no table that tms_owner does not own", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table app.events (tenant_id uuid not null, id uuid, primary key (tenant_id, id)) partition by hash (tenant_id);
       create table app.events_0 partition of app.events for values with (modulus 1, remainder 0); alter table app.events owner to tms_owner;
@@ -115,7 +115,7 @@ test("a partition is told with its table, and nothing of a table whose owner cho
     );
   }));
 
-test("of a table that the auditor may not read is told what requests see, and not what it holds; of one that they may not, the other way round", () =>
+test("explain gives no total for a table that the auditor may not read, and no visible count for one that requests may not read", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     await seedUser(tx, acme, { subject: "ann" });
@@ -135,7 +135,7 @@ test("of a table that the auditor may not read is told what requests see, and no
     assert.doesNotMatch(row!.told.notes.join(), /fewer rows/);
   }));
 
-test("what is counted for explain is a table of tms_owner's, or it would run its owner's code as the auditor", () =>
+test("explain counts only tables of tms_owner: another owner's code would run as the auditor", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table public.trap (tenant_id uuid); grant all on public.trap to tms_auditor;
       grant usage on schema public to tms_registrar, tms_auditor; set local role tms_registrar`);

@@ -6,13 +6,13 @@ import { call, operator } from "../support.ts";
 const database = await createDatabase();
 after(() => database.drop());
 
-test("get_setup_status reads only, and recommends from what it finds", () =>
+test("get_setup_status writes nothing, and recommends what to repair", () =>
   rolledBack(database.sql, async tx => {
-    const [row] = await tx`select app.schema_version() as version`;
+    const [row] = await tx`select app.release() as release`;
     const NEVER = "Isolation was never audited as a whole: run npm run audit";
     await tx.unsafe("set session authorization tms_service");
-    const status = async (slug: string | null, version = row!.version) =>
-      (await call(tx, "get_setup_status", { ...operator, slug }, version, ["An advice"])).body;
+    const status = async (slug: string | null, release = row!.release as number) =>
+      (await call(tx, "get_setup_status", { ...operator, slug }, release, ["An advice"])).body;
     assert.deepEqual(await status(null), {
       setup_needed: true,
       has_default_tenant: false,
@@ -38,7 +38,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     await tx.unsafe("reset session authorization");
     const id = await seedTenant(tx, { slug: "old", isDefault: true });
     await seedTenant(tx, { slug: "waiting", status: "pending" });
-    const found = await status(null, "999999.sql");
+    const found = await status(null, row!.release + 1);
     assert.deepEqual(
       [found.setup_needed, found.default_tenant_id, found.default_tenant_slug],
       [true, id, "old"],
@@ -65,7 +65,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     const advice = async () => (await status(null)).recommendations.join("\n") as string;
     assert.match(await advice(), /app\.boards/);
     assert.doesNotMatch(await advice(), /The table app\.boards/, "said once, as a breach");
-    // What else breaks isolation, and what the last audit said of it.
+    // Other breaches, and what the last audit found.
     assert.match(await advice(), /Isolation is broken: the service's login: it is a superuser: give/);
     await tx.unsafe("alter table app.boards force row level security; drop policy tenant_only on app.boards");
     assert.match(await advice(), /Isolation is broken: app\.boards: the policy .* is missing: npm run audit/);
@@ -93,7 +93,7 @@ test("get_setup_status reads only, and recommends from what it finds", () =>
     assert.match(await advice(), /The last audit \(.*\) found 1 error\(s\)/);
     await audited("1 second", 0);
     assert.doesNotMatch(await advice(), /audit is|last audit/);
-    await tx`delete from graphile_migrate.migrations`;
-    const [behind] = await tx`select app.is_behind('000001.sql') as needed, app.is_behind(null) as asked`;
+    await tx`delete from control.release`;
+    const [behind] = await tx`select app.is_behind(1) as needed, app.is_behind(null) as asked`;
     assert.deepEqual(behind, { needed: true, asked: false });
   }));

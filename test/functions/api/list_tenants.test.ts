@@ -18,14 +18,15 @@ const list = (
 const slugs = ({ body }: { body: { tenants: { slug: string }[] } }) =>
   body.tenants.map(tenant => tenant.slug);
 
-test("pages are newest first, then by id, without a gap or a repeat, also among equal times", () =>
+test("pages are sorted newest first, then by id, without gaps or repeats, also among equal times", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into app.tenants (name, slug, created_at, updated_at)
-      select 'n', 's-' || i, t, t from generate_series(1, 57) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
+      select 'n', 's-' || i, t, t
+      from generate_series(1, 57) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
     const rows = await tx`select slug from app.tenants order by created_at desc, id`;
     const expected = rows.map(row => row.slug as string);
     for (const limit of [1, 7, 10, 57, 58, 1000, 11]) {
-      // An index has the order by itself.
+      // An index scan returns rows in this order by itself.
       if (limit === 11)
         await tx.unsafe("set local enable_indexscan = off; set local enable_bitmapscan = off; discard plans");
       const seen: string[] = [];
@@ -42,7 +43,7 @@ test("pages are newest first, then by id, without a gap or a repeat, also among 
     }
   }));
 
-test("of many tenants of one moment, as a load makes them, a page reads only a few", () =>
+test("a page reads only a few of many tenants with the same time, as an import makes them", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into app.tenants (name, slug, created_at, updated_at)
       select 'n', 's-' || i, '2026-01-01', '2026-01-01' from generate_series(1, 5000) i`;
@@ -58,10 +59,11 @@ test("of many tenants of one moment, as a load makes them, a page reads only a f
       }
   }));
 
-test("a cursor is its row's moment to the microsecond, also of other centuries", () =>
+test("a cursor holds its row's time to the microsecond, also in other centuries", () =>
   rolledBack(database.sql, async tx => {
     const rows = await tx`
-      select c.at = t as same from unnest(array['0001-01-01 00:00:00.000001Z', '2026-01-01 00:00:00.123457Z', '9999-12-31 23:59:59.123457Z']::timestamptz[]) t,
+      select c.at = t as same from unnest(array['0001-01-01 00:00:00.000001Z',
+          '2026-01-01 00:00:00.123457Z', '9999-12-31 23:59:59.123457Z']::timestamptz[]) t,
         lateral app.read_cursor(app.cursor_of(t, gen_random_uuid())) c`;
     assert.deepEqual(
       rows.map(row => row.same),
@@ -92,7 +94,7 @@ test("a cursor that this service did not make is refused", () =>
       );
   }));
 
-test("search takes the text as it is, in any case, in name and slug; filters are counted exactly", () =>
+test("search matches the literal text in name and slug, in any case; the total of a filter is exact", () =>
   rolledBack(database.sql, async tx => {
     const names = ["100% Wool", "100 Wool", "snake_case", "snakeXcase", "back\\slash", "MÜLLER", "a%_\\b"];
     for (const [i, name] of names.entries())
@@ -109,7 +111,7 @@ test("search takes the text as it is, in any case, in name and slug; filters are
     assert.deepEqual(await found("\\"), ["a%_\\b", "back\\slash"]);
     assert.deepEqual(await found("%_\\B"), ["a%_\\b"]);
     assert.deepEqual(await found("wOOL"), ["100 Wool", "100% Wool"]);
-    // Other letters than ASCII's have a case by the database's locale: none under C.
+    // The case of letters outside ASCII depends on the database's locale; C knows none.
     const [locale] = await tx`select lower('Ü') = 'ü' as folds`;
     assert.deepEqual(await found("müller"), locale!.folds ? ["MÜLLER"] : []);
     assert.deepEqual(await found("MÜLLER"), ["MÜLLER"]);

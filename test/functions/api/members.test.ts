@@ -39,13 +39,13 @@ test("owners add every role, admins all but owners, members nobody", () =>
     assert.deepEqual(await written(), before, "who is refused writes nothing, and waits for nobody");
   }));
 
-test("nobody without a role adds or removes members", () =>
+test("callers without a membership add and remove no members", () =>
   rolledBack(database.sql, async tx => {
     const answer = as(tx, "tms_app", sp => sp`select app.require_member_admin(null, 'member')`);
     await refused(answer, 403, "Access denied", "The tenant role admin is required");
   }));
 
-test("a member is shown with these fields, and is in the tenant from the next call on", () =>
+test("a new member has these fields, and can use the tenant from the next call on", () =>
   rolledBack(database.sql, async tx => {
     await seed(tx);
     await refused(call(tx, "get_current_tenant", by("new")), ...DENIED);
@@ -71,11 +71,11 @@ test("a member is shown with these fields, and is in the tenant from the next ca
       "Conflict",
       "This identity is already a member of the tenant",
     );
-    // The same subject of another issuer is somebody else.
+    // The same subject of another issuer is another person.
     await call(tx, "add_member", by("owner"), "https://other", "new", null, null, "member");
   }));
 
-test("a removed member is out at once, keeps what was made, and comes back as the same user", () =>
+test("a removed member is refused at once, keeps their boards, and returns as the same user", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
     await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.member!}, 'mine')`;
@@ -99,7 +99,7 @@ test("a removed member is out at once, keeps what was made, and comes back as th
     assert.equal((await call(tx, "get_current_tenant", by("member"))).body.membership.role, "admin");
   }));
 
-test("of several who were removed the one who is added comes back, and nobody else", () =>
+test("adding a removed member brings back that member only", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
     const namesake = await call(tx, "add_member", by("owner"), "other", "member", null, null, "member");
@@ -117,7 +117,7 @@ test("of several who were removed the one who is added comes back, and nobody el
     assert.deepEqual(new Set(await left()), new Set([namesake.body.user_id, ids.admin]));
   }));
 
-test("a removed member is off every board, and comes back with what is said of it anew", () =>
+test("a removed member leaves every board, and returns with the name and e-mail that are given", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
     await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.owner!}, 'x')`;
@@ -140,7 +140,7 @@ test("a removed member is off every board, and comes back with what is said of i
     assert.deepEqual(await again(null, "Two"), ["two@acme.com", "Two"]);
   }));
 
-test("a membership ends and begins again when it was last changed or later, also where the clock was set back", () =>
+test("removal and return never precede the last change, even after the clock was set back", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
     for (const age of ["-1 day", "1 day"]) {
@@ -161,14 +161,14 @@ test("a membership ends and begins again when it was last changed or later, also
     }
   }));
 
-test("of a tenant without an owner a member may leave", () =>
+test("a member may leave a tenant without an owner", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
     await tx`delete from app.users where role = 'owner'`;
     await remove(tx, "member", ids.member!);
   }));
 
-test("admins cannot remove owners, members only themselves, and the last owner stays", () =>
+test("admins cannot remove owners, members remove only themselves, and the last owner stays", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
     await refused(remove(tx, "admin", ids.owner!), 403, "Access denied", "The tenant role owner is required");
@@ -195,14 +195,14 @@ test("admins cannot remove owners, members only themselves, and the last owner s
     );
   }));
 
-test("another tenant's member is not found, like one that does not exist", () =>
+test("another tenant's member is 404, like one that does not exist", () =>
   rolledBack(database.sql, async tx => {
     const { ids } = await seed(tx);
     for (const id of [ids.stranger!, "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10", "x", ""])
       await refused(remove(tx, "owner", id), 404, "Member not found", `Member with ID ${id} not found`);
   }));
 
-test("members and boards are listed newest first, in pages, of one's own tenant only", () =>
+test("members and boards are listed newest first, in pages, for the caller's tenant only", () =>
   rolledBack(database.sql, async tx => {
     const { acme, beta, ids } = await seed(tx);
     for (const [tenant, owner] of [
@@ -210,7 +210,8 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
       [beta, ids.stranger!],
     ] as const)
       await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
-        select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01' from generate_series(1, 11) i`;
+        select ${tenant}, ${owner}, ${tenant}::text || i, timestamptz '2026-01-01' + (i / 4) * interval '1 hour', '2027-01-01'
+        from generate_series(1, 11) i`;
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
       select ${acme}, 'jwt', i, timestamptz '2026-01-01' + (i / 9) * interval '1 hour', '2027-01-01' from generate_series(1, 25) i`;
     for (const [name, field, id, expected] of [
@@ -253,7 +254,7 @@ test("members and boards are listed newest first, in pages, of one's own tenant 
     }
   }));
 
-test("a board's times are those of the row, however the session writes and places times", () =>
+test("a board's times are those of the row, whatever the session's DateStyle and time zone", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
     await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
@@ -266,12 +267,12 @@ test("a board's times are those of the row, however the session writes and place
     );
   }));
 
-test("of a large tenant a page of members, or a removal, reads only a few", () =>
+test("in a large tenant a page of members, or a removal, reads only a few rows", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
       select ${acme}, 'jwt', 'm' || i, timestamptz '2026-01-01' + i * interval '1 second', now() from generate_series(1, 5000) i`;
-    // Of one moment, as they are after a load.
+    // All with the same time, as after an import.
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, created_at, updated_at)
       select ${acme}, 'jwt', 'l' || i, timestamptz '2025-01-01', now() from generate_series(1, 5000) i`;
     await tx`analyze app.users`;
@@ -290,7 +291,7 @@ test("of a large tenant a page of members, or a removal, reads only a few", () =
     }
   }));
 
-test("of many boards of one moment, as a load makes them, a page reads only a few", () =>
+test("a page reads only a few of many boards with the same time, as an import makes them", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
     await tx`insert into app.boards (tenant_id, owner_id, title, created_at, updated_at)
@@ -307,7 +308,7 @@ test("of many boards of one moment, as a load makes them, a page reads only a fe
     }
   }));
 
-test("boards of one moment are all on one page or another, also where nothing older follows", () =>
+test("boards with the same time are all listed, also when no older one follows", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
     await tx`delete from app.boards`;
@@ -327,7 +328,7 @@ test("boards of one moment are all on one page or another, also where nothing ol
     assert.equal(new Set(pages.flat()).size, 25);
   }));
 
-test("one's own tenants are listed with status and role, oldest membership first, whatever tenant is named", () =>
+test("list_my_tenants lists the caller's tenants with status and role, oldest membership first, whatever tenant is named", () =>
   rolledBack(database.sql, async tx => {
     const { beta } = await seed(tx);
     await tx`insert into app.users (tenant_id, auth_provider, auth_subject, role, created_at, updated_at)
@@ -349,15 +350,16 @@ test("one's own tenants are listed with status and role, oldest membership first
       ["beta suspended admin", "acme active member"],
     );
     assert.equal(body.total_count, 2);
-    // Of memberships of one moment, as a load makes them, the tenant's id says which stands first.
+    // Memberships with the same time are sorted by the tenant's id.
     await tx`insert into app.tenants (slug, name) select 'load-' || i, 'n' from generate_series(1, 9) i`;
-    await tx`insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'loaded' from app.tenants where slug like 'load-%'`;
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject) select id, 'jwt', 'loaded'
+      from app.tenants where slug like 'load-%'`;
     const loaded = await call(tx, "list_my_tenants", by("loaded"));
     const ids = loaded.body.tenants.map((one: { tenant_id: string }) => one.tenant_id);
     assert.deepEqual(ids, ids.toSorted());
   }));
 
-test("in single-tenant mode a caller joins the default tenant at the first call, unless removed or the tenant is not there", () =>
+test("in single-tenant mode a caller joins the default tenant at the first call, unless removed or without such a tenant", () =>
   rolledBack(database.sql, async tx => {
     const current = () => call(tx, "get_current_tenant", { slug: null, subject: "new" });
     await refused(current(), ...DENIED);
@@ -375,7 +377,7 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
     assert.equal((await tx`select from app.users`).count, 1);
     await tx`update app.users set removed_at = now()`;
     await refused(current(), ...DENIED);
-    // The same subject of another issuer is somebody else; and while the tenant is suspended nobody gets in, or joins.
+    // The same subject of another issuer is another person. A suspended tenant refuses members and newcomers.
     await seedUser(tx, id, { subject: "two", provider: "https://other", role: "owner" });
     const two = await call(tx, "get_current_tenant", { slug: null, subject: "two" });
     assert.deepEqual([two.body.membership.auth_provider, two.body.membership.role], ["jwt", "member"]);
@@ -387,7 +389,7 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
     for (const subject of ["two", "three"])
       await refused(call(tx, "get_current_tenant", { slug: null, subject }), ...DENIED);
     assert.equal((await tx`select from app.users`).count, 4);
-    // The usual request writes nothing.
+    // A later request writes nothing.
     await tx`update app.tenants set status = 'active'`;
     await tx`set local transaction_read_only = on`;
     assert.equal(
@@ -396,13 +398,13 @@ test("in single-tenant mode a caller joins the default tenant at the first call,
     );
   }));
 
-test("of two first requests at once in single-tenant mode both get the membership that one of them makes", async t => {
+test("two parallel first requests in single-tenant mode both get the one membership", async t => {
   const { sql } = database;
   t.after(() => sql`delete from app.tenants`);
   const id = await seedTenant(sql, { slug: "old", isDefault: true });
   await seedUser(sql, id, { subject: "new", provider: "https://other" });
   await seedUser(sql, id, { subject: "else" });
-  // So that they come first, by whatever index.
+  // So that every index returns them first.
   await sql`update app.users set created_at = now() + interval '1 day', updated_at = now() + interval '1 day'`;
   const enter = (tx: Transaction) => call(tx, "get_current_tenant", { slug: null, subject: "new" });
   let second: ReturnType<typeof enter> | undefined;

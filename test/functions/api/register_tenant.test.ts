@@ -41,7 +41,7 @@ const values = ({
 const register = (tx: Transaction, given: Registration, caller: Partial<Caller> = {}) =>
   call(tx, "register_tenant", { slug: "nowhere-yet", ...caller }, ...values(given));
 
-test("register_tenant makes the caller the owner and answers as the specification shows", () =>
+test("register_tenant makes the caller the owner and returns the body of the specification", () =>
   rolledBack(database.sql, async tx => {
     const { body, status } = await register(tx, { slug: "acme", sample: true });
     assert.equal(status, "active");
@@ -116,12 +116,12 @@ test("the order of refusals is mode, tenant, domain, limit, slug", () =>
       "A tenant with slug 'taken' already exists",
     );
     await register(tx, { slug: "free", domain: "acme.com", domains: ["beta.com", "acme.com"], limit: 2 });
-    // Whoever has only ever used the default tenant names it.
+    // A caller who has only used the default tenant names that one.
     await seedTenant(tx, { slug: "default", isDefault: true });
     await register(tx, { slug: "from-there" }, { slug: "default", subject: "eve" });
   }));
 
-test("only owned tenants count to the limit, pending ones too, and those one left do not", () =>
+test("the limit counts owned tenants, also pending ones, and not those that the caller left", () =>
   rolledBack(database.sql, async tx => {
     for (const role of ["member", "admin"])
       await seedUser(tx, await seedTenant(tx, { slug: role }), { subject: "ann", role });
@@ -144,7 +144,7 @@ test("only owned tenants count to the limit, pending ones too, and those one lef
     );
   }));
 
-test("an automatic slug takes the first free suffix, and a long one is cut to make room for it", () =>
+test("an automatic slug takes the first free suffix, and a long one is cut to make room", () =>
   rolledBack(database.sql, async tx => {
     const slug = async (base: string) => (await register(tx, { base })).body.tenant_slug;
     assert.deepEqual(
@@ -161,7 +161,7 @@ test("an automatic slug takes the first free suffix, and a long one is cut to ma
     assert.match(await slug(`${"y".repeat(246)}-${"y".repeat(8)}`), /^y{246}-2$/);
   }));
 
-test("a registration that waits for approval lets nobody in before it, its owner included", () =>
+test("until its approval a registration refuses everybody, its owner included", () =>
   rolledBack(database.sql, async tx => {
     const { body, status } = await register(tx, { slug: "acme", approval: true });
     assert.deepEqual([status, body.status], ["pending", "pending"]);
@@ -175,7 +175,7 @@ test("a registration that waits for approval lets nobody in before it, its owner
     await refused(enter(), 403, "Access denied", "User does not belong to tenant");
   }));
 
-/** Calls by connections of their own, all begun together, as the service's login. */
+/** Parallel calls as the service's login, each on its own connection. */
 async function inParallel(calls: { caller: string; given: Registration }[]) {
   const logins = calls.map(() => postgres(database.urls.service, { max: 1, onnotice: () => {} }));
   try {
@@ -200,7 +200,7 @@ async function inParallel(calls: { caller: string; given: Registration }[]) {
 
 const times = <T>(n: number, make: (i: number) => T) => Array.from({ length: n }, (_, i) => make(i));
 
-test("of 30 parallel registrations of one slug exactly one wins, and leaves one tenant with one owner", async () => {
+test("of 30 parallel registrations of one slug exactly one succeeds, with one tenant and one owner", async () => {
   const results = await inParallel(
     times(30, i => ({ caller: `p${i}`, given: { slug: "parallel", sample: true } })),
   );
@@ -212,7 +212,7 @@ test("of 30 parallel registrations of one slug exactly one wins, and leaves one 
   assert.deepEqual({ ...row }, { tenants: 1, owners: 1, boards: 1 });
 });
 
-test("of 30 parallel registrations of one user exactly as many pass as the limit allows", async () => {
+test("of 30 parallel registrations of one user exactly as many succeed as the limit allows", async () => {
   const results = await inParallel(
     times(30, i => ({ caller: "greedy", given: { slug: `greedy-${i}`, limit: 3 } })),
   );
@@ -226,7 +226,7 @@ test("30 parallel registrations without a slug get 30 different ones", async () 
   assert.deepEqual(results.sort(), ["auto", ...times(29, i => `auto-${i + 2}`)].sort());
 });
 
-test("the count of tenants is exact after all of that", async () => {
+test("the count of tenants is exact after parallel registrations", async () => {
   const [row] =
     await database.sql`select app.count_tenants(null)::int as counted, (select count(*)::int from app.tenants) as there`;
   assert.equal(row!.counted, row!.there);

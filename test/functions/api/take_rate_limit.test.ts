@@ -16,7 +16,7 @@ const take = (tx: Transaction, bucket: string, identity: string) =>
 const now = async (tx: Transaction) =>
   (await tx<{ now: number }[]>`select extract(epoch from clock_timestamp())::float as now`)[0]!.now;
 
-test("hits count up in a window that does not move, each bucket and identity for itself", () =>
+test("hits count up in a fixed window, separately for each bucket and identity", () =>
   rolledBack(database.sql, async tx => {
     const before = await now(tx);
     const first = await take(tx, "a", "ann");
@@ -30,7 +30,7 @@ test("hits count up in a window that does not move, each bucket and identity for
     assert.equal((await take(tx, "a", "ann")).hits, 3);
   }));
 
-test("a window that has ended begins again at one, also for a row so old that the sweep is after it", () =>
+test("an ended window begins again at one, also for a row that is due to be swept", () =>
   rolledBack(database.sql, async tx => {
     for (const age of ["1 second", "1 hour 1 second", "1 year"]) {
       await take(tx, "a", "ann");
@@ -40,10 +40,10 @@ test("a window that has ended begins again at one, also for a row so old that th
     }
   }));
 
-test("a window ends at one moment: its hits never begin the next one", async () => {
+test("a window ends at one moment: no hit of it counts in the next one", async () => {
   const { sql } = database;
   await sql`create table public.began (hits int, seconds_left float)`;
-  // The end lies anywhere within the next call, and within as long after it.
+  // The window ends during the next call, or soon after it.
   await sql.unsafe(`do $$
   declare
     began timestamptz;
@@ -69,7 +69,7 @@ test("a window ends at one moment: its hits never begin the next one", async () 
   );
 });
 
-test("a window never ends later than one begun now, also where the clock was set back", () =>
+test("a window never ends later than a new one would, even after the clock was set back", () =>
   rolledBack(database.sql, async tx => {
     await take(tx, "a", "ann");
     await tx`update control.rate_limits set hits = 99, reset_at = reset_at + interval '1 day'`;
@@ -79,23 +79,24 @@ test("a window never ends later than one begun now, also where the clock was set
     assert.equal((await take(tx, "a", "ann")).reset_at, found.reset_at);
   }));
 
-test("old rows of others are swept, two a call", () =>
+test("each call deletes two old rows of others", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into control.rate_limits select 'a', 'old' || i, 1, now() - interval '2 hours' from generate_series(1, 5) i`;
     await take(tx, "a", "ann");
     assert.equal((await tx`select from control.rate_limits where identity like 'old%'`).count, 3);
   }));
 
-test("beside many others a hit reads only a few rows", () =>
+test("a hit reads only a few of many rows", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into control.rate_limits select 'a', 'other' || i, 1, now() + interval '1 minute' from generate_series(1, 5000) i`;
     const rows = await rowsRead(tx, "control.rate_limits", () => take(tx, "a", "ann"));
     assert.ok(rows < 100, `${rows} rows`);
   }));
 
-test("an old row that somebody holds is passed by, and the highest count stays the highest", async t => {
+test("a locked old row is skipped, and the highest count does not overflow", async t => {
   const { sql } = database;
-  await sql`insert into control.rate_limits values ('a', 'held', 1, now() - interval '2 hours'), ('a', 'ann', 2147483647, now() + interval '1 minute')`;
+  await sql`insert into control.rate_limits values ('a', 'held', 1, now() - interval '2 hours'),
+    ('a', 'ann', 2147483647, now() + interval '1 minute')`;
   t.after(() => sql`delete from control.rate_limits`);
   await sql.begin(async holder => {
     await holder`select from control.rate_limits where identity = 'held' for update`;

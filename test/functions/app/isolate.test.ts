@@ -42,17 +42,20 @@ const refusals: [rule: string, definition: string, refusal: RegExp][] = [
   ],
   [
     "foreign keys carry the tenant",
-    "(tenant_id uuid not null, id int, parent_tenant uuid, owner_id uuid, primary key (tenant_id, id), foreign key (parent_tenant, owner_id) references app.users)",
+    `(tenant_id uuid not null, id int, parent_tenant uuid, owner_id uuid, primary key (tenant_id, id),
+      foreign key (parent_tenant, owner_id) references app.users)`,
     /does not pair tenant_id with tenant_id/,
   ],
   [
     "pair it with its like",
-    "(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id), foreign key (owner_id, tenant_id) references app.users (tenant_id, id))",
+    `(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id),
+      foreign key (owner_id, tenant_id) references app.users (tenant_id, id))`,
     /does not pair tenant_id with tenant_id/,
   ],
   [
     "and never null it",
-    "(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id), foreign key (tenant_id, owner_id) references app.users on delete set null)",
+    `(tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id),
+      foreign key (tenant_id, owner_id) references app.users on delete set null)`,
     /would set tenant_id to null/,
   ],
 ];
@@ -73,11 +76,12 @@ test("app.isolate() names every rule that a table breaks", () =>
     await tx.unsafe("create table app.notes (tenant_id uuid, id int unique)");
     assert.equal(
       await message(tx, "select app.isolate('app.notes')"),
-      "55000 app.notes cannot be isolated: tenant_id may be null; it has no primary key; the unique index app.notes_id_key does not begin with tenant_id, so one tenant could learn another's values",
+      "55000 app.notes cannot be isolated: tenant_id may be null; it has no primary key; " +
+        "the unique index app.notes_id_key does not begin with tenant_id, so one tenant could learn another's values",
     );
   }));
 
-test("app.isolate() refuses what is not a table", () =>
+test("app.isolate() refuses a relation that is not a table", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe("create view app.peek as select * from app.boards");
     assert.match(
@@ -86,7 +90,7 @@ test("app.isolate() refuses what is not a table", () =>
     );
   }));
 
-test("on delete set null is fine for the other columns of a key", () =>
+test("ON DELETE SET NULL is allowed for columns other than tenant_id", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table app.notes (tenant_id uuid not null, id int, owner_id uuid, primary key (tenant_id, id),
       foreign key (tenant_id, owner_id) references app.users on delete set null (owner_id))`);
@@ -101,7 +105,7 @@ const shape = (tx: Transaction) => tx`
     (select json_agg(pg_get_constraintdef(oid) order by conname) from pg_constraint where conrelid = c.oid) as constraints
   from pg_class c where oid = 'app.notes'::regclass`;
 
-test("app.isolate() is safe to run again, and a second run changes nothing", () =>
+test("a second run of app.isolate() changes nothing", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe("create table app.notes (tenant_id uuid not null, id int, primary key (tenant_id, id))");
     await tx.unsafe("select app.isolate('app.notes')");
@@ -111,7 +115,7 @@ test("app.isolate() is safe to run again, and a second run changes nothing", () 
     assert.equal(first!.policies.length, 4);
   }));
 
-test("app.isolate() run again on app.users leaves the registrar what it needs", () =>
+test("a second run of app.isolate() on app.users keeps the registrar's policy and rights", () =>
   rolledBack(database.sql, async tx => {
     const user = await seedUser(tx, await seedTenant(tx, { slug: "counted" }), { subject: "ann" });
     await tx.unsafe("select app.isolate('app.users')");
@@ -119,7 +123,7 @@ test("app.isolate() run again on app.users leaves the registrar what it needs", 
     assert.equal(seen.length, 1);
   }));
 
-test("app.isolate() repairs what drifted: policies, force, rights that row-level security does not govern", () =>
+test("app.isolate() repairs policies, FORCE, and rights that row-level security does not govern", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`drop policy tenant_only on app.boards; alter table app.boards no force row level security;
       grant all on app.boards to tms_app; grant select on app.boards to tms_service, public`);
@@ -132,10 +136,11 @@ test("app.isolate() repairs what drifted: policies, force, rights that row-level
     assert.deepEqual({ ...row }, { forced: true, truncate: false, service: false, policy: true });
   }));
 
-test("the tenant's deletion reaches an isolated table and its children, even one with other keys", () =>
+test("a deletion of the tenant reaches an isolated table and its children, also a child with other keys", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table app.plans (tenant_id uuid primary key);
-      create table app.notes (tenant_id uuid not null references app.tenants initially deferred references app.plans on delete cascade, id int,
+      create table app.notes (tenant_id uuid not null references app.tenants initially deferred
+          references app.plans on delete cascade, id int,
         about uuid references app.tenants on delete cascade, primary key (tenant_id, id));
       create table app.drafts (primary key (tenant_id, id)) inherits (app.notes)`);
     await tx.unsafe("select app.isolate('app.notes')");
@@ -147,7 +152,7 @@ test("the tenant's deletion reaches an isolated table and its children, even one
     assert.equal((await tx`select from app.notes`).count, 0);
   }));
 
-test("partitions of every level are closed to their own name, and the table itself works", () =>
+test("partitions of every level show no rows by their own name, and the table itself works", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table app.notes (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (tenant_id);
       create table app.notes_0 partition of app.notes for values with (modulus 1, remainder 0) partition by range (id);
@@ -171,7 +176,7 @@ test("partitions of every level are closed to their own name, and the table itse
     assert.deepEqual([...open], []);
   }));
 
-test("a table from a single-tenant past is adopted: its rows belong to the default tenant, twice is once", () =>
+test("adoption gives a single-tenant table's rows to the default tenant; a second one changes nothing", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "default", isDefault: true });
     const beta = await seedTenant(tx, { slug: "beta" });
@@ -192,11 +197,11 @@ test("a table from a single-tenant past is adopted: its rows belong to the defau
       assert.equal((await sp`select from app.notes`).count, 0);
       await sp`insert into app.notes values (1, 'the same id in another tenant', ${beta})`;
     });
-    // The default of the fill is gone: a row that names no tenant is refused, not given to the default tenant.
+    // The column has no default any more: a row without a tenant is refused.
     assert.match(await message(tx, "insert into app.notes (id) values (9)"), /^23502/);
   }));
 
-test("the refusal tells what to paste: the audit's remedy, or what adopts a table without tenant_id", () =>
+test("the hint of a refusal is SQL to paste: the audit's remedy, or the adoption of a table without tenant_id", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default", isDefault: true });
     const pasted = async (table: string, statement: RegExp) => {
@@ -215,7 +220,7 @@ test("the refusal tells what to paste: the audit's remedy, or what adopts a tabl
     await tx`select app.isolate('app.careless')`;
   }));
 
-test("a table that others refer to by its old key is not adopted, and the refusal names each of those keys", () =>
+test("a table is not adopted while foreign keys need its primary key, and the hint names each of them", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default", isDefault: true });
     await tx.unsafe(
@@ -240,11 +245,12 @@ test("a table that others refer to by its old key is not adopted, and the refusa
     await tx.unsafe("select app.isolate('app.notes', true)");
   }));
 
-test("a table whose rows name their tenant in another column is not the default tenant's: the refusal renames that column", () =>
+test("a table that names its tenant in another column is not adopted: the hint renames that column", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "default", isDefault: true });
     const beta = await seedTenant(tx, { slug: "beta" });
-    await tx.unsafe(`create table app.notes (id int, "accountId" uuid references app.tenants, other uuid references app.tenants, primary key ("accountId", id));
+    await tx.unsafe(`create table app.notes (id int, "accountId" uuid references app.tenants, other uuid references app.tenants,
+        primary key ("accountId", id));
       insert into app.notes values (1, '${beta}')`);
     const refused = await tx
       .savepoint(sp => sp`select app.isolate('app.notes', true)`)
@@ -261,17 +267,18 @@ test("a table whose rows name their tenant in another column is not the default 
     assert.deepEqual([...(await tx`select id, tenant_id from app.notes`)], [{ id: 1, tenant_id: beta }]);
   }));
 
-test("without a default tenant nothing can be adopted", () =>
+test("without a default tenant no table can be adopted", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe("create table app.notes (id int primary key)");
     assert.match(await message(tx, "select app.isolate('app.notes', true)"), /^55000 .*no default tenant/);
   }));
 
-test("where tenant_id is filled nothing is the default tenant's, nor need there be one: it goes first in the key", () =>
+test("a table with a filled tenant_id is adopted without a default tenant: tenant_id goes first in the key", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });
     await tx.unsafe(
-      "create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id)); create table app.drafts (year int default 1, id int, tenant_id uuid, primary key (year, id))",
+      `create table app.notes (id int, tenant_id uuid, primary key (id, tenant_id));
+       create table app.drafts (year int default 1, id int, tenant_id uuid, primary key (year, id))`,
     );
     for (const table of ["app.notes", "app.drafts"]) {
       await tx.unsafe(`insert into ${table} (id, tenant_id) values (1, $1)`, [acme]);
@@ -286,7 +293,7 @@ test("where tenant_id is filled nothing is the default tenant's, nor need there 
     );
   }));
 
-test("app.isolate() says nothing where all is well", async () => {
+test("app.isolate() raises no notice when all is well", async () => {
   const notices: unknown[] = [];
   const sql = postgres(database.urls.root, { max: 1, onnotice: ({ message }) => notices.push(message) });
   try {
@@ -301,7 +308,7 @@ test("app.isolate() says nothing where all is well", async () => {
   assert.deepEqual(notices, []);
 });
 
-test("every table of our own breaks no rule and carries the tenant's policies", async () => {
+test("every table of the service breaks no rule and has the policies of a tenant table", async () => {
   const rows = await database.sql`
     select c.oid::regclass::text as name, f.fault from pg_class c left join lateral app.table_faults(c.oid) f on true
     where c.relnamespace = 'app'::regnamespace and c.relkind in ('r', 'p') and c.oid <> 'app.tenants'::regclass`;
@@ -312,7 +319,7 @@ test("every table of our own breaks no rule and carries the tenant's policies", 
   );
 });
 
-test("an owner of the tables sees rows only after it says that this is maintenance", () =>
+test("the owner of the tables sees rows only with app.maintenance on", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "acme" });
     await seedUser(tx, id, { subject: "ann" });

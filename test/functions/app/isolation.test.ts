@@ -7,13 +7,13 @@ import { leaks, size } from "./isolation.ts";
 const database = await createDatabase();
 after(() => database.drop());
 
-// Rows that are rolled back bring autovacuum, which TRUNCATE can meet in a deadlock.
+// Rows that are rolled back start autovacuum, with which TRUNCATE can deadlock.
 await database.sql.unsafe(`do $$ declare v_table regclass; begin
   for v_table in select oid from pg_class where relnamespace = 'app'::regnamespace and relkind = 'r' loop
     execute format('alter table %s set (autovacuum_enabled = off)', v_table);
   end loop; end $$`);
 
-test("every table of the schema app belongs to tenants and is in the battery", () =>
+test("every table of the schema app is a tenant table, and the statements cover it", () =>
   rolledBack(database.sql, async tx => {
     const { tables, functions } = await size(tx);
     const rows = await tx`
@@ -28,7 +28,7 @@ test("every table of the schema app belongs to tenants and is in the battery", (
     assert.ok(tables.length >= 8 && functions >= 40, `${tables.length} tables, ${functions} calls`);
   }));
 
-test("nothing that a tenant can say to Postgres shows or touches another tenant's rows", () =>
+test("no statement of a tenant shows or changes another tenant's rows", () =>
   rolledBack(database.sql, async tx => assert.deepEqual(await leaks(tx), [])));
 
 const mutants: [name: string, seen: string, sql: string][] = [
@@ -107,7 +107,8 @@ const mutants: [name: string, seen: string, sql: string][] = [
   [
     "a partition of a table with its own rights",
     "app.logs_0: read",
-    `create table app.logs (tenant_id uuid not null, id uuid, body text not null, primary key (tenant_id, id)) partition by hash (tenant_id);
+    `create table app.logs (tenant_id uuid not null, id uuid, body text not null, primary key (tenant_id, id))
+       partition by hash (tenant_id);
      create table app.logs_0 partition of app.logs for values with (modulus 1, remainder 0);
      select app.isolate('app.logs'); alter table app.logs_0 disable row level security; grant select on app.logs_0 to tms_app;
      insert into app.logs select tenant_id, id, title from app.boards`,
@@ -126,13 +127,13 @@ for (const [name, seen, sql] of mutants) {
     }));
 }
 
-test("a permissive policy that somebody adds later opens nothing", () =>
+test("a permissive policy that is added later shows no more rows", () =>
   rolledBack(database.sql, async tx => {
     const added = "create policy everybody on app.boards for all to tms_app using (true) with check (true)";
     assert.deepEqual(await leaks(tx, added), []);
   }));
 
-test("a table that somebody adds and isolates is in the battery and holds; one they forget to isolate is found", () =>
+test("an added table is covered and holds once it is isolated; one that is not isolated is found", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`create table app.notes (tenant_id uuid not null, id uuid not null default gen_random_uuid(), board_id uuid not null,
       body text not null, primary key (tenant_id, id), foreign key (tenant_id, board_id) references app.boards)`);
@@ -144,9 +145,10 @@ test("a table that somebody adds and isolates is in the battery and holds; one t
     assert.deepEqual(await leaks(tx), []);
   }));
 
-test("a change to a row of theirs is seen in a table with a column named as the battery names tables", () =>
+test("a change to another tenant's row is detected even in a table with a column named like the test's own", () =>
   rolledBack(database.sql, async tx => {
-    await tx.unsafe(`create table app.samples (tenant_id uuid not null, id uuid not null, t text not null, value int, primary key (tenant_id, id));
+    await tx.unsafe(`create table app.samples (tenant_id uuid not null, id uuid not null, t text not null, value int,
+        primary key (tenant_id, id));
       select app.isolate('app.samples')`);
     const found = await leaks(
       tx,

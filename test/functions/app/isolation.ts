@@ -28,7 +28,7 @@ interface Probe {
   tenant: string | null;
 }
 
-/** Everything a tenant could try on a table. */
+/** Every kind of statement that a tenant could try on a table. */
 function probes(table: Table, index: number, a: Record<string, Row>, b: Record<string, Row>): Probe[] {
   const { name, tenant } = table;
   const theirs = b[name]!;
@@ -125,12 +125,12 @@ function probes(table: Table, index: number, a: Record<string, Row>, b: Record<s
   ];
 }
 
-/** Asked by the service for itself, never for a client: how many tenants there are, and whether a first start makes one. */
+/** Called by the service for itself, never for a client: the number of tenants, and whether a first start creates one. */
 const SERVICE = ["ensure_default_tenant", "get_readiness"];
-/** The lobby knows whether a slug is used, by decision; and a caller's own tenants are the same whatever tenant is named. */
+/** Registration tells whether a slug is used, by decision. A caller's own tenants are the same, whatever tenant is named. */
 const LOBBY = ["register_tenant", "get_registration_status", "list_my_tenants"];
 
-/** Every function that tms_app or tms_service may execute, with arguments that mean tenant B wherever one can. */
+/** Every function that tms_app or tms_service may execute, with arguments that name tenant B where possible. */
 async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<Probe[]> {
   const functions = await tx<
     { name: string; schema: string; names: string[]; types: string[]; role: string }[]
@@ -159,7 +159,7 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
     p_identity: "somebody",
   });
   const value = (slug: string, role: string, name: string, type: string): string => {
-    // tms_app may go where it likes, that is what the setting is for: here it names its own tenant.
+    // tms_app may set any tenant, so here it sets its own.
     const given = role === "tms_app" && name === "p_tenant_id" ? A : known(slug)[name];
     if (given === null) return "null";
     if (given !== undefined) return `${quoted(given)}::${type}`;
@@ -186,7 +186,7 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
   );
 }
 
-/** All other relations that tms_app can name: a view or a partition is as good as a table to look through. */
+/** All other relations that tms_app can name, such as views and partitions. */
 async function otherProbes(tx: Transaction, tables: Table[]): Promise<Probe[]> {
   const others = await tx<{ name: string }[]>`
     select c.oid::regclass::text as name from pg_class c
@@ -200,7 +200,7 @@ async function otherProbes(tx: Transaction, tables: Table[]): Promise<Probe[]> {
   }));
 }
 
-/** Ids and times that a run makes up are not an answer about B. */
+/** Generated ids and times tell nothing about B. */
 const normal = (value: unknown) =>
   (JSON.stringify(value) ?? "")
     .replace(/(?!aaaaaaaa|bbbbbbbb)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "<uuid>")
@@ -209,7 +209,7 @@ const normal = (value: unknown) =>
 
 interface Observation {
   answer: string;
-  /** What B's rows are after it. */
+  /** B's rows after it. */
   theirs: string;
 }
 
@@ -276,7 +276,7 @@ export async function leaks(tx: Transaction, mutate?: string): Promise<string[]>
     return [
       ...(answer === other ? [] : [`${name} answers ${answer}, without B ${other}`]),
       ...(theirs === "" || theirs === full.before ? [] : [`${name} changed rows of B`]),
-      // Nobody in A may come to write a row for B, whether B has rows or not.
+      // A may not write a row for B, whether B has rows or not.
       ...(theirs !== "" && empty.seen.get(name)!.theirs !== empty.before && answer === other
         ? [`${name} put rows into B`]
         : []),
@@ -284,7 +284,7 @@ export async function leaks(tx: Transaction, mutate?: string): Promise<string[]>
   });
 }
 
-/** What a run asks: which tables, and how many functions. */
+/** What a run covers: which tables, and how many functions. */
 export async function size(tx: Transaction) {
   const tables = await tenantTables(tx);
   return {

@@ -1,4 +1,4 @@
-/** What GET /ready and GET /api/setup/status ask: each way in which a table, or a role, loses its wall is named. */
+/** app.isolation_breaches(), for GET /ready and GET /api/setup/status: each way in which a table or a role loses isolation. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import postgres from "postgres";
@@ -10,7 +10,7 @@ const acme = await seedTenant(database.sql, { slug: "acme", isDefault: true });
 await seedUser(database.sql, acme, { subject: "ann", role: "owner" });
 after(() => database.drop());
 
-/** Without what is said of the login of the tests, which is a superuser's. */
+/** Without the faults of the tests' own login, a superuser. */
 const breaches = (sql: postgres.TransactionSql) =>
   sql<{ object: string; fault: string }[]>`
     select object, fault from app.isolation_breaches() where object <> 'the service''s login'`;
@@ -39,9 +39,10 @@ for (const [how, object, fault] of [
   [policy("as restrictive to tms_app using (tenant_id is not null)"), "app.boards", MISSING],
   [policy("as restrictive to tms_app using (id = (select app.tenant_id()))"), "app.boards", MISSING],
   ["alter policy tenant_only on app.users using (id is not null)", "app.users", MISSING],
-  // Nothing is seen without a tenant, nor in one that does not exist.
+  // No row is visible without a tenant, or in one that does not exist.
   ...["using", "with check"].map(part => [
-    `alter policy tenant_only on app.boards ${part} (tenant_id = (select app.tenant_id() where false union all select boards.tenant_id where exists (select from app.tenants)))`,
+    `alter policy tenant_only on app.boards ${part}
+      (tenant_id = (select app.tenant_id() where false union all select boards.tenant_id where exists (select from app.tenants)))`,
     "app.boards",
     MISSING,
   ]),
@@ -51,7 +52,7 @@ for (const [how, object, fault] of [
     "app.boards",
     MISSING,
   ],
-  // The catalog shows what it should, and the rows are seen all the same.
+  // The catalog is as it should be, and the rows are visible all the same.
   [EVERYBODYS, "app.users", VISIBLE],
   [
     `create schema shut; create table shut.deals (tenant_id uuid); grant select on shut.deals to tms_app;
@@ -60,18 +61,21 @@ for (const [how, object, fault] of [
     NOT_FORCED,
   ],
   [
-    `create schema crm authorization tms_owner; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
+    `create schema crm authorization tms_owner; grant usage on schema crm to tms_app;
+     create table crm.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
      alter table crm.deals owner to tms_owner; select app.isolate('crm.deals'); insert into crm.deals values ('${acme}', 1); ${EVERYBODYS}`,
     "crm.deals",
     VISIBLE,
   ],
   [
-    `create or replace function app.tenant_id() returns uuid language sql stable return coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, '${acme}')`,
+    `create or replace function app.tenant_id() returns uuid language sql stable
+       return coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid, '${acme}')`,
     "app.users",
     VISIBLE,
   ],
   [
-    `create or replace function app.tenant_id() returns uuid language sql stable return case when current_setting('app.tenant_id', true) <> '' then '${acme}'::uuid end`,
+    `create or replace function app.tenant_id() returns uuid language sql stable
+       return case when current_setting('app.tenant_id', true) <> '' then '${acme}'::uuid end`,
     "app.users",
     VISIBLE,
   ],
@@ -99,15 +103,17 @@ for (const how of [
   policy(`as restrictive to public using (${own}) with check (${own})`),
   `create policy again on app.boards as restrictive to tms_app using (${own}) with check (${own})`,
   policy(`as restrictive to tms_app, tms_auditor using (${own}) with check (${own})`),
-  // Whoever owns a table chooses what reading it calls; the audit says whose it is.
-  `create schema crm; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid); insert into crm.deals values ('${acme}');
+  // A table that tms_owner does not own is not read, because its owner decides what reading it calls. The audit reports it.
+  `create schema crm; grant usage on schema crm to tms_app; create table crm.deals (tenant_id uuid);
+   insert into crm.deals values ('${acme}');
    alter table crm.deals enable row level security; alter table crm.deals force row level security; grant select on crm.deals to tms_app;
    create function crm.called() returns boolean language plpgsql as 'begin raise exception $$its code was called$$; end';
    create policy all_rows on crm.deals using (true); create policy first on crm.deals as restrictive using (crm.called());
    create policy tenant_only on crm.deals as restrictive using (${own}) with check (${own})`,
   "revoke select on app.users from tms_app; alter policy tenant_only on app.users to public",
-  // Nobody reads it by its name.
-  `create schema shut; create table shut.deals (tenant_id uuid not null, id int, primary key (tenant_id, id)); alter table shut.deals owner to tms_owner; select app.isolate('shut.deals');
+  // tms_app cannot name the table.
+  `create schema shut; create table shut.deals (tenant_id uuid not null, id int, primary key (tenant_id, id));
+   alter table shut.deals owner to tms_owner; select app.isolate('shut.deals');
    create view app.deals with (security_invoker) as table shut.deals`,
 ])
   test(`no breach: ${how}`, () =>
@@ -118,7 +124,7 @@ for (const how of [
       assert.equal((await sql`select app.tenant_id() as id`)[0]!.id, before, "the tenant is as it was");
     }));
 
-test("no breach for a session that spells names and strings in another way", async () => {
+test("no breach for a session with quote_all_identifiers on or standard_conforming_strings off", async () => {
   const connection = { quote_all_identifiers: true, standard_conforming_strings: false };
   const session = postgres(database.urls.root, { max: 1, connection });
   try {
@@ -128,7 +134,7 @@ test("no breach for a session that spells names and strings in another way", asy
   }
 });
 
-test("the tenants' tables are those of app with a tenant_id, and elsewhere those that requests can reach", () =>
+test("tenant tables are those of app with a tenant_id, and in other schemas those that requests can reach", () =>
   rolledBack(database.sql, async tx => {
     const tables = async () =>
       (await tx`select relid::text as name from app.tenant_tables()`).map(row => row.name);
@@ -151,9 +157,10 @@ test("the tenants' tables are those of app with a tenant_id, and elsewhere those
     assert.deepEqual(new Set(await tables()), new Set([...own, "app.bare", "crm.gone", "crm.column_read"]));
   }));
 
-test("the proof reads no row of a table, however many it has", () =>
+test("app.leaking_tables() reads no row, however many a table has", () =>
   rolledBack(database.sql, async tx => {
-    await tx.unsafe(`insert into app.users (tenant_id, auth_provider, auth_subject) select '${acme}', 'jwt', 'user-' || i from generate_series(1, 20000) i;
+    await tx.unsafe(`insert into app.users (tenant_id, auth_provider, auth_subject)
+        select '${acme}', 'jwt', 'user-' || i from generate_series(1, 20000) i;
       analyze app.users`);
     assert.equal(await rowsRead(tx, "app.users", () => tx`select * from app.leaking_tables()`), 0);
   }));

@@ -1,4 +1,4 @@
-/** What an adopter adds to the schema: tables, columns, types, triggers and functions of their own. */
+/** A product's own tables, columns, types, triggers and functions beside the service's. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
@@ -8,7 +8,7 @@ const database = await createDatabase();
 after(() => database.drop());
 
 const OPERATOR = { slug: "operations", operator: true };
-/** What the tenant template needs, owned as a migration would. */
+/** A table that can be isolated, owned as in a migration. */
 const isolated = (tx: Transaction, table: string, definition: string) =>
   tx.unsafe(
     `create table ${table} ${definition}; alter table ${table} owner to tms_owner; select app.isolate('${table}')`,
@@ -19,7 +19,7 @@ const errors = async (tx: Transaction, ...checks: string[]) => {
   return found.map(({ relation, detail }) => `${relation}: ${detail}`);
 };
 
-test("columns with defaults, generated ones and other types go onto the service's own tables", () =>
+test("a product can add columns with defaults, generated columns and other types to the service's tables", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "acme" });
     for (const table of ["app.tenants", "app.users", "app.boards"])
@@ -34,7 +34,7 @@ test("columns with defaults, generated ones and other types go onto the service'
     );
   }));
 
-test("a table in a schema of its own is looked at by readiness and shown by explain", () =>
+test("readiness checks a table in a schema of its own, and explain shows it", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "acme" });
     await tx.unsafe("create schema crm; grant usage on schema crm to tms_app, tms_auditor");
@@ -59,12 +59,12 @@ test("a table in a schema of its own is looked at by readiness and shown by expl
     assert.ok((await ready()).includes("rows are visible outside their tenant"));
     await tx.unsafe("alter table crm.deals no force row level security");
     assert.ok((await ready()).includes("row-level security is not enabled and forced"));
-    // What no request reaches is the audit's to judge.
+    // No request reaches this one; only the audit covers it.
     await tx.unsafe("revoke usage on schema crm from tms_app");
     assert.deepEqual(await ready(), []);
   }));
 
-test("explain tells of a table that requests may not read that they may not, and not how many they would see", () =>
+test("explain says that requests may not read a table, and gives no count for it", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "acme" });
     await seedUser(tx, id, { subject: "ann" });
@@ -75,7 +75,7 @@ test("explain tells of a table that requests may not read that they may not, and
     assert.equal(tables.find(({ table }) => table === "app.users")!.shown, 1);
   }));
 
-test("a tenant whose tables refer to each other in a circle is deleted", () =>
+test("a tenant is deleted although tables refer to each other in a circle", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "acme" });
     const user = await seedUser(tx, id, { subject: "ann" });
@@ -104,7 +104,7 @@ test("a tenant whose tables refer to each other in a circle is deleted", () =>
     assert.equal(left!.n, 0);
   }));
 
-test("a tenant is deleted with its rows in tables that requests may not reach, or not delete from", () =>
+test("a deletion includes tables that requests may not reach or may not delete from", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "acme" });
     const columns = "(tenant_id uuid not null, id int not null, primary key (tenant_id, id))";
@@ -122,7 +122,7 @@ test("a tenant is deleted with its rows in tables that requests may not reach, o
     assert.equal(left!.n, 0);
   }));
 
-test("a range type, a view that writes as who asks, and a helper of tms_app are no fault", () =>
+test("a range type, a security_invoker view and a helper function of tms_app are no findings", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
       set local role tms_owner;
@@ -141,7 +141,7 @@ test("a range type, a view that writes as who asks, and a helper of tms_app are 
     assert.deepEqual(await errors(tx, ...checks.map(one => one.check)), []);
   }));
 
-test("the remedies for a function of tms_app work where a migration is written: as tms_owner", () =>
+test("the remedies for a function of tms_app work as tms_owner, as in a migration", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
       grant create on schema api to tms_app;
@@ -162,13 +162,14 @@ test("the remedies for a function of tms_app work where a migration is written: 
     }
   }));
 
-test("a trigger that puts each row into the tenant of the transaction is no way out of it", () =>
+test("a trigger that sets tenant_id to the transaction's tenant opens no way to other tenants", () =>
   rolledBack(database.sql, async tx => {
     const id = await seedTenant(tx, { slug: "acme" });
     await isolated(tx, "app.notes", "(tenant_id uuid not null, id int, primary key (tenant_id, id))");
     await tx.unsafe("insert into app.notes values ($1, 1)", [id]);
     await tx.unsafe(`
-      create function public.own() returns trigger language plpgsql as $$ begin new.tenant_id := app.tenant_id(); new.id := new.id + 1; return new; end $$;
+      create function public.own() returns trigger language plpgsql as $$
+        begin new.tenant_id := app.tenant_id(); new.id := new.id + 1; return new; end $$;
       create trigger own before insert or update on app.notes for each row execute function public.own()`);
     const about = async () =>
       (await errors(tx, "proof_writes")).filter(found => found.startsWith("app.notes"));
@@ -179,7 +180,7 @@ test("a trigger that puts each row into the tenant of the transaction is no way 
     assert.ok((await about()).length > 0);
   }));
 
-test("what is vouched for is no finding until it changes, and only the owner can vouch", () =>
+test("an accepted function is no finding until it changes, and only the owner can accept it", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
       grant create on schema app to tms_app;
@@ -212,7 +213,8 @@ test("what is vouched for is no finding until it changes, and only the owner can
     });
     assert.deepEqual(await changed(), []);
     await tx.unsafe(`
-      create or replace function app.shop_total() returns int language sql security definer set search_path = pg_catalog, pg_temp as 'select 2';
+      create or replace function app.shop_total() returns int language sql security definer
+        set search_path = pg_catalog, pg_temp as 'select 2';
       create or replace function shop.touch() returns trigger language plpgsql as $$ begin new.title := 'x'; return new; end $$`);
     assert.deepEqual(await changed(), own);
     await tx`drop trigger shop_touch on app.boards`;
@@ -221,11 +223,12 @@ test("what is vouched for is no finding until it changes, and only the owner can
     assert.deepEqual(await changed(), own.slice(0, 1));
   }));
 
-test("a function elsewhere that is vouched for is found again once it does, or is open to, something else", () =>
+test("an accepted function in another schema is a finding again once its body or its grants change", () =>
   rolledBack(database.sql, async tx => {
     const define = (body: string) =>
       tx.unsafe(
-        `create or replace function pgbouncer.get_auth(text) returns text language sql security definer set search_path = pg_catalog, pg_temp as '${body}'`,
+        `create or replace function pgbouncer.get_auth(text) returns text language sql security definer
+          set search_path = pg_catalog, pg_temp as '${body}'`,
       );
     await tx.unsafe("create schema pgbouncer");
     await define("select $1");
@@ -263,7 +266,7 @@ test("a function elsewhere that is vouched for is found again once it does, or i
     assert.deepEqual([...(await tx`select * from audit.run_check('function_changed')`)], []);
   }));
 
-test("a trigger that only sets a column is no warning, whatever it asks of itself", () =>
+test("a trigger that only sets a column is no warning, whatever condition it has", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
       create function public.touch() returns trigger language plpgsql as $$
@@ -274,7 +277,7 @@ test("a trigger that only sets a column is no warning, whatever it asks of itsel
     assert.deepEqual([...(await tx`select * from audit.run_check('trigger_rights')`)], []);
   }));
 
-test("a trigger is a warning where a key's action can fire it, and nowhere else", () =>
+test("a trigger is a warning only where a foreign key's action can fire it", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
       create function public.note() returns trigger language plpgsql as $$ begin perform 1 from app.media; return new; end $$;
@@ -287,7 +290,7 @@ test("a trigger is a warning where a key's action can fire it, and nowhere else"
     assert.equal(await warned(), 1);
   }));
 
-test("explain goes on where the auditor may not count", () =>
+test("explain continues with other tables if the auditor may not count one", () =>
   rolledBack(database.sql, async tx => {
     await seedTenant(tx, { slug: "acme" });
     await tx.unsafe("create schema crm; grant usage on schema crm to tms_app");

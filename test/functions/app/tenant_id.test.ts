@@ -5,7 +5,7 @@ import { createDatabase, rolledBack, seedTenant, seedUser, withRole } from "../.
 import { as, sqlstate } from "../support.ts";
 
 const database = await createDatabase();
-/** A tenant with a board, both named so. */
+/** A tenant with a board; both have this name. */
 async function seed(slug: string) {
   const id = await seedTenant(database.sql, { slug });
   const user = await seedUser(database.sql, id, { subject: slug });
@@ -16,7 +16,7 @@ const acme = await seed("acme");
 const beta = await seed("beta");
 after(() => database.drop());
 
-test("without a tenant, or with an empty one, no row is visible and none can be written", async () => {
+test("without a tenant, or with an empty one, tms_app reads and writes no row", async () => {
   for (const setting of ["", "set local app.tenant_id = ''", "set local app.tenant_id = default"]) {
     await withRole(database.sql, "tms_app", null, async tx => {
       await tx.unsafe(setting);
@@ -33,7 +33,7 @@ test("without a tenant, or with an empty one, no row is visible and none can be 
   }
 });
 
-test("what is not a uuid is no tenant: no row is visible and none can be written", async () => {
+test("a text that is not a uuid is no tenant: tms_app reads and writes no row", async () => {
   for (const garbage of [
     "acme",
     "*",
@@ -55,19 +55,19 @@ test("what is not a uuid is no tenant: no row is visible and none can be written
   }
 });
 
-test("what only looks like a uuid is an error: no row is visible either", async () => {
+test("a text in the form of a uuid with other digits raises an error", async () => {
   await withRole(database.sql, "tms_app", "zzzzzzzz-0000-4000-8000-000000000000", async tx => {
     assert.equal(await sqlstate(tx.savepoint(sp => sp`table app.boards`)), "22P02");
   });
 });
 
-test("a tenant that does not exist is an empty one", async () => {
+test("a tenant that does not exist has no rows", async () => {
   await withRole(database.sql, "tms_app", "00000000-0000-4000-8000-000000000000", async tx => {
     assert.equal((await tx`table app.users`).count, 0);
   });
 });
 
-test("the setting ends with its transaction, and the connection is in no tenant again", async () => {
+test("the setting ends with its transaction: the connection is then in no tenant", async () => {
   const one = postgres(database.urls.root, { max: 1, onnotice: () => {} });
   try {
     await one.begin(tx => tx.unsafe(`set local app.tenant_id = '${acme}'`));
@@ -77,8 +77,8 @@ test("the setting ends with its transaction, and the connection is in no tenant 
   }
 });
 
-test("a DBA inspects a tenant in psql as interfaces.md writes it", async () => {
-  // What psql sends: one statement at a time, each by the simple protocol.
+test("a DBA inspects a tenant in psql with SET LOCAL ROLE and SET LOCAL app.tenant_id", async () => {
+  // As psql sends them: one statement at a time, by the simple protocol.
   const session = postgres(database.urls.root, { max: 1, onnotice: () => {}, prepare: false });
   try {
     const reserved = await session.reserve();
@@ -97,7 +97,7 @@ test("a DBA inspects a tenant in psql as interfaces.md writes it", async () => {
   }
 });
 
-test("app.set_tenant() lasts to the end of the transaction, null takes it back, a savepoint restores the one before", async () => {
+test("app.set_tenant() lasts until the transaction ends, null unsets it, and a savepoint restores the tenant before it", async () => {
   await rolledBack(database.sql, tx =>
     as(tx, "tms_app", async sp => {
       const now = async () => (await sp`select current_setting('app.tenant_id', true) as id`)[0]!.id;
@@ -116,7 +116,7 @@ test("app.set_tenant() lasts to the end of the transaction, null takes it back, 
   );
 });
 
-test("an exception that a block catches restores the tenant before the block", async () => {
+test("a caught exception restores the tenant that was set before its block", async () => {
   await rolledBack(database.sql, tx =>
     as(tx, "tms_app", async sp => {
       await sp`select app.set_tenant(${acme})`;
@@ -127,9 +127,10 @@ test("an exception that a block catches restores the tenant before the block", a
   );
 });
 
-test("a scan belongs to one tenant from its first row to its last, even when a row changes the setting", async () => {
+test("a scan keeps its tenant from the first row to the last, even if a row changes the setting", async () => {
   await rolledBack(database.sql, async tx => {
-    await tx`insert into app.boards (tenant_id, owner_id, title) select tenant_id, owner_id, title || i from app.boards, generate_series(1, 9) i`;
+    await tx`insert into app.boards (tenant_id, owner_id, title)
+      select tenant_id, owner_id, title || i from app.boards, generate_series(1, 9) i`;
     await tx.unsafe(`set local role tms_app; set local app.tenant_id = '${acme}'`);
     const rows = await tx`select title, set_config('app.tenant_id', ${beta}, true) from app.boards`;
     assert.equal(rows.length, 10);

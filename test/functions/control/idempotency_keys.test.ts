@@ -6,7 +6,7 @@ import { as, call, createTenant, operator, refused, rowsRead } from "../support.
 const database = await createDatabase();
 after(() => database.drop());
 
-test("an idempotency key answers the first result again, only to the same caller with the same request", () =>
+test("an idempotency key returns the first result again, only to the same caller with the same request", () =>
   rolledBack(database.sql, async tx => {
     const first = await createTenant(tx, "acme", { key: "key-12345", settings: { b: 1, a: 2 } });
     const again = await createTenant(tx, "acme", { key: "key-12345", settings: { a: 2, b: 1 } });
@@ -36,7 +36,7 @@ test("an idempotency key answers the first result again, only to the same caller
     await call(tx, "create_tenant", somebody, "Other", "other", null, false, false, "key-12345");
   }));
 
-test("the same key is another one of another caller, and a caller's keys are apart", () =>
+test("each caller has keys of their own, and two keys of a caller are independent", () =>
   rolledBack(database.sql, async tx => {
     const claims = [
       ["jwt", "op", "key-12345"],
@@ -48,14 +48,15 @@ test("the same key is another one of another caller, and a caller's keys are apa
       for (const [i, [provider, subject, key]] of claims.entries()) {
         const { body } = await as(tx, "tms_service", async sp => {
           const [row] = await sp`
-            select body from api.create_tenant('x', ${provider}, ${subject}, null, null, null, 'n', ${`s-${i}`}, null, false, false, ${key})`;
+            select body from api.create_tenant('x', ${provider}, ${subject}, null, null, null,
+              'n', ${`s-${i}`}, null, false, false, ${key})`;
           return row!;
         });
         assert.deepEqual([body.slug, body.existing], [`s-${i}`, existing]);
       }
   }));
 
-test("keys of more than a day ago are swept, ten with each new one, but for those that somebody holds", async t => {
+test("each new key deletes ten keys older than a day, except locked ones", async t => {
   const { sql } = database;
   await sql`
     insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash, created_at)
@@ -78,7 +79,7 @@ test("keys of more than a day ago are swept, ten with each new one, but for thos
   });
 });
 
-test("beside many other keys a new one, and the deletion of what it made, read only a few", () =>
+test("a new key, and the deletion of its tenant, read only a few of many keys", () =>
   rolledBack(database.sql, async tx => {
     await tx`
       insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash)
@@ -91,7 +92,7 @@ test("beside many other keys a new one, and the deletion of what it made, read o
     assert.ok(rows < 100, `${rows} rows`);
   }));
 
-test("a key that is swept just as its first answer is looked for is claimed by who asks", () =>
+test("a key that is deleted while its first result is read is claimed by the caller", () =>
   rolledBack(database.sql, async tx => {
     await tx`insert into control.idempotency_keys (auth_provider, auth_subject, key, request_hash, created_at)
       values ('jwt', 'op', 'key-12345', '', '2001-01-01')`;
@@ -105,7 +106,7 @@ test("a key that is swept just as its first answer is looked for is claimed by w
     assert.deepEqual(existing, [false, true]);
   }));
 
-test("a failed create frees its idempotency key, and so does the deletion of what it made", () =>
+test("a failed creation frees its idempotency key, and so does the deletion of its tenant", () =>
   rolledBack(database.sql, async tx => {
     await createTenant(tx, "taken");
     await refused(

@@ -20,7 +20,7 @@ const events = async (slug: string) =>
 const ask = (method: "POST" | "PUT" | "DELETE", url: string, body?: object, as = operator) =>
   world.service.request({ method, url, token: as, ...(body && { body }) });
 
-test("the life of a tenant stands in its events, with who did what, and outlives it", async () => {
+test("events record a tenant's life with their actors, and remain after its deletion", async () => {
   const carol = await token({ sub: "carol", tenant: "hooli" });
   const registered = await ask(
     "POST",
@@ -47,7 +47,7 @@ test("the life of a tenant stands in its events, with who did what, and outlives
     "updated name postgres",
     "deleted jwt/op tms_service",
   ]);
-  // What it was called from then on.
+  // The tenant's new name and slug.
   const called = await world.database.sql`
     select concat_ws(' ', slug, name) as it from control.tenant_events where tenant_id = ${registered.body.tenant_id} order by id offset 3`;
   assert.deepEqual(
@@ -56,7 +56,7 @@ test("the life of a tenant stands in its events, with who did what, and outlives
   );
 });
 
-test("a refused request leaves no event; a rejected registration does", async () => {
+test("a refused request writes no event; a rejected registration does", async () => {
   const dave = await token({ sub: "dave", tenant: "pied-piper" });
   const body = {
     organization_name: "Pied Piper",
@@ -81,7 +81,7 @@ test("one statement over many tenants writes one event for each", async () => {
   assert.equal(row!.n, 500);
 });
 
-test("nobody in a tenant sees events, and the service's login cannot touch them", async () => {
+test("no tenant role sees events, and the service's login cannot read or write them", async () => {
   for (const role of ["tms_app", "tms_service", "tms_registrar"])
     await assert.rejects(
       withRole(world.database.sql, role, null, sql => sql`select from control.tenant_events`),
@@ -90,7 +90,7 @@ test("nobody in a tenant sees events, and the service's login cannot touch them"
     );
 });
 
-test("a request's event is its own, whatever word the session of the login stands in", async () => {
+test("a request writes its own event, whatever app.event its session has", async () => {
   await world.database.sql.begin(async tx => {
     await tx`set local session authorization tms_service`;
     await tx`set local app.event = 'deleted'`;
@@ -99,7 +99,7 @@ test("a request's event is its own, whatever word the session of the login stand
   assert.deepEqual(await events("ours"), ["created jwt/op tms_service"]);
 });
 
-test("an insert's event may be named, what is empty is none, and a word that is unknown is refused", async () => {
+test("app.event names the event of an INSERT: an empty text is ignored, an unknown one refused", async () => {
   const { sql } = world.database;
   await sql.begin(async tx => {
     await tx`select set_config('app.event', 'imported', true)`;

@@ -7,7 +7,8 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- A standby may lag, and let in who is no longer a member; and whoever still asks it after a failover is at the wrong address.
+  -- A standby lags behind, so it may still admit a removed member. After a failover a service that still reaches the old server must not
+  -- count as ready.
   if current_setting('transaction_read_only')::boolean then
     raise exception using errcode = 'read_only_sql_transaction', message =
       'it takes no writes: ' || case when pg_is_in_recovery() then 'it is a standby' else 'default_transaction_read_only is on' end;
@@ -18,13 +19,16 @@ begin
       where app.is_behind(p_release)),
     'isolation', array(select format('%s: %s', b.object, b.fault) from app.isolation_breaches() b),
     'audit', app.last_audit(),
-    'tenants', json_build_object('pending', app.count_tenants('pending'), 'active', app.count_tenants('active'),
+    'tenants', json_build_object(
+      'pending', app.count_tenants('pending'),
+      'active', app.count_tenants('active'),
       'suspended', app.count_tenants('suspended')));
 end
 $$;
 comment on function api.get_readiness(int) is
-$$What GET /ready and GET /metrics say of the database: {migrations, isolation} are sentences, one a fault, none when all is
-well; tenants are the numbers by status, audit is the last one. p_release is the number of the build. Raises 25006 on a standby, and where sessions begin read only.$$;
+$$The state of the database for GET /ready and GET /metrics. migrations and isolation: one sentence for each fault. audit: the last
+complete audit. tenants: their number by status. p_release is the number of the build. Raises 25006 on a standby and where
+transactions are read only.$$;
 revoke all on function api.get_readiness(int) from public;
 grant execute on function api.get_readiness(int) to tms_service;
 reset role;

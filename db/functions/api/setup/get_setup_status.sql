@@ -28,7 +28,8 @@ begin
       select 'There is no default tenant: create it with POST /api/setup/tenant and the default slug'
       where v_default.id is null and p_tenant_slug is null
       union all
-      select format('The default tenant is suspended, and every request of a member is refused: POST /api/setup/tenant/%s/resume', v_default.id)
+      select format('The default tenant is suspended, and every request of a member is refused: POST /api/setup/tenant/%s/resume',
+        v_default.id)
       where v_default.status = 'suspended' and p_tenant_slug is null
       union all
       select format('%s tenant(s) wait for approval: GET /api/setup/tenants?status=pending lists them', pending)
@@ -42,8 +43,8 @@ begin
 end
 $$;
 comment on function api.get_setup_status(text, text, text, text, text, text, int, text[]) is
-$$The setup status. p_release is the number of the build; p_advice are sentences the
-service found in its own configuration. Reads only. Raises TM403.$$;
+$$The setup status. p_release is the number of the build. p_advice: recommendations that the service draws from its own configuration.
+Changes nothing. Raises TM403.$$;
 revoke all on function api.get_setup_status(text, text, text, text, text, text, int, text[]) from public;
 grant execute on function api.get_setup_status(text, text, text, text, text, text, int, text[]) to tms_service;
 reset role;
