@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { RELEASE } from "../../src/migrate/release.ts";
 import { rolledBack } from "../harness.ts";
 import { until } from "../until.ts";
 import { createWorld, passASecond } from "./world.ts";
@@ -190,16 +191,20 @@ test("ready is 503 while a table is unprotected, and 200 again after", async () 
   assert.equal((await ready()).status, 200);
 });
 
-test("ready is 503 on a schema that is behind this release, and 200 on a newer one, so that the old release works on", async () => {
+test("ready is 503 on a database with an older release, and 200 on a newer one, so that the old build works on", async () => {
   const { sql } = world.database;
-  await sql`update graphile_migrate.migrations set filename = '0' || filename`;
+  await sql`update control.release set number = number - 1 where number > 1`;
+  await sql`delete from control.release where number = 1`;
   const { status, body } = await ready();
-  await sql`update graphile_migrate.migrations set filename = substr(filename, 2)`;
-  assert.equal(status, 503);
-  assert.match(body.checks.migrations, /the schema is at 0\d+\.sql, this release needs \d+\.sql/);
-  await sql`insert into graphile_migrate.migrations (hash, filename, date) values ('sha1:0', '999999.sql', now())`;
+  await sql`insert into control.release (number, hash) values (${RELEASE.number + 1}, 'newer')`;
   const newer = await ready();
-  await sql`delete from graphile_migrate.migrations where filename = '999999.sql'`;
+  await sql`truncate control.release`;
+  await sql`insert into control.release ${sql({ ...RELEASE })}`;
+  assert.equal(status, 503);
+  assert.match(
+    body.checks.migrations,
+    /^the database is at (release \d+|no release), this build needs release \d+$/,
+  );
   assert.equal(newer.status, 200);
 });
 

@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4adf2a0aed4228d9a0265bd00d0bb8251bbe3b5a
+--! Hash: sha1:aba21db9415371885ac8fd8459982f569994f399
 --! Message: schema
 
 -- The schema as 0.1.0 begins with it: schemas, rights, the functions that tables need, the tables. The installer replaces the functions.
@@ -35,11 +35,10 @@ set local search_path = control, public, pg_catalog;
 
 -- functions/app/tenant_id.sql
 
--- The one expression every policy is built on. A standard body: names are bound now, so no search_path and no
--- temporary object can redirect it later. STABLE, never IMMUTABLE: an immutable reader of a setting is folded into
--- cached plans and hands one tenant's rows to the next. What has not the form of a uuid is no tenant, like '' and unset: no
--- rows. LIKE, because every statement asks: a regular expression takes 7 µs, this half of one.
--- The cast stands outside, because Citus works out what a CASE holds before it asks which.
+-- Every policy uses this expression. A standard body binds its names at creation, so no search_path and no temporary object can redirect
+-- it. STABLE, never IMMUTABLE: a cached plan would keep the first tenant and show its rows to the next.
+-- A text that has not the form of a uuid is no tenant, like '' and unset. LIKE, because every statement evaluates this: a regular
+-- expression takes 7 µs, LIKE half of one. The cast is outside because Citus evaluates the branches of a CASE before its condition.
 create or replace function app.tenant_id()
 returns uuid
 language sql
@@ -51,37 +50,37 @@ return (case
 end)::uuid;
 
 comment on function app.tenant_id() is
-  'The tenant of this transaction, from the setting app.tenant_id; null when it is unset, empty or has not the form of a uuid. Raises 22P02 for that form with other digits than hexadecimal ones.';
+$$The tenant of this transaction, from the setting app.tenant_id; null if that is unset, empty or has not the form of a uuid. Raises 22P02
+for that form with digits that are not hexadecimal.$$;
 revoke all on function app.tenant_id() from public;
 grant execute on function app.tenant_id() to tms_app, tms_registrar, tms_auditor;
 
 -- functions/app/is_distributed.sql
 
--- db/distribute.sql makes app.distribute(), and with it this database is that of a Citus cluster. Bound when it is asked,
--- so that a plain database needs nothing of Citus.
+-- db/citus/distribute.sql creates app.distribute(). to_regprocedure() looks for it at run time, so a plain database needs no Citus.
 create or replace function app.is_distributed()
 returns boolean
 language sql
 stable
 return to_regprocedure('app.distribute(regclass)') is not null;
 
-comment on function app.is_distributed() is 'Whether db/distribute.sql has made this database that of a Citus cluster.';
+comment on function app.is_distributed() is 'Whether db/citus/distribute.sql has distributed this database on a Citus cluster.';
 revoke all on function app.is_distributed() from public;
 grant execute on function app.is_distributed() to tms_app, tms_registrar, tms_auditor;
 
 -- functions/app/write_policies.sql
 
--- The policy text stands here and nowhere else. RESTRICTIVE carries the tenant, a permissive `true` beside it lets
--- rows through at all: a policy that somebody adds later can then only narrow. The scalar subquery makes the tenant an
--- InitPlan: read once per statement, free on scans, and it cannot change inside one statement.
--- On Citus three things differ: subqueries are refused, so the bare call stands; RESTRICTIVE is lost on the way to the
--- shards, where the `true` would open everything, so the tenant's policy is the only one; FORCE is off (db/distribute.sql, 4).
+-- The policy text stands here and nowhere else. The restrictive policy names the tenant. The permissive `true` beside it admits rows at
+-- all, so that a policy added later can only narrow. The scalar subquery makes the tenant an InitPlan: it is evaluated once a statement
+-- and cannot change inside one.
+-- On Citus three things differ. Citus refuses subqueries, so the policy calls the function. Citus drops RESTRICTIVE on the shards, where
+-- the `true` would admit every row, so the tenant's policy stands alone. FORCE is off (db/citus/distribute.sql, 4).
 create or replace function app.write_policies(p_table regclass, p_column name)
 returns void
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
-set client_min_messages = warning -- else each table says four times that there was no policy to drop
+set client_min_messages = warning -- DROP POLICY IF EXISTS would print four notices for each new table
 as $$
 declare
   v_distributed constant boolean := app.is_distributed();
@@ -107,7 +106,7 @@ end
 $$;
 
 comment on function app.write_policies(regclass, name) is
-  'Enables and forces row-level security on a table and writes its four policies; p_column holds the tenant. Safe to run again.';
+  'Enables and forces row-level security on a table and writes its four policies. p_column holds the tenant. Safe to run again.';
 revoke all on function app.write_policies(regclass, name) from public;
 
 -- tables/tenants.sql
@@ -159,7 +158,7 @@ comment on index app.tenants_slug_key is 'Slugs are unique. Not a constraint, so
 
 -- functions/app/tenant_columns.sql
 
--- Of a table without tenant_id.
+-- For tables without tenant_id.
 create or replace function app.tenant_columns(p_table regclass)
 returns table (name name, never_null boolean, alone boolean)
 language sql
@@ -171,19 +170,20 @@ as $$
   cross join unnest(f.conkey, f.confkey) u (child, parent)
   join pg_attribute a on a.attrelid = f.conrelid and a.attnum = u.child
   join pg_attribute p on p.attrelid = f.confrelid and p.attnum = u.parent
-  where f.conrelid = p_table and f.contype = 'f' and p.attname = case when f.confrelid = 'app.tenants'::regclass then 'id' else 'tenant_id' end
+  where f.conrelid = p_table and f.contype = 'f'
+    and p.attname = case when f.confrelid = 'app.tenants'::regclass then 'id' else 'tenant_id' end
   group by a.attname, a.attnotnull
 $$;
 comment on function app.tenant_columns(regclass) is
-$$The columns of a table whose foreign keys say a tenant: they refer to app.tenants, or to the tenant_id of a table. alone: none of these keys has another column
-beside it.$$;
+$$The columns of a table that name a tenant: their foreign keys refer to app.tenants, or to the tenant_id of another table. alone: each
+of these keys has one column only.$$;
 revoke all on function app.tenant_columns(regclass) from public;
 grant execute on function app.tenant_columns(regclass) to tms_auditor;
 
 -- functions/app/table_faults.sql
 
--- Foreign key checks and unique indexes look past row-level security, so the keys themselves must carry the tenant.
--- `inherited` is what the parent of a partition or child has as well: there it is mended.
+-- Foreign keys and unique indexes ignore row-level security, so the keys themselves must contain the tenant.
+-- inherited: the parent of the partition or child has the fault too, and must be repaired instead.
 create or replace function app.table_faults(p_table regclass, p_tenant_column name default 'tenant_id')
 returns table (fault text, inherited boolean)
 language sql
@@ -194,7 +194,7 @@ as $$
     select attnum, atttypid, attnotnull from pg_attribute
     where attrelid = p_table and attname = p_tenant_column and not attisdropped
   ), parent as (
-    -- One without the column is no tenants' table: nothing looks at it in the child's place.
+    -- A parent without tenant_id is no tenant table, so no check covers it.
     select a.attnotnull
     from pg_inherits h join pg_attribute a on a.attrelid = h.inhparent and a.attname = 'tenant_id' and not a.attisdropped
     where h.inhrelid = p_table
@@ -207,26 +207,31 @@ as $$
   union all
   select 'tenant_id may be null', exists (select from parent where not parent.attnotnull) from tenant_column where not attnotnull
   union all
-  select 'it has no primary key', exists (select from parent) where not exists (select from pg_index where indrelid = p_table and indisprimary)
+  select 'it has no primary key', exists (select from parent)
+  where not exists (select from pg_index where indrelid = p_table and indisprimary)
   union all
   select format('the unique index %s does not begin with tenant_id, so one tenant could learn another''s values', indexrelid::regclass),
     exists (select from pg_inherits where inhrelid = indexrelid)
   from pg_index
   where indrelid = p_table and (indisunique or indisexclusion) and indkey[0] is distinct from (select attnum from tenant_column)
   union all
-  -- What is equal there, an operator class says.
-  select format('the unique index %s compares tenant_id as the operator class %s has it, so one tenant could learn another''s values', i.indexrelid::regclass, o.opcname),
+  -- An operator class of a product's own may treat different tenants as equal.
+  select format('the unique index %s compares tenant_id as the operator class %s has it, so one tenant could learn another''s values',
+      i.indexrelid::regclass, o.opcname),
     exists (select from pg_inherits where inhrelid = i.indexrelid)
   from pg_index i join pg_opclass o on o.oid = i.indclass[0]
   where i.indrelid = p_table and i.indisunique and i.indkey[0] = (select attnum from tenant_column) and o.oid >= 16384
-    and not exists (select from pg_depend where classid = 'pg_opclass'::regclass and objid = o.oid and deptype = 'e') -- btree_gist's are Postgres's
+    -- Those of extensions, such as btree_gist, are trusted.
+    and not exists (select from pg_depend where classid = 'pg_opclass'::regclass and objid = o.oid and deptype = 'e')
   union all
-  -- `with <>` shuts out just the rows of all other tenants.
-  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname), conparentid <> 0
+  -- An exclusion constraint with <> conflicts with the rows of all other tenants.
+  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname),
+    conparentid <> 0
   from pg_constraint
   where conrelid = p_table and conkey[1] = (select attnum from tenant_column) and conexclop[1] <> '=(uuid,uuid)'::regoperator
   union all
-  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname), conparentid <> 0
+  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname),
+    conparentid <> 0
   from pg_constraint c
   where conrelid = p_table and contype = 'f' and confrelid <> 'app.tenants'::regclass
     and exists (select from pg_attribute where attrelid = confrelid and attname = 'tenant_id' and not attisdropped)
@@ -235,17 +240,21 @@ as $$
       join pg_attribute a on a.attrelid = confrelid and a.attnum = pair.parent and a.attname = 'tenant_id'
       where pair.child = (select attnum from tenant_column))
   union all
-  -- What a key does to a row it does as the table's owner, past every policy. Only ON DELETE can be told to which columns.
-  select format('the foreign key %I would set tenant_id to %s', conname, case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end),
+  -- A foreign key's action runs as the owner of the table and ignores policies. Only ON DELETE can name the columns that it sets.
+  select format('the foreign key %I would set tenant_id to %s', conname,
+      case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end),
     conparentid <> 0
   from pg_constraint
   where conrelid = p_table and contype = 'f' and (select attnum from tenant_column) = any (conkey)
     and (confupdtype in ('n', 'd')
       or confdeltype in ('n', 'd') and (confdelsetcols is null or (select attnum from tenant_column) = any (confdelsetcols)))
   union all
-  -- Another tenant's id is nobody's guess; its slug is.
-  select format(case when confkey <> array[t.id] then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
-                     else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, so one tenant could keep another from being deleted' end, conname),
+  -- An id cannot be guessed, but a slug can.
+  select format(case
+        when confkey <> array[t.id]
+          then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
+        else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, '
+          'so one tenant could keep another from being deleted' end, conname),
     conparentid <> 0
   from pg_constraint
   cross join (select attnum from pg_attribute where attrelid = 'app.tenants'::regclass and attname = 'id') as t (id)
@@ -254,7 +263,8 @@ as $$
 $$;
 
 comment on function app.table_faults(regclass, name) is
-  'What keeps a table from being isolated, or would if p_tenant_column were named tenant_id: one sentence a fault, and whether its parent has that fault too; no row when nothing does.';
+$$The rules that keep a table from being isolated, one sentence a fault; inherited tells whether the parent has the fault too.
+p_tenant_column: judges the table as if this column were named tenant_id.$$;
 revoke all on function app.table_faults(regclass, name) from public;
 grant execute on function app.table_faults(regclass, name) to tms_auditor;
 
@@ -275,7 +285,7 @@ declare
   v_others int;
 begin
   if not exists (select from pg_attribute where attrelid = p_table and attname = 'tenant_id' and not attisdropped) then
-    -- One column that is never null says whose each row is, under another name.
+    -- A column that refers to a tenant and is never null is the tenant_id under another name.
     select min(name) into v_organization from app.tenant_columns(p_table) where never_null having count(*) = 1;
     if v_organization is not null then
       raise exception using errcode = 'object_not_in_prerequisite_state',
@@ -287,23 +297,26 @@ begin
         message = format('%s cannot be adopted: there is no default tenant (or app.maintenance is off)', p_table),
         hint = $q$as tms_registrar: select api.ensure_default_tenant('default', 'Default Tenant');$q$;
     end if;
-    -- Where there are several, or one that may be null, a person says whose a row is, unless they all say the same.
+    -- With several such columns, or a nullable one, a person must decide, unless they name only the default tenant.
     for v_organization in select name from app.tenant_columns(p_table) order by name loop
       execute format('select from %s where %I <> $1 limit 1', p_table, v_organization) using v_default;
       get diagnostics v_others = row_count;
       if v_others > 0 then
         raise exception using errcode = 'object_not_in_prerequisite_state',
           message = format('%s cannot be adopted: %I says that rows are of other tenants than the default one', p_table, v_organization),
-          hint = format('alter table %1$s add column tenant_id uuid; update %1$s set tenant_id = …; alter table %1$s alter column tenant_id set not null;', p_table);
+          hint = format('alter table %1$s add column tenant_id uuid; update %1$s set tenant_id = …;'
+            ' alter table %1$s alter column tenant_id set not null;', p_table);
       end if;
     end loop;
-    -- A constant default fills the old rows without rewriting the table; it must not outlive the fill.
+    -- A constant default fills the rows without a rewrite of the table. New rows must not get it, so it is dropped at once.
     execute format('alter table %s add column tenant_id uuid not null default %L', p_table, v_default);
     execute format('alter table %s alter column tenant_id drop default', p_table);
   end if;
 
   select c.conname, string_agg(quote_ident(a.attname), ', ' order by k.n) filter (where a.attname <> 'tenant_id'),
-    (select string_agg(format('alter table %s drop constraint %I; -- %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)), E'\n' order by f.oid)
+    (select string_agg(
+       format('alter table %s drop constraint %I; -- %s', f.conrelid::regclass, f.conname, pg_get_constraintdef(f.oid)),
+       E'\n' order by f.oid)
      from pg_constraint f where f.conindid = c.conindid and f.contype = 'f' and f.conparentid = 0)
   into v_key, v_columns, v_needed
   from pg_constraint c
@@ -325,7 +338,9 @@ end
 $$;
 
 comment on function app.adopt(regclass) is
-  'Gives a single-tenant table a tenant_id, filled with the default tenant, and puts it first in the primary key. One that is there stays as it is. Raises 55000 without a default tenant to fill it with, or where other columns name other tenants, 2BP01 while other tables'' foreign keys need the old primary key.';
+$$Adds a tenant_id to a single-tenant table, fills it with the default tenant and puts it first in the primary key. An existing
+tenant_id keeps its values. Raises 55000 if there is no default tenant, or if other columns name other tenants; 2BP01 while foreign
+keys of other tables need the old primary key.$$;
 revoke all on function app.adopt(regclass) from public;
 
 -- functions/app/isolate.sql
@@ -350,11 +365,13 @@ begin
     raise exception using errcode = 'object_not_in_prerequisite_state',
       message = format('%s cannot be isolated: %s', p_table, v_faults),
       hint = case when exists (select from pg_attribute where attrelid = p_table and attname = 'tenant_id' and not attisdropped)
-        then 'before it, in the same transaction, all of: select remedy from audit.run_check(''table_rules'') where severity = ''error'';'
-        else format('where all rows are the default tenant''s: select app.isolate(%L, true); else add and fill tenant_id first', p_table) end;
+        then 'before it, in the same transaction, all of: '
+          'select remedy from audit.run_check(''table_rules'') where severity = ''error'';'
+        else format('where all rows are the default tenant''s: select app.isolate(%L, true); else add and fill tenant_id first',
+          p_table) end;
   end if;
 
-  -- Partitions have their table's keys, children by INHERITS have not.
+  -- Partitions get their parent's foreign keys; children by INHERITS do not.
   for v_table in
     with recursive tree as (
       select p_table::oid as relid
@@ -371,7 +388,7 @@ begin
   end loop;
 
   perform app.write_policies(p_table, 'tenant_id');
-  -- All first: TRUNCATE, REFERENCES and TRIGGER are not under row-level security.
+  -- Revoke all first: row-level security does not govern TRUNCATE, REFERENCES and TRIGGER.
   execute format('revoke all on table %s from public, tms_app, tms_service', p_table);
   execute format('grant select, insert, update, delete on table %s to tms_app', p_table);
   execute format('grant select on table %s to tms_auditor', p_table);
@@ -380,7 +397,7 @@ begin
     execute format('select app.distribute(%L)', p_table);
   end if;
 
-  -- A partition that is queried by its own name does not look at its parent's policies.
+  -- A query of a partition by its own name does not use the policies of its parent.
   for v_partition in
     with recursive below as (
       select inhrelid from pg_inherits where inhparent = p_table
@@ -397,9 +414,9 @@ end
 $$;
 
 comment on function app.isolate(regclass, boolean) is
-$$Makes a table one of tenants: checks its keys, enables and forces row-level security, writes policies and grants, and
-adds the foreign key to app.tenants. Safe to run again. With p_adopt a missing tenant_id is added and filled
-with the default tenant, as of a single-tenant past, and put in front of the primary key; one that is there is only put there.
+$$Makes a table a tenant table: checks its keys, enables and forces row-level security, writes policies and grants, and
+adds the foreign key to app.tenants. Safe to run again. p_adopt: for a table from a single-tenant system, first adds a missing tenant_id,
+fills it with the default tenant, and puts tenant_id first in the primary key (see app.adopt).
 Raises 55000 with the rules that the table breaks (app.table_faults lists them).
   select app.isolate('app.invoices');$$;
 revoke all on function app.isolate(regclass, boolean) from public;
@@ -413,15 +430,15 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  -- A new database has no audit yet while its migrations run. The installer's own gate then looks at all of them together.
+  -- While the migrations of a new database run, there is no audit yet. The gate of the installer checks the result.
   if to_regprocedure('audit.require_isolation()') is not null then
     perform audit.require_isolation();
   end if;
 end
 $$;
 comment on function control.gate() is
-$$The last statement of a migration: raises 55000 when a schema check of the installed release finds an error, so that the
-migration rolls back. Does nothing before the first release is installed.$$;
+$$The last statement of a migration: raises 55000 if a schema check of the installed release finds an error, so that the migration rolls
+back. Does nothing before the first release is installed.$$;
 revoke all on function control.gate() from public;
 
 -- tables/users.sql
