@@ -1,10 +1,10 @@
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config/config.ts";
-import { KINDS } from "../config/kinds.ts";
 import { DEMO_DATA_DIR } from "../config/paths.ts";
 import { TABLE } from "../config/variables.ts";
 import { onConnection } from "../database/command-connection.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { flagOf } from "../values/flag.ts";
 import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
@@ -24,7 +24,7 @@ function demoConfig(): Config {
   const { config } = loadConfig({
     SERVICE_DATA_DIR: DEMO_DATA_DIR,
     SERVICE_MULTI_TENANT_MODE: "true",
-    ...(KINDS.flag.parse(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
+    ...(flagOf(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,
   });
   const unread = Object.keys(TABLE).filter(name => process.env[name] && !OBEYED.includes(name));

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
-import { isUnreachable } from "../database/connection-errors.ts";
+import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
 import { flagOption, numberFrom, textOption } from "./options.ts";

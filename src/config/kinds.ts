@@ -2,14 +2,9 @@ import { createPublicKey } from "node:crypto";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { asciiDomain } from "../values/domain.ts";
+import { flagOf } from "../values/flag.ts";
 import { isSlug } from "../values/slug.ts";
 
-const FLAGS = new Map([
-  ["true", true],
-  ["1", true],
-  ["false", false],
-  ["0", false],
-]);
 export const HS = ["HS256", "HS384", "HS512"];
 const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 const CURVES: Record<string, string> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
@@ -88,7 +83,7 @@ function domains(text: string): string[] | undefined {
 export const KINDS = {
   flag: {
     expects: "true, false, 1 or 0",
-    parse: (text: string) => FLAGS.get(text.toLowerCase()),
+    parse: flagOf,
   },
   host: {
     expects: "a host name or an IP address, without a port",

@@ -1,24 +1,11 @@
 /** What goes wrong with a connection to the database, in one sentence. */
 
+import { isUnreachable, NO_CONNECT, UNTRUSTED } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { databaseOf, noDatabase, parseUrl, userOf } from "./url.ts";
 
 export const CLOSED = "it closed the connection";
 export const FOREIGN = "it does not answer as Postgres does";
-
-/** The server is away, or the way to it; it may be back in a moment. */
-export function isUnreachable(error: unknown): boolean {
-  const { code = "", message = "" } = error as { code?: string; message?: string };
-  return (
-    /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P0[123]|53300)/.test(
-      code,
-    ) || /^(timeout e|Connection terminated)/.test(message) // the driver gives these no code
-  );
-}
-
-/** Codes of a TLS connection that does not come about. */
-export const UNTRUSTED =
-  /^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/;
 
 /** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
@@ -75,9 +62,6 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   }
   return error;
 }
-
-/** The server's part that refuses a login the right to connect: its words are of its language. */
-export const NO_CONNECT = "CheckMyDatabase";
 
 const connectHint = (routine: string | undefined, url: string, variable: string) =>
   routine === NO_CONNECT

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { isUnreachable } from "../database/connection-errors.ts";
+import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { serverAccount } from "./account.ts";
 import { binaries } from "./binaries.ts";

@@ -1,4 +1,4 @@
-import { EXAMPLE_ID as ID } from "../http/schemas/common.ts";
+import { EXAMPLE_ID as ID } from "../values/example.ts";
 import { BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
 
 /** What a client may be refused with, as /openapi.json shows it: status, `error`, `detail`, more fields. docs/errors.md tells which reasons logs call otherwise. */

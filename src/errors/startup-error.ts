@@ -1,4 +1,4 @@
-import { KINDS } from "../config/kinds.ts";
+import { flagOf } from "../values/flag.ts";
 import { plainLines } from "../values/printable.ts";
 
 /** Why something could not start, for the person at the terminal: one sentence a line. */
@@ -13,7 +13,7 @@ export class StartupError extends Error {
 
 /** Words for the person at the terminal; a stack only for who asks for it. */
 export function tell(fault: unknown): void {
-  const debug = KINDS.flag.parse(process.env.SERVICE_DEBUG ?? "");
+  const debug = flagOf(process.env.SERVICE_DEBUG ?? "");
   const { stack, message } = fault instanceof Error ? fault : { stack: undefined, message: String(fault) };
   console.error(plainLines((debug && stack) || message));
 }

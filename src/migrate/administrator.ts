@@ -3,9 +3,10 @@ import { readFile } from "node:fs/promises";
 import type postgres from "postgres";
 import { LARGE_OBJECTS_SQL, ROLES_SQL } from "../config/paths.ts";
 import { onConnection } from "../database/command-connection.ts";
-import { explainDatabase, NO_CONNECT } from "../database/connection-errors.ts";
+import { explainDatabase } from "../database/connection-errors.ts";
 import { scramVerifier } from "../database/scram-verifier.ts";
 import { databaseOf, refuseKeyword, userOf } from "../database/url.ts";
+import { NO_CONNECT } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { takeLock } from "./lock.ts";
 

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type postgres from "postgres";
-import { explainDatabase, isUnreachable } from "../../src/database/connection-errors.ts";
+import { explainDatabase } from "../../src/database/connection-errors.ts";
+import { isUnreachable } from "../../src/errors/network.ts";
 import { StartupError } from "../../src/errors/startup-error.ts";
 import { takeLock } from "../../src/migrate/lock.ts";
 
