@@ -10,6 +10,7 @@ import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
 import { importCommand, NO_FILE } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
+import { refuseFlagValues } from "./cli/options.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
 import { StartupError, tell } from "./errors/startup-error.ts";
@@ -33,6 +34,7 @@ function refuseRepeats(given: Record<string, unknown>): true {
     name => Array.isArray(given[name]) && name !== "_" && name !== "claim",
   );
   if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`);
+  refuseFlagValues(given);
   return true;
 }
 

@@ -4,7 +4,7 @@ import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
 import { tell } from "../errors/startup-error.ts";
-import { numberFrom, textOption } from "./options.ts";
+import { choiceOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";
 
@@ -74,13 +74,12 @@ export const audit: CommandModule<object, Arguments> = {
   describe: "Prove that tenants are isolated, or show where they are not",
   builder: yargs =>
     yargs
-      .option("tenant", textOption("Only this tenant's rows, by its slug"))
+      .option("tenant", nameOption("tenant", "Only this tenant's rows, by its slug"))
       .option("format", {
-        choices: ["text", "json", "html"] as const,
+        ...choiceOption(["text", "json", "html"], "For people, for programs, or as a page to mail"),
         default: "text" as const,
-        describe: "For people, for programs, or as a page to mail",
       })
-      .option("only", { choices: ["data", "schema"] as const, describe: "One family of checks" })
+      .option("only", choiceOption(["data", "schema"], "One family of checks"))
       .option("sample", {
         ...textOption("In how many tenants the proof acts; all: in every one"),
         default: "20",

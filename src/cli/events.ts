@@ -4,7 +4,7 @@ import type { CommandModule } from "yargs";
 import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
-import { flagOption, numberFrom, textOption } from "./options.ts";
+import { flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -83,7 +83,7 @@ export const events: CommandModule<object, Arguments> = {
   describe: "Show what happened to tenants, when and by whom",
   builder: yargs =>
     yargs
-      .option("tenant", textOption("Slug of one tenant, also a former one"))
+      .option("tenant", nameOption("tenant", "Slug of one tenant, also a former one"))
       .option("last", { ...textOption("How many of the newest"), default: "100" })
       .option("follow", flagOption("Go on with what happens from now on"))
       .option("json", flagOption("One JSON object a line"))

@@ -7,7 +7,7 @@ import type { Explanation } from "../http/schemas/setup.ts";
 import type { Claims } from "../identity/auth.ts";
 import type { Asked, Refused } from "../identity/explain.ts";
 import { plain } from "../values/printable.ts";
-import { flagOption, textOption } from "./options.ts";
+import { flagOption, nameOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -69,9 +69,9 @@ export const explain: CommandModule<object, Arguments> = {
   describe: "Tell why somebody is refused, or shown nothing",
   builder: yargs =>
     yargs
-      .option("tenant", textOption("Slug of the tenant; beside claims, the X-Tenant header"))
-      .option("provider", { ...textOption("Issuer of the identity"), default: "jwt" })
-      .option("subject", textOption("Subject of the identity"))
+      .option("tenant", nameOption("tenant", "Slug of the tenant; beside claims, the X-Tenant header"))
+      .option("provider", { ...nameOption("provider", "Issuer of the identity"), default: "jwt" })
+      .option("subject", nameOption("subject", "Subject of the identity"))
       .option("claims", textOption("A token's claims as JSON"))
       .option("token", textOption("A token; its signature is not looked at"))
       .conflicts("claims", ["token", "subject"])

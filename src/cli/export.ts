@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../errors/startup-error.ts";
 import { exportTenant } from "../transfer/export.ts";
-import { textOption } from "./options.ts";
+import { nameOption } from "./options.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {
@@ -61,8 +61,8 @@ export const exportCommand: CommandModule<object, Arguments> = {
   describe: "Write one tenant, with every row of it, as JSON lines",
   builder: yargs =>
     yargs
-      .option("tenant", { ...textOption("Slug of the tenant"), demandOption: true })
-      .option("output", textOption("File; without it, standard output"))
+      .option("tenant", { ...nameOption("tenant", "Slug of the tenant"), demandOption: true })
+      .option("output", nameOption("output", "File; without it, standard output"))
       .epilogue(
         "One snapshot, a few rows at a time. DATABASE_URL is tms_owner's login; without it the embedded " +
           "Postgres is read. `tenancy import` reads the file.",

@@ -5,7 +5,7 @@ import { embeddedJwtSecret } from "../embedded/embedded.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { lossOf } from "../values/lossless-json.ts";
 import { text } from "../values/printable.ts";
-import { flagOption, textOption } from "./options.ts";
+import { flagOption, nameOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { begunFolder } from "./owner.ts";
 
@@ -83,9 +83,9 @@ export const token: CommandModule<object, Arguments> = {
   builder: yargs =>
     yargs
       .option("sub", { ...textOption("Who: the token's subject"), demandOption: true })
-      .option("email", textOption("E-mail address"))
+      .option("email", nameOption("email", "E-mail address"))
       .option("operator", flagOption("May use the setup endpoints"))
-      .option("tenant", textOption("Slug of the tenant to act in"))
+      .option("tenant", nameOption("tenant", "Slug of the tenant to act in"))
       .option("claim", {
         type: "string",
         array: true,

@@ -366,6 +366,29 @@ test("what cannot be written ends in one line", {
   }
 });
 
+test("an option whose value a variable of the shell was to give is refused without one, as is a value for a flag", async () => {
+  for (const [line, status, sentence] of [
+    ["audit --format", 2, "Not enough arguments following: format"],
+    ["audit --only --sample 1", 2, "Not enough arguments following: only"],
+    ["audit --tenant=", 2, "--tenant is empty"],
+    ["audit --sample", 2, "Not enough arguments following: sample"],
+    ["events --tenant=", 1, "--tenant is empty"],
+    ["events --follow=", 1, "--follow takes no value"],
+    ["explain --tenant=", 1, "--tenant is empty"],
+    ["explain --provider=", 1, "--provider is empty"],
+    ["explain --subject=", 1, "--subject is empty"],
+    ["export --tenant=", 1, "--tenant is empty"],
+    ["export --tenant acme --output=", 1, "--output is empty"],
+    ["import file --slug", 1, "Not enough arguments following: slug"],
+    ["migrate --only-roles=no", 1, "--only-roles takes no value"],
+    ["token --sub a --email=", 1, "--email is empty"],
+    ["token --sub a --operator=", 1, "--operator takes no value"],
+  ] as const) {
+    const { code, stdout, stderr } = await run(...line.split(" "));
+    assert.deepEqual([code, stdout, stderr], [status, "", sentence], line);
+  }
+});
+
 test("events --last takes a number of events", async () => {
   for (const last of ["x", "-3", "0", "1.5", ""]) {
     const { code, stdout, stderr } = await run("events", `--last=${last}`);
