@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** `tenancy <command>`: a command is one file in cli/ and one line here. */
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { hideBin } from "yargs/helpers";
 import { audit } from "./cli/audit.ts";
@@ -13,14 +12,11 @@ import { migrate } from "./cli/migrate.ts";
 import { refuseFlagValues } from "./cli/options.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
+import { VERSION } from "./config/version.ts";
 import { StartupError, tell } from "./errors/startup-error.ts";
 
 /** As a module of the old kind: as one of the new it breaks lines of help in the middle of words. */
 const yargs = createRequire(import.meta.url)("yargs") as typeof import("yargs").default;
-
-const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
 
 /** Every fault is words on stderr and a status that is not zero. */
 function fail(fault: unknown): never {
@@ -61,7 +57,7 @@ await yargs(hideBin(process.argv))
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()
   .check(refuseRepeats)
-  .version(version)
+  .version(VERSION)
   .wrap(Math.min(100, process.stdout.columns || 100))
   // The parser would only count what is missing, and nothing else takes a word without a name.
   .fail((message, error) => fail(error ?? message.replace(/^Not enough non-option arguments.*/, NO_FILE)))

@@ -5,11 +5,18 @@ import { TABLE } from "../config/variables.ts";
 import { onConnection } from "../database/command-connection.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { flagOf } from "../values/flag.ts";
-import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
+import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
 /** What of the environment the demo obeys. The rest could make its printed lines untrue. */
-const OBEYED = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_DATA_DIR", "SERVICE_LOG_LEVEL", "SERVICE_DEBUG"];
+const OBEYED = [
+  "SERVICE_HOST",
+  "SERVICE_PORT",
+  "SERVICE_DATA_DIR",
+  "SERVICE_EMBEDDED_PORT",
+  "SERVICE_LOG_LEVEL",
+  "SERVICE_DEBUG",
+];
 const HALF_A_DAY = 43_200;
 
 const MEMBERS = [
@@ -33,13 +40,13 @@ function demoConfig(): Config {
   return config;
 }
 
-async function runOnSomePort(config: Config): Promise<Running> {
+async function runOnSomePort(config: Config, signal: AbortSignal): Promise<Running> {
   try {
-    return await runService(config, () => {});
+    return await runService(config, () => {}, signal);
   } catch (error) {
     if (!(error instanceof PortTaken)) throw error;
     console.log(`Port ${config.port} is taken by another program, so the demo listens on another one.`);
-    return runService({ ...config, port: 0 }, () => {});
+    return runService({ ...config, port: 0 }, () => {}, signal);
   }
 }
 
@@ -119,13 +126,13 @@ export const demo: CommandModule = {
   command: "demo",
   describe: "Run the service with two tenants of sample data, and print how to try it",
   handler: async () => {
-    const started = runOnSomePort(demoConfig());
-    const isStopping = stopOnSignal(started);
+    const config = demoConfig();
+    const { running: started, signal } = untilSignal(signal => runOnSomePort(config, signal));
     const running = await started;
-    const { address, config } = running;
+    const { address } = running;
     try {
       const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>
-        signToken(config, config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
+        signToken(running.config, running.config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
       // Every request names a tenant: the operator's tokens name the default one, and Carol's the one to come.
       const operator = await sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
       const carol = await sign({ sub: "carol", tenant: "hooli" });
@@ -138,7 +145,7 @@ export const demo: CommandModule = {
       }
       console.log(await guide(running, { operator, members, carol }));
     } catch (error) {
-      if (isStopping()) return; // it met the end of its own service
+      if (signal.aborted) return; // it met the end of its own service
       await running.stop();
       throw error;
     }

@@ -9,6 +9,8 @@ export interface Config {
   port: number;
   /** Absolute. */
   dataDir: string;
+  /** Of the embedded Postgres, where it is free; 0 lets the system choose. */
+  embeddedPort: number;
   /** null: the embedded Postgres. */
   databaseUrl: string | null;
   databaseReadUrl: string | null;
@@ -126,6 +128,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     host: read("SERVICE_HOST")!,
     port: read("SERVICE_PORT")!,
     dataDir: read("SERVICE_DATA_DIR") ?? DATA_DIR,
+    embeddedPort: read("SERVICE_EMBEDDED_PORT")!,
     databaseUrl: read("SERVICE_DATABASE_URL"),
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
     databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,

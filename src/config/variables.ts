@@ -59,6 +59,12 @@ export const TABLE = {
     unset: "`.data` in the project root",
     meaning: "Where the embedded Postgres keeps its files",
   },
+  SERVICE_EMBEDDED_PORT: {
+    kind: "port",
+    default: "5499",
+    meaning:
+      "Port of the embedded Postgres, on 127.0.0.1, while `npm start` or the demo runs; any free one where it is taken, or 0",
+  },
   SERVICE_JWT_SECRET: {
     kind: "secret",
     unset: "made once for the embedded database",

@@ -13,8 +13,10 @@ import { readFileIfThere } from "./files.ts";
 import { commandOf, startOf } from "./processes.ts";
 
 export interface ServerOptions {
-  /** A free port when not given. */
+  /** This one and no other. */
   port?: number;
+  /** Where `port` is not given: this one if it is free, else any free one. */
+  preferredPort?: number;
   /** Server settings, such as `{ fsync: "off" }` for tests. */
   settings?: Record<string, string>;
   /** Called when Postgres ends without `stop()`. */
@@ -57,7 +59,7 @@ export async function startServer(
 ) {
   const logFile = logOf(dataDir);
   for (let attempt = 1; ; attempt++) {
-    const port = options.port ?? (await freePort());
+    const port = options.port ?? (await freePort(options.preferredPort));
     const settings = {
       port: String(port),
       listen_addresses: "127.0.0.1",
@@ -158,10 +160,12 @@ export async function endOrphan(cluster: string) {
   if (startOf(pid) !== "") await rm(file, { force: true });
 }
 
-export function freePort(): Promise<number> {
+export function freePort(preferred = 0): Promise<number> {
   return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
+    const probe = createServer().once("error", error =>
+      preferred === 0 ? reject(error) : resolve(freePort()),
+    );
+    probe.listen(preferred, "127.0.0.1", () => {
       const { port } = probe.address() as { port: number };
       probe.close(() => resolve(port));
     });
