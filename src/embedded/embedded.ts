@@ -8,7 +8,7 @@ import path from "node:path";
 import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { serverAccount } from "./account.ts";
-import { binaries } from "./binaries.ts";
+import { binariesFor, installedBinaries } from "./binaries.ts";
 import { checkVersion, initdb } from "./cluster.ts";
 import { type DatabaseUrls, prepare, urlsOf } from "./databases.ts";
 import { makeFolder, placeFor, removeDrafts, requireOwner } from "./files.ts";
@@ -43,11 +43,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= undoAll());
   try {
+    const installed = await installedBinaries();
     const account = serverAccount();
     await makeFolder(dataDir, account);
     undo.push(await lock(dataDir));
     removeDrafts(dataDir);
-    const native = await binaries(account, options.log);
+    const native = await binariesFor(account, installed, options.log);
     const cluster = placeFor(dataDir, account, options.log);
     requireOwner(cluster, account);
     await makeFolder(path.dirname(cluster), account);
