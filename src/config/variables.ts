@@ -154,6 +154,7 @@ export const TABLE = {
 } satisfies Record<string, Variable>;
 
 export type Name = keyof typeof TABLE;
-export type Value<N extends Name> = NonNullable<
-  ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>
->;
+/** What a variable's text is read as; null only where it has no default. */
+export type Value<N extends Name> =
+  | NonNullable<ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>>
+  | ((typeof TABLE)[N] extends { default: string } ? never : null);
