@@ -21,17 +21,17 @@ interface Arguments {
   sample: string;
 }
 
-/** Clean and complete 0, errors 1; whatever kept the audit from its end is 2, so that it is never taken for either. */
+/** 0: complete, no error found. 1: errors found. 2: the audit did not finish, so its result is neither of these. */
 function exitStatus({ report, notRun }: Audit): number {
   return notRun.length > 0 ? 2 : report.summary.errors > 0 ? 1 : 0;
 }
 
-/** Nothing but the report goes to stdout; what is said beside it is for a person, and quiet where there is none. */
+/** Progress and notes, on a terminal only. Standard output carries nothing but the report. */
 function say(text: string) {
   if (process.stderr.isTTY) process.stderr.write(text);
 }
 
-/** Shows a line that is written over as the audit goes on; `end` leaves it, so that what comes next begins a line of its own. */
+/** A progress line that overwrites itself; `end` keeps the last one and moves to the next line. */
 function progressBar(): { show: (progress: Progress) => void; end: () => void } {
   const started = Date.now();
   let rows = 0;
@@ -91,7 +91,7 @@ export const audit: CommandModule<object, Arguments> = {
       )
       .fail((message, error) => end(error ?? new Error(message))),
   handler: async args => {
-    process.on("uncaughtException", end); // a driver's, where nobody waits for its answer
+    process.on("uncaughtException", end); // the driver may throw outside of any promise
     try {
       const scope = scopeFrom(args);
       const login = "tms_owner's login or that of a member of tms_auditor";

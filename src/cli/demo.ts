@@ -8,7 +8,7 @@ import { flagOf } from "../values/flag.ts";
 import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
-/** What of the environment the demo obeys. The rest could make its printed lines untrue. */
+/** The variables that the demo reads. Any other could make the printed commands wrong. */
 const OBEYED = [
   "SERVICE_HOST",
   "SERVICE_PORT",
@@ -50,7 +50,7 @@ async function runOnSomePort(config: Config, signal: AbortSignal): Promise<Runni
   }
 }
 
-/** Registers the member's organization over HTTP, as anybody would, unless an earlier demo did. */
+/** Registers the member's organization over HTTP, unless an earlier demo did. */
 async function ensureTenant(
   address: string,
   token: string,
@@ -73,7 +73,7 @@ async function ensureTenant(
   }
 }
 
-/** The lines to paste; every one works as it stands, the later ones after the earlier ones. */
+/** The commands to paste. They work as printed, in this order. */
 async function guide(
   { address, urls, config }: Running,
   tokens: { operator: string; members: string[]; carol: string },
@@ -133,19 +133,19 @@ export const demo: CommandModule = {
     try {
       const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>
         signToken(running.config, running.config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
-      // Every request names a tenant: the operator's tokens name the default one, and Carol's the one to come.
+      // Every request names a tenant: the operator's token names the default one, Carol's the one she will register.
       const operator = await sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
       const carol = await sign({ sub: "carol", tenant: "hooli" });
       const members: string[] = [];
       for (const member of MEMBERS) {
         const { sub, slug } = member;
         await ensureTenant(address, await sign({ sub, tenant: slug }), member);
-        // Without a tenant claim, so that X-Tenant decides and the refusal can be seen.
+        // Without a tenant claim X-Tenant decides, which shows the refusal.
         members.push(await sign({ sub }));
       }
       console.log(await guide(running, { operator, members, carol }));
     } catch (error) {
-      if (signal.aborted) return; // it met the end of its own service
+      if (signal.aborted) return; // the request failed because the service is stopping
       await running.stop();
       throw error;
     }

@@ -27,13 +27,13 @@ interface Event {
   login: string;
 }
 
-/** Of those that were there before, so many may belong to a transaction that was open by then. */
+/** So many of the newest events may stem from transactions that were still open at the first look. */
 const LATECOMERS = 10_000;
 const MOST_AT_ONCE = 2_000;
 
 /**
- * The first or the last ones after an id but those `seen`, in the order of id. `slug` finds the tenant's events under its other
- * slugs too.
+ * The first or last events after an id, without those in `seen`, ordered by id. `slug` also finds the tenant's events under its
+ * former slugs.
  */
 const read = (
   sql: postgres.Sql,
@@ -54,7 +54,7 @@ const read = (
       order by id ${which === "first" ? sql`` : sql`desc`} limit ${limit}) found
     order by id`;
 
-/** The newest event, the transactions that may have begun by now, and whether all before `xmax` have ended. */
+/** The newest event, the next transaction id, and whether every transaction before `xmax` has ended. */
 const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
   const [edge] = await sql<[{ id: string; xmax: string; ended: boolean }]>`
     select (select coalesce(max(id), 0) from control.tenant_events) as id, pg_snapshot_xmax(now)::text as xmax,
@@ -63,7 +63,7 @@ const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
   return edge;
 };
 
-/** Of one whose events were deleted there is nothing to show; a slug that nobody has is a slip. Who follows may wait for it. */
+/** A tenant may have no events, if they were deleted; a slug without a tenant is a typing error. `--follow` may wait for one. */
 async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
   const found = await sql.begin(async tx => {
     await tx`set local app.maintenance = on`;
@@ -92,7 +92,7 @@ export const events: CommandModule<object, Arguments> = {
     const count = numberFrom(last, "last", "a number of events");
     await asOwner(async (sql, lost) => {
       const seen = new Set<number>();
-      /** false: nobody reads on. */
+      /** False when the reader of standard output is gone. */
       const show = async (found: readonly Event[]) => {
         for (const event of found) {
           const id = Number(event.id);
@@ -108,10 +108,10 @@ export const events: CommandModule<object, Arguments> = {
         await show(found);
         return;
       }
-      // Transactions end in another order than their numbers. All up to `edge.id` are told when those that were open with it have ended.
+      // Transactions commit out of id order: events up to `edge.id` are complete once every transaction open at that look has ended.
       let edge = await edgeOf(sql);
       let settled = Number(edge.id) - LATECOMERS;
-      // What is older than what is shown must not appear as news.
+      // Events older than the ones shown must not appear as new.
       for (const { id } of await read(sql, undefined, settled, "first", LATECOMERS))
         if (Number(id) <= Number(edge.id)) seen.add(Number(id));
       if (!(await show(await read(sql, tenant, 0, "last", count)))) return;

@@ -20,7 +20,7 @@ interface Arguments {
   json: boolean;
 }
 
-/** Of an identity that came as far as the database. */
+/** The answer for an identity that was looked up in the database. */
 type Explained = Required<Static<typeof Explanation>>;
 
 function claimsOf({ claims, token }: Arguments): Claims | undefined {
@@ -55,7 +55,7 @@ function toText({ allowed, because, tenant, membership, operator, roles, tables,
   return lines.map(plain).join("\n");
 }
 
-/** How requests are resolved. The service's own addresses are not this command's business, nor what they would ask for beside them. */
+/** How requests are resolved. Without the service's addresses, so that the settings they require need not be there. */
 function configOf({
   SERVICE_DATABASE_URL: _primary,
   SERVICE_DATABASE_READ_URL: _replica,
@@ -85,7 +85,7 @@ export const explain: CommandModule<object, Arguments> = {
   handler: async args => {
     const claims = claimsOf(args);
     const { tenant = null, provider, subject = null } = args;
-    // Loaded late: it brings the framework, which nothing else in a command needs.
+    // Loaded late: it imports Fastify, which the other ways through this command do not need.
     const asked: Asked | Refused = claims
       ? (await import("../identity/explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
       : { slug: tenant, source: "given", provider, subject, operator: false };

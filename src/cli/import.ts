@@ -16,7 +16,7 @@ interface Arguments {
 
 export const NO_FILE = "import takes a file that export wrote; - is standard input";
 
-/** A folder can be opened, and a disk can fail half way: not only opening names the file at fault. */
+/** Names the file in read errors too: a folder can be opened, and a disk can fail half way. */
 async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
   try {
     yield* createReadStream(file) as AsyncIterable<Buffer>;
@@ -25,7 +25,7 @@ async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
   }
 }
 
-// yargs makes an empty text of a lone hyphen.
+// yargs turns a lone hyphen into an empty string.
 const isStandardInput = (file: string) => file === "-" || (file === "" && process.argv.includes("-"));
 
 export const importCommand: CommandModule<object, Arguments> = {

@@ -12,7 +12,7 @@ export interface Running {
   address: string;
   /** With its database and its secret filled in. */
   config: Config;
-  /** null when the database is somebody else's. */
+  /** Null when SERVICE_DATABASE_URL names the database. */
   urls: DatabaseUrls | null;
   stop(): Promise<void>;
 }
@@ -23,7 +23,7 @@ const fail = (fault: unknown) => {
 };
 
 /**
- * The service and, where the configuration names no database, the embedded Postgres below it, migrated.
+ * The service. If the configuration names no database, first the embedded Postgres, migrated.
  * @throws StartupError
  */
 export async function runService(
@@ -33,7 +33,7 @@ export async function runService(
 ): Promise<Running> {
   const key = keyOf(given);
   if (given.databaseUrl !== null) {
-    // Somebody else's is not migrated from here: a pipeline does that, once, and with another login.
+    // The service's login cannot migrate: `tenancy migrate` does it, once, before the instances start.
     const service = await listen(given, { key });
     return { address: service.address, config: given, urls: null, stop: () => service.close() };
   }
@@ -71,7 +71,7 @@ const keyOf = ({ jwt }: Config) =>
   undefined;
 
 async function listen(config: Config, facts: { key: string | undefined }) {
-  // Loaded late: a fault of the environment is said before the framework is read.
+  // Loaded late: a wrong environment is reported without waiting for Fastify to load.
   const { startServer } = await import("../http/server.ts");
   try {
     return await startServer(config, facts);
@@ -91,7 +91,8 @@ async function listen(config: Config, facts: { key: string | undefined }) {
 export class PortTaken extends StartupError {}
 
 /**
- * Stops at the first signal; a second one ends at once, and Postgres follows. A start that was cut short rejects with `Interrupted`.
+ * Stops at the first signal; a second one ends the process at once, and Postgres follows. `running` rejects with `Interrupted` if
+ * the signal comes before the service is up.
  */
 export function untilSignal(start: (signal: AbortSignal) => Promise<Running>): {
   running: Promise<Running>;
@@ -106,13 +107,13 @@ export function untilSignal(start: (signal: AbortSignal) => Promise<Running>): {
     interruption.abort(name);
     return running.then(
       service => service.stop().then(() => process.exit(0), fail),
-      () => {}, // whoever waits for it says why
+      () => {}, // the caller awaits `running` and reports it
     );
   });
   return { running, signal };
 }
 
-/** One line in the shape of the service's own log. */
+/** Writes a line in the format of the service's log. */
 const logLine = (config: Config, level: 30 | 40) => (msg: string) => {
   const lowest = { trace: 10, debug: 20, info: 30, warn: 40 }[config.logLevel] ?? 99;
   if (level >= lowest) console.log(JSON.stringify({ level, time: Date.now(), pid: process.pid, msg }));

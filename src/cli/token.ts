@@ -14,7 +14,7 @@ interface TokenOptions {
   email?: string | undefined;
   operator?: boolean | undefined;
   tenant?: string | undefined;
-  /** Laid over everything else. */
+  /** These win over everything else. */
   claims?: Record<string, unknown>;
   /** Seconds. */
   expiresIn: number;
@@ -40,7 +40,7 @@ export function signToken(config: Config, secret: string, options: TokenOptions)
     .sign(new TextEncoder().encode(secret));
 }
 
-/** `a=1` gives the number 1, `a=x` the text x: what parses as JSON is JSON. */
+/** `a=1` gives the number 1, `a=x` the string x: a value that parses as JSON is JSON. */
 function parseClaim(text: string): [string, unknown] {
   const at = text.indexOf("=");
   if (at < 1) throw new StartupError(`--claim takes name=value, not ${JSON.stringify(text)}`);

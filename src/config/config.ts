@@ -2,12 +2,12 @@ import { ASYMMETRIC, HS, KINDS } from "./kinds.ts";
 import { DATA_DIR } from "./paths.ts";
 import { type Name, TABLE, type Value, type Variable } from "./variables.ts";
 
-/** The environment as the service reads it. Null is what is not set and has no default. */
+/** The environment as the service reads it. Null: not set, and no default. */
 export type Config = ReturnType<typeof configFrom>;
 
-/** Every fault of the environment, one line each, by the variable's name. Values are never repeated. */
+/** Every invalid variable, one line each. Values are never printed. */
 export class ConfigError extends Error {
-  /** `warnings` are told too: what is missing may be there under a name with a typo. */
+  /** `warnings` are printed too: a missing variable may be there with a typo in its name. */
   constructor(
     readonly faults: readonly string[],
     warnings: readonly string[],
@@ -17,7 +17,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** Only what is set: an empty value is an unset one. White space around a value is dropped, but for a secret. */
+/** The variables that are set; an empty one counts as unset. White space around a value is trimmed, except for the secret. */
 function given(env: NodeJS.ProcessEnv): Partial<Record<Name, string>> {
   const set = (Object.keys(TABLE) as Name[]).flatMap(name => {
     const text = name === "SERVICE_JWT_SECRET" ? env[name] : env[name]?.trim();
@@ -28,7 +28,7 @@ function given(env: NodeJS.ProcessEnv): Partial<Record<Name, string>> {
 
 const KEYS = ["SERVICE_JWT_SECRET", "SERVICE_JWT_PUBLIC_KEY", "SERVICE_JWT_JWKS_URL"] as const;
 
-/** Faults of single variables, then of variables beside each other; a variable with a fault is judged once. */
+/** Errors of single variables, then of combinations; an invalid variable is reported once. */
 function findFaults(set: Partial<Record<Name, string>>): string[] {
   const names = new Set((Object.keys(set) as Name[]).filter(name => parsed(set, name) === undefined));
   const faults = [...names].map(name => `${name}: expected ${KINDS[TABLE[name].kind].expects}`);
@@ -46,13 +46,13 @@ function findFaults(set: Partial<Record<Name, string>>): string[] {
   return faults;
 }
 
-/** Undefined where the text is not what its kind expects. */
+/** Undefined if the value is invalid. */
 const parsed = <N extends Name>(set: Partial<Record<Name, string>>, name: N): Value<N> => {
   const text = set[name] ?? (TABLE[name] as Variable).default;
   return (text === undefined ? null : KINDS[TABLE[name].kind].parse(text)) as Value<N>;
 };
 
-/** RFC 7518 asks an HMAC key to be as long as its hash, so HS384 needs 48 bytes and HS512 needs 64. */
+/** RFC 7518: an HMAC key is at least as long as its hash, so HS384 needs 48 bytes and HS512 needs 64. */
 function algorithms(set: Partial<Record<Name, string>>): { accepted: string[]; fitting: string[] } {
   const key = parsed(set, "SERVICE_JWT_PUBLIC_KEY");
   const length = set.SERVICE_JWT_SECRET ? Buffer.byteLength(set.SERVICE_JWT_SECRET) : 32;

@@ -2,9 +2,9 @@ import type { KINDS } from "./kinds.ts";
 
 export interface Variable {
   kind: keyof typeof KINDS;
-  /** Read like a value that was given. */
+  /** Parsed like a value that is set. */
   default?: string;
-  /** What stands in the documents when there is no such default. */
+  /** What docs/configuration.md prints as the default if there is no `default`. */
   unset?: string;
   meaning: string;
 }
@@ -154,7 +154,7 @@ export const TABLE = {
 } satisfies Record<string, Variable>;
 
 export type Name = keyof typeof TABLE;
-/** What a variable's text is read as; null only where it has no default. */
+/** The parsed value; null only for a variable without a default. */
 export type Value<N extends Name> =
   | NonNullable<ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>>
   | ((typeof TABLE)[N] extends { default: string } ? never : null);

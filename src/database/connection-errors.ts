@@ -1,4 +1,4 @@
-/** What goes wrong with a connection to the database, in one sentence. */
+/** Explains errors of a connection to the database, for a person. */
 
 import { isUnreachable, NO_CONNECT, UNTRUSTED } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
@@ -7,7 +7,7 @@ import { databaseOf, noDatabase, parseUrl, userOf } from "./url.ts";
 export const CLOSED = "it closed the connection";
 export const FOREIGN = "it does not answer as Postgres does";
 
-/** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
+/** Turns a connection error into one sentence that names the variable to check. It never contains a password. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
   if (error instanceof StartupError) return error;
   const { code = "", message, routine } = error as { code?: string; message: string; routine?: string };
@@ -31,7 +31,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
       `The database at ${host} (${variable}) is behind a pooler (${message}): name the server's own address, which migrations and commands need`,
     );
   }
-  const isForeign = message.startsWith("received invalid response"); // to node-postgres
+  const isForeign = message.startsWith("received invalid response"); // node-postgres says so
   if (isForeign || isUnreachable(error)) {
     const fault = isForeign ? FOREIGN : code === "CONNECTION_CLOSED" ? CLOSED : message || code;
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
@@ -69,7 +69,7 @@ const connectHint = (routine: string | undefined, url: string, variable: string)
       `grant connect on database ${databaseOf(url)} to ${userOf(url)};`
     : "";
 
-/** What helps a login, most often tms_owner, where it may not do its work; "" where the words do not tell. */
+/** What to do when a login, usually tms_owner, lacks a right; "" if the message does not tell. */
 export function ownerHint({ code, message }: { code?: string; message: string }, url: string): string {
   if (/^permission denied (for database|to set role "pg_database_owner")/.test(message)) {
     return (

@@ -52,7 +52,7 @@ export async function binariesFor(
   return copy;
 }
 
-/** Where a C library other than glibc is, as on Alpine, the refusal is a bare ENOENT. */
+/** On a system without glibc, such as Alpine, the reason is a bare ENOENT. */
 const cannotRun = (refusal: string) =>
   new StartupError(
     `The embedded Postgres cannot be run: ${refusal}; it needs macOS or a Linux with glibc, elsewhere set SERVICE_DATABASE_URL to use a server of your own`,

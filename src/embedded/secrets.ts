@@ -12,7 +12,7 @@ export interface Secrets {
   jwt: string;
 }
 
-/** Made at the first start. Throws StartupError where they are gone or damaged and a database needs them. */
+/** Creates the secrets at the first start. Throws StartupError if a database exists and its secrets are missing or damaged. */
 export async function readSecrets(dataDir: string, cluster: string): Promise<Secrets> {
   const file = path.join(dataDir, "secrets.json");
   if (!existsSync(file)) {
@@ -24,7 +24,7 @@ export async function readSecrets(dataDir: string, cluster: string): Promise<Sec
     const made = Object.fromEntries(
       ["superuser", "owner", "service", "jwt"].map(name => [name, randomBytes(32).toString("base64url")]),
     );
-    // Written aside and linked by name at once: nobody ever reads half a file, and of two who make one the first one's stays.
+    // Written under another name and linked: no process reads half a file, and of two processes the first one's file stays.
     const draft = `${file}.${randomUUID()}`;
     await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 });
     await link(draft, file).catch(unlessThere);

@@ -5,5 +5,5 @@ const FLAGS = new Map([
   ["0", false],
 ]);
 
-/** Undefined for a text that is none of the four. */
+/** Undefined for any other text. */
 export const flagOf = (text: string): boolean | undefined => FLAGS.get(text.toLowerCase());
