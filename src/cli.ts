@@ -52,7 +52,7 @@ await yargs(hideBin(process.argv))
   .command(importCommand)
   .completion(
     "completion",
-    "Print a script for bash or zsh that completes what follows tenancy, if that is on the PATH",
+    "Print a completion script for bash or zsh. It needs the command tenancy on the PATH",
   )
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()

@@ -74,20 +74,23 @@ export const audit: CommandModule<object, Arguments> = {
   describe: "Prove that tenants are isolated, or show where they are not",
   builder: yargs =>
     yargs
-      .option("tenant", nameOption("tenant", "Only this tenant's rows, by its slug"))
+      .option("tenant", nameOption("tenant", "Slug of a tenant: check only its rows"))
       .option("format", {
-        ...choiceOption(["text", "json", "html"], "For people, for programs, or as a page to mail"),
+        ...choiceOption(
+          ["text", "json", "html"],
+          "text for people, json for programs, html as a page to mail",
+        ),
         default: "text" as const,
       })
-      .option("only", choiceOption(["data", "schema"], "One family of checks"))
+      .option("only", choiceOption(["data", "schema"], "Run one family of checks"))
       .option("sample", {
-        ...textOption("In how many tenants the proof acts; all: in every one"),
+        ...textOption("Number of tenants in which the proof runs, or all"),
         default: "20",
       })
       .epilogue(
         "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the " +
           "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found, " +
-          "1 errors found, 2 the audit could not run to its end.",
+          "1 errors found, 2 the audit could not finish.",
       )
       .fail((message, error) => end(error ?? new Error(message))),
   handler: async args => {

@@ -68,7 +68,7 @@ async function ensureTenant(
   if (!answer.ok) {
     const { detail } = (await answer.json()) as { detail?: string };
     throw new StartupError(
-      `The demo could not register ${organization}: ${detail} (remove its data folder to begin anew)`,
+      `The demo could not register ${organization}: ${detail} (to start again, remove its data folder)`,
     );
   }
 }

@@ -83,10 +83,10 @@ export const events: CommandModule<object, Arguments> = {
   describe: "Show what happened to tenants, when and by whom",
   builder: yargs =>
     yargs
-      .option("tenant", nameOption("tenant", "Slug of one tenant, also a former one"))
-      .option("last", { ...textOption("How many of the newest"), default: "100" })
-      .option("follow", flagOption("Go on with what happens from now on"))
-      .option("json", flagOption("One JSON object a line"))
+      .option("tenant", nameOption("tenant", "Slug of one tenant, current or former"))
+      .option("last", { ...textOption("Number of events, newest last"), default: "100" })
+      .option("follow", flagOption("Print new events as they happen"))
+      .option("json", flagOption("One JSON object per line"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
   handler: async ({ tenant, last, follow, json }) => {
     const count = numberFrom(last, "last", "a number of events");
@@ -133,7 +133,7 @@ export const events: CommandModule<object, Arguments> = {
           return found;
         } catch (error) {
           if (!isUnreachable(error) || lost()) throw error;
-          if (!away) console.error("The database cannot be reached; going on when it is back");
+          if (!away) console.error("The database cannot be reached; retrying");
           away = true;
           return [];
         }

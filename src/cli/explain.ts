@@ -66,14 +66,17 @@ function configOf({
 
 export const explain: CommandModule<object, Arguments> = {
   command: "explain",
-  describe: "Tell why somebody is refused, or shown nothing",
+  describe: "Explain why an identity is refused, or sees no rows",
   builder: yargs =>
     yargs
-      .option("tenant", nameOption("tenant", "Slug of the tenant; beside claims, the X-Tenant header"))
+      .option(
+        "tenant",
+        nameOption("tenant", "Slug of the tenant; with claims or a token, the X-Tenant header"),
+      )
       .option("provider", { ...nameOption("provider", "Issuer of the identity"), default: "jwt" })
       .option("subject", nameOption("subject", "Subject of the identity"))
       .option("claims", textOption("A token's claims as JSON"))
-      .option("token", textOption("A token; its signature is not looked at"))
+      .option("token", textOption("A token; its signature is not verified"))
       .conflicts("claims", ["token", "subject"])
       .conflicts("token", "subject")
       .option("json", flagOption("As JSON"))

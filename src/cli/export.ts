@@ -58,7 +58,7 @@ function create(output: string) {
 
 export const exportCommand: CommandModule<object, Arguments> = {
   command: "export",
-  describe: "Write one tenant, with every row of it, as JSON lines",
+  describe: "Write one tenant and all its rows as JSON lines",
   builder: yargs =>
     yargs
       .option("tenant", { ...nameOption("tenant", "Slug of the tenant"), demandOption: true })

@@ -90,7 +90,7 @@ async function refuseTwice(text: string, last: string, connectionString: string)
   const body = compiled.replace(/^(--! \w+:.*\n)+/, "").trim();
   if (readFileSync(path.join(COMMITTED, last), "utf8").endsWith(`\n\n${body}\n`))
     throw new StartupError(
-      `db/committed/${last} is of the same text as db/current.sql, as a commit that is killed leaves it: remove that file, and commit again`,
+      `db/committed/${last} contains the text of db/current.sql, probably because a commit was killed: remove that file, and commit again`,
     );
 }
 

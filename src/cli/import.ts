@@ -30,12 +30,12 @@ const isStandardInput = (file: string) => file === "-" || (file === "" && proces
 
 export const importCommand: CommandModule<object, Arguments> = {
   command: "import <file>",
-  describe: "Make a tenant of a file that export wrote, all or nothing",
+  describe: "Create a tenant from a file that export wrote, in one transaction",
   builder: yargs =>
     yargs
       .positional("file", { type: "string", demandOption: true, describe: "The file; - is standard input" })
-      .option("slug", textOption("Another slug than the file's; then with a new id"))
-      .option("json", flagOption("Say what was written as JSON"))
+      .option("slug", textOption("A slug other than the file's; the tenant then gets a new id"))
+      .option("json", flagOption("Report what was written as JSON"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
   handler: async ({ file, slug, json }) => {
     if (slug !== undefined && KINDS.slug.parse(slug) === undefined)

@@ -82,16 +82,16 @@ export const token: CommandModule<object, Arguments> = {
   describe: "Print one signed token, and nothing else",
   builder: yargs =>
     yargs
-      .option("sub", { ...textOption("Who: the token's subject"), demandOption: true })
+      .option("sub", { ...textOption("Subject of the token"), demandOption: true })
       .option("email", nameOption("email", "E-mail address"))
-      .option("operator", flagOption("May use the setup endpoints"))
+      .option("operator", flagOption("Grants the operator role, for the setup endpoints"))
       .option("tenant", nameOption("tenant", "Slug of the tenant to act in"))
       .option("claim", {
         type: "string",
         array: true,
         nargs: 1,
         default: [],
-        describe: "Further claim, name=value; JSON where it parses",
+        describe: "Another claim, name=value; the value is JSON if it parses",
       })
       .option("expires", { ...textOption("Lifetime: 90s, 15m, 1h, 7d"), default: "1h" })
       .epilogue(

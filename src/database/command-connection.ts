@@ -44,7 +44,7 @@ interface Address {
 /**
  * Opens the socket, with TLS, for the driver, and turns the end of a connection into an error. On a mere end the driver reconnects
  * without end if the session has not begun (a tunnel that leads nowhere), and in a transaction it writes to the closed socket,
- * which ends the process. The driver's own TLS (tried with 3.4.9) does both, and never reports a server that has no TLS.
+ * which ends the process. The driver's own TLS (tried with 3.4.9) keeps these faults, so TLS is done here.
  */
 async function openSocket(
   { path, host, port }: Address,

@@ -78,7 +78,7 @@ export function ownerHint({ code, message }: { code?: string; message: string },
     );
   }
   if (/^permission denied for schema (app|api|audit|control|graphile_migrate)$/.test(message))
-    return ": as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does";
+    return ": the dump was probably restored without owners or privileges; see Backup and restore in docs/operations.md";
   if (/^extension \S+ is not allow-listed/.test(message))
     return ": add PG_TRGM to the server's parameter azure.extensions, in the portal";
   if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))

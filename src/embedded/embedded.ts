@@ -122,7 +122,7 @@ function explain(error: unknown, dataDir: string): unknown {
   if (stderr) {
     const words = stderr.split("\n").find(line => /error:|FATAL/.test(line)) ?? stderr.trim();
     return new StartupError(
-      `The embedded Postgres could not be made in ${dataDir}: ${words.replace(/^initdb: error: /, "")}`,
+      `The embedded Postgres could not be created in ${dataDir}: ${words.replace(/^initdb: error: /, "")}`,
     );
   }
   return error;

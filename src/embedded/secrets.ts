@@ -18,7 +18,7 @@ export async function readSecrets(dataDir: string, cluster: string): Promise<Sec
   if (!existsSync(file)) {
     if (existsSync(cluster)) {
       throw new StartupError(
-        `${cluster} holds a database, but ${file} with its passwords is gone: put it back, or remove ${cluster}`,
+        `${cluster} holds a database, but ${file} with its passwords is missing: restore it, or remove ${cluster}`,
       );
     }
     const made = Object.fromEntries(
@@ -36,7 +36,7 @@ export async function readSecrets(dataDir: string, cluster: string): Promise<Sec
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new StartupError(
-      `${file} is damaged: put it back as it was, or begin anew without it and ${cluster}`,
+      `${file} is damaged: restore it from a backup, or start again without it and ${cluster}`,
     );
   }
 }

@@ -48,7 +48,7 @@ export const NO_ROOM = /^(?!.*shared memory).*No space left on device|wrote only
 /** Whether the server has reported a full disk since it was started. */
 export const isFull = (dataDir: string) => NO_ROOM.test(readFileIfThere(logOf(dataDir)) ?? "");
 
-export const noRoom = (dataDir: string) => `There is no room left on the disk of ${dataDir}`;
+export const noRoom = (dataDir: string) => `The disk is full: ${dataDir}`;
 
 export async function startServer(
   native: string,

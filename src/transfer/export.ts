@@ -106,7 +106,7 @@ async function countHeld(
     const [hides] = table.blinded_by;
     if (hides !== undefined)
       throw new StartupError(
-        `The policy ${hides} of ${name} hides rows from tms_owner too, so nobody can tell whether an export is whole: ` +
+        `The policy ${hides} of ${name} hides rows from tms_owner too, so an export may be incomplete: ` +
           `alter policy ${hides} on ${name} to tms_app`,
       );
     const [found] = await sql.unsafe<{ n: string }[]>(

@@ -65,13 +65,14 @@ export function headerFrom(line: string): Header {
     throw new StartupError(
       `The file is of version ${version}, and this release reads versions 1 and ${VERSION}`,
     );
-  if (!isHeader(header)) throw new StartupError("The file is damaged: its first line lacks a part");
+  if (!isHeader(header)) throw new StartupError("The file is damaged: its header is incomplete");
   return header;
 }
 
 export function trailerFrom(line: string): Trailer {
   const trailer = parsed(line);
-  if (!isTrailer(trailer)) throw new StartupError("The file is damaged: a line is neither a row nor the end");
+  if (!isTrailer(trailer))
+    throw new StartupError("The file is damaged: a line is neither a row nor the trailer");
   return trailer;
 }
 
@@ -79,7 +80,7 @@ function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    throw new StartupError("The file is not a tenant's export, or damaged: a line is no JSON");
+    throw new StartupError("The file is not a tenant's export, or it is damaged: a line is not JSON");
   }
 }
 

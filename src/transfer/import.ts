@@ -51,7 +51,7 @@ export async function importTenant(
     for await (const text of lines) {
       number++;
       if (text === "" && trailer) continue;
-      if (trailer) throw new StartupError("The file goes on after its end");
+      if (trailer) throw new StartupError("The file has lines after its trailer");
       if (!header || !all) {
         header = headerFrom(text);
         all = await tablesOf(transaction);
@@ -90,7 +90,7 @@ export async function importTenant(
     }
     if (!trailer || !header || !target) throw new StartupError(CUT_OFF);
     if (sum.digest("hex") !== trailer.sha256)
-      throw new StartupError("The file was changed since it was exported: its checksum does not fit");
+      throw new StartupError("The file was changed since it was exported: its checksum does not match");
     for (const { name, from, narrowed_by } of known) {
       const [found] = await transaction.unsafe<{ n: string }[]>(
         `select count(*) as n from ${from} where tenant_id = $1`,

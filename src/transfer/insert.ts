@@ -51,7 +51,7 @@ function keysOf(row: string): string[] {
   try {
     return Object.keys(JSON.parse(row) as object);
   } catch {
-    throw new StartupError("The file is damaged: its tenant is no JSON object");
+    throw new StartupError("The file is damaged: its tenant is not a JSON object");
   }
 }
 

@@ -173,7 +173,7 @@ function circular(tables: { name: string; parents: Parent[] }[]): StartupError {
     keys = keys.filter(other => other !== key);
   }
   return new StartupError(
-    `The foreign keys of ${names.join(", ")} go in a circle: no order fits. As tms_owner, here and where you import:\n${statements.join("\n")}`,
+    `The foreign keys of ${names.join(", ")} form a circle, so no order of the rows fits. Make one key deferrable, as tms_owner, in this database and in the target:\n${statements.join("\n")}`,
   );
 }
 

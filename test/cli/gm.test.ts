@@ -179,7 +179,7 @@ test("watch applies db/current.sql and leaves it as it is, commit makes a migrat
     assert.deepEqual(
       [gm("commit -m again", env, folder).stderr, readFileSync(current, "utf8")],
       [
-        `db/committed/${left} is of the same text as db/current.sql, as a commit that is killed leaves it: remove that file, and commit again\n`,
+        `db/committed/${left} contains the text of db/current.sql, probably because a commit was killed: remove that file, and commit again\n`,
         text,
       ],
     );

@@ -333,7 +333,7 @@ test("a data folder of another Postgres, without its passwords, or not to be wri
   rmSync(path.join(dataDir, "secrets.json"));
   assert.match(
     await fault(),
-    /^.* holds a database, but .*secrets\.json with its passwords is gone: put it back, or remove /,
+    /^.* holds a database, but .*secrets\.json with its passwords is missing: restore it, or remove /,
   );
 });
 
@@ -352,7 +352,7 @@ test("a disk that is full is one sentence, wherever the first start meets that",
       const { code, stderr } = await outcome(
         tenancy([command], { ...env, SERVICE_DATA_DIR: `${disk}/data` }),
       );
-      assert.deepEqual([code, stderr], [1, `There is no room left on the disk of ${disk}/data`]);
+      assert.deepEqual([code, stderr], [1, `The disk is full: ${disk}/data`]);
     } finally {
       spawnSync("umount", [disk]);
     }

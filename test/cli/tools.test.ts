@@ -70,7 +70,7 @@ test("tenancy tells its version and its commands wherever it is called, and brea
   assert.equal(call("--version"), `${version}\n`);
   const help = call("--help");
   assert.match(help, /^tenancy <command>\n\nMulti-tenant .* docs\/ describes the environment variables\.\n/);
-  assert.match(help, /\n {2}tenancy completion .*\btenancy, if that\n +is on the PATH\n/);
+  assert.match(help, /\n {2}tenancy completion .*\btenancy on\n +the PATH\n/);
 });
 
 test("the benchmark refuses what it does not know, before it begins minutes of work and writes its figures", () => {
@@ -231,7 +231,7 @@ test("events that follow are neither what is older nor told twice; a latecomer i
     await until("all are told", () => following.stdout.split("\n").length > 2_503);
   });
   await following.prints(/created {5}late \(late\) {2}by ann of jwt$/m);
-  const away = "The database cannot be reached; going on when it is back\n";
+  const away = "The database cannot be reached; retrying\n";
   for (const [i, slug] of ["back", "again"].entries()) {
     wire.refuse(true);
     wire.cut();

@@ -98,7 +98,7 @@ test("each fault of a database is one sentence with what helps, and without a pa
         [
           "42501",
           "permission denied for schema graphile_migrate",
-          "as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does",
+          "the dump was probably restored without owners or privileges; see Backup and restore in docs/operations.md",
         ],
         [
           "25006",
