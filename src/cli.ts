@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 /** `tenancy <command>`: a command is one file in cli/ and one line here. */
-import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { hideBin } from "yargs/helpers";
 import { audit } from "./cli/audit.ts";
@@ -10,36 +9,35 @@ import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
 import { importCommand, NO_FILE } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
+import { refuseFlagValues } from "./cli/options.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
+import { VERSION } from "./config/version.ts";
 import { StartupError, tell } from "./errors/startup-error.ts";
 
-/** As a module of the old kind: as one of the new it breaks lines of help in the middle of words. */
+/** The CommonJS build: the ES module build breaks help lines in the middle of words. */
 const yargs = createRequire(import.meta.url)("yargs") as typeof import("yargs").default;
 
-const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
-
-/** Every fault is words on stderr and a status that is not zero. */
+/** Reports an error on stderr, with a non-zero exit status. */
 function fail(fault: unknown): never {
   tell(fault);
   process.exit(fault instanceof StartupError ? fault.status : 1);
 }
 
-/** The parser makes a list of an option that is given twice, which only `--claim` is. */
+/** The parser turns a repeated option into an array; only `--claim` may be repeated. */
 function refuseRepeats(given: Record<string, unknown>): true {
   const repeated = Object.keys(given).find(
     name => Array.isArray(given[name]) && name !== "_" && name !== "claim",
   );
   if (repeated !== undefined) throw new Error(`--${repeated} is given more than once`);
+  refuseFlagValues(given);
   return true;
 }
 
 await yargs(hideBin(process.argv))
   .scriptName("tenancy")
-  .parserConfiguration({ "camel-case-expansion": false }) // a wrong option would be told under two names
-  .locale("en") // the parser would speak the terminal's language, beside our English
+  .parserConfiguration({ "camel-case-expansion": false }) // else an unknown option is reported under two names
+  .locale("en") // else the parser's messages follow the terminal's language
   .usage(
     "$0 <command>\n\nMulti-tenant isolation in one Postgres database. docs/ describes the environment variables.",
   )
@@ -54,13 +52,13 @@ await yargs(hideBin(process.argv))
   .command(importCommand)
   .completion(
     "completion",
-    "Print a script for bash or zsh that completes what follows tenancy, if that is on the PATH",
+    "Print a completion script for bash or zsh. It needs the command tenancy on the PATH",
   )
   .demandCommand(1, "Name a command; tenancy --help lists them")
   .strict()
   .check(refuseRepeats)
-  .version(version)
+  .version(VERSION)
   .wrap(Math.min(100, process.stdout.columns || 100))
-  // The parser would only count what is missing, and nothing else takes a word without a name.
+  // The parser only counts missing arguments, and the file of import is the only positional one.
   .fail((message, error) => fail(error ?? message.replace(/^Not enough non-option arguments.*/, NO_FILE)))
   .parseAsync();

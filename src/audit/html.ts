@@ -1,4 +1,4 @@
-/** The report as one page that can be mailed: no script, no request, light and dark. */
+/** The report as one HTML page to mail: no script, no external resource, light and dark. */
 import type { Audit, Finding, Result } from "./run.ts";
 import { STYLE } from "./style.ts";
 import { type Group, groupFindings, number, placeOf, plural, scopeOf, secondsOf, verdict } from "./text.ts";
@@ -11,7 +11,7 @@ const ESCAPES: Record<string, string> = {
   "'": "&#39;",
 };
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, found => ESCAPES[found]!);
-/** A name that a narrow column may break after an underscore. */
+/** Lets a narrow column break the name after an underscore. */
 const breakable = (name: string) => escapeHtml(name).replaceAll("_", "_<wbr>");
 const when = (iso: string) => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 
@@ -81,9 +81,9 @@ ${groups.map(group => groupOf(audit, group, few)).join("\n")}
 </section>`;
 }
 
-/** A person reads a few of a kind; the others are there to be looked up. */
+/** So many findings of a group are shown; the others are folded. */
 const FIRST = 3;
-/** Of more kinds of errors than these, a person first wants the list. */
+/** With more groups of errors than this, they begin folded. */
 const OPEN = 8;
 
 function groupOf({ about }: Audit, { findings, total, notRun }: Group, few: boolean): string {
@@ -103,7 +103,7 @@ ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more$
 const oneFinding = (finding: Finding) =>
   `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p>${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
 
-/** Checks down, tables across: what was asked of which table, and what came of it. Last, what was found of anything else. */
+/** Rows are checks, columns are tables; the last column holds findings about anything else. */
 function matrix({ report, results }: Audit): string {
   const shown = results.filter(
     ({ relation, error, warning, info }) => relation || error + warning + info > 0,
@@ -137,7 +137,7 @@ function cell(check: string, table: string, result: Result | undefined): string 
   return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;
 }
 
-/** Earlier runs of the same scope as stacked bars. The scale is a root, so that one error stays visible beside a thousand. */
+/** Earlier runs of the same scope as stacked bars. A square-root scale keeps one error visible beside a thousand. */
 function trend({ trend: runs }: Audit): string {
   const width = 900;
   const found = runs.some(run => run.errors + run.warnings + run.infos > 0);

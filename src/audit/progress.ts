@@ -1,7 +1,7 @@
 import type { Progress } from "./run.ts";
 import { number, plural } from "./text.ts";
 
-/** One line for a terminal of so many columns. What has no room is left out whole: half a number would be another number. */
+/** One line for a terminal of `columns`. A part that does not fit is left out: half a number would be another number. */
 export function progressLine(progress: Progress, seconds: number, columns: number): string {
   const { done, of, rows, findings, share, pass } = progress;
   const width = columns >= 100 ? 24 : columns >= 60 ? 16 : 8;

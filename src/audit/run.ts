@@ -1,4 +1,4 @@
-/** Runs the audit in the database and reads what it stored: nothing is judged here. */
+/** Runs the audit in the database and reads the stored result. The checks themselves are SQL. */
 import type postgres from "postgres";
 import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
@@ -24,7 +24,7 @@ export interface Report {
   started_at: string;
   finished_at: string;
   tenant: string | null;
-  /** `checked` counts rows, or objects of the catalog; `findings` counts all, also those that are not kept. */
+  /** `checked` counts rows or catalog objects; `findings` counts also those that are not stored. */
   checks: { check: string; category: string; severity: Severity; checked: number; findings: number }[];
   /** Worst first; at most a thousand of each check. */
   findings: Finding[];
@@ -44,9 +44,9 @@ export interface Audit {
   runId: number;
   /** Checks that could not run. */
   notRun: string[];
-  /** What the checks say of themselves, by name. */
+  /** The description of each check, by name. */
   about: Map<string, { finds: string; why: string; mend: string }>;
-  /** By check and relation; relation is "" where the check is about something else than a table. */
+  /** By check and relation; relation is "" for a check that is not about a table. */
   results: Result[];
   /** Finished runs of the same scope, oldest first, this one last. */
   trend: {
@@ -63,7 +63,7 @@ export interface Audit {
 export interface Scope {
   tenant?: string | undefined;
   only?: "data" | "schema" | undefined;
-  /** In how many tenants the proof acts; null: in all. */
+  /** The number of tenants that the proof samples; null: all. */
   sample: number | null;
 }
 
@@ -74,11 +74,11 @@ export interface Progress {
   pass: string;
   rows: number;
   findings: number;
-  /** Of the work, by the tables' estimated sizes; 0 to 1. */
+  /** The share of the work done, 0 to 1, by the tables' estimated sizes. */
   share: number;
 }
 
-/** `url`: a superuser's, tms_owner's, or that of any member of tms_auditor. Throws StartupError. */
+/** `url` logs in as a superuser, tms_owner or a member of tms_auditor. Throws StartupError. */
 export async function runAudit(
   url: string,
   scope: Scope,
@@ -87,7 +87,7 @@ export async function runAudit(
   let onLine = (_line: string) => {};
   const options = {
     onnotice: (notice: postgres.Notice) => onLine(notice.message ?? ""),
-    // A login's usual limits are for requests. A lock that somebody never gives back must not stop the audit.
+    // The login's usual time-outs are for requests. A lock that is never released must not stop the audit.
     connection: {
       application_name: "tms audit",
       statement_timeout: 0,
@@ -97,9 +97,9 @@ export async function runAudit(
   };
   const work = async (sql: postgres.Sql) => {
     await requireAudit(sql);
-    // An audit whose reader is gone must not go on: a server on Windows, which cannot see that, refuses the setting.
+    // The server ends an audit whose client is gone. A server on Windows cannot detect that, and refuses the setting.
     await sql`set client_connection_check_interval = '5s'`.catch(() => {});
-    await sql`set transaction_timeout = 0`.catch(() => {}); // there is none before Postgres 17
+    await sql`set transaction_timeout = 0`.catch(() => {}); // the setting exists since Postgres 17
     if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
     const [run] = await sql<{ p_run: string }[]>`
       call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;
@@ -130,7 +130,7 @@ async function passSizes(sql: postgres.Sql, scope: Scope): Promise<Map<string, n
       on p = 'scan ' || c.oid::regclass -- to_regclass would ask for rights on the schema, which a stray table's has not
       or c.oid = any (select to_regclass(t) from unnest(d.tables) t)
     group by p`;
-  // A check of the catalog takes about as long as a thousand rows.
+  // A catalog check takes about as long as the check of a thousand rows.
   return new Map(rows.map(({ pass, rows }) => [pass, 1000 + (scope.tenant === undefined ? rows : 0)]));
 }
 

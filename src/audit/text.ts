@@ -29,13 +29,13 @@ export function scopeOf({ report }: Audit): string {
 /** The findings of one check with one severity. */
 export interface Group {
   findings: Finding[];
-  /** Counts those that were not kept too. */
+  /** Includes findings that were not stored. */
   total: number;
-  /** What the check could not do comes first among its findings, and says why. */
+  /** The check failed; its first finding says why. */
   notRun: boolean;
 }
 
-/** In the report's own order, worst first; but what could not run stands before all that was found. */
+/** In the report's order, worst first, but checks that failed come before all findings. */
 export function groupFindings({ report, results }: Audit): Group[] {
   const key = (check: string, relation: string | null) => `${check} ${relation ?? ""}`;
   const failed = new Set(results.filter(result => result.failed).map(r => key(r.check, r.relation)));

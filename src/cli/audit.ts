@@ -4,7 +4,7 @@ import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toText } from "../audit/text.ts";
 import { tell } from "../errors/startup-error.ts";
-import { numberFrom, textOption } from "./options.ts";
+import { choiceOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";
 
@@ -21,17 +21,17 @@ interface Arguments {
   sample: string;
 }
 
-/** Clean and complete 0, errors 1; whatever kept the audit from its end is 2, so that it is never taken for either. */
+/** 0: complete, no error found. 1: errors found. 2: the audit did not finish, so its result is neither of these. */
 function exitStatus({ report, notRun }: Audit): number {
   return notRun.length > 0 ? 2 : report.summary.errors > 0 ? 1 : 0;
 }
 
-/** Nothing but the report goes to stdout; what is said beside it is for a person, and quiet where there is none. */
+/** Progress and notes, on a terminal only. Standard output carries nothing but the report. */
 function say(text: string) {
   if (process.stderr.isTTY) process.stderr.write(text);
 }
 
-/** Shows a line that is written over as the audit goes on; `end` leaves it, so that what comes next begins a line of its own. */
+/** A progress line that overwrites itself; `end` keeps the last one and moves to the next line. */
 function progressBar(): { show: (progress: Progress) => void; end: () => void } {
   const started = Date.now();
   let rows = 0;
@@ -74,25 +74,27 @@ export const audit: CommandModule<object, Arguments> = {
   describe: "Prove that tenants are isolated, or show where they are not",
   builder: yargs =>
     yargs
-      .option("tenant", textOption("Only this tenant's rows, by its slug"))
+      .option("tenant", nameOption("tenant", "Slug of a tenant: check only its rows"))
       .option("format", {
-        choices: ["text", "json", "html"] as const,
+        ...choiceOption(
+          ["text", "json", "html"],
+          "text for people, json for programs, html as a page to mail",
+        ),
         default: "text" as const,
-        describe: "For people, for programs, or as a page to mail",
       })
-      .option("only", { choices: ["data", "schema"] as const, describe: "One family of checks" })
+      .option("only", choiceOption(["data", "schema"], "Run one family of checks"))
       .option("sample", {
-        ...textOption("In how many tenants the proof acts; all: in every one"),
+        ...textOption("Number of tenants in which the proof runs, or all"),
         default: "20",
       })
       .epilogue(
         "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the " +
           "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found, " +
-          "1 errors found, 2 the audit could not run to its end.",
+          "1 errors found, 2 the audit could not finish.",
       )
       .fail((message, error) => end(error ?? new Error(message))),
   handler: async args => {
-    process.on("uncaughtException", end); // a driver's, where nobody waits for its answer
+    process.on("uncaughtException", end); // the driver may throw outside of any promise
     try {
       const scope = scopeFrom(args);
       const login = "tms_owner's login or that of a member of tms_auditor";

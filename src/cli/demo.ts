@@ -1,15 +1,22 @@
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config/config.ts";
-import { KINDS } from "../config/kinds.ts";
 import { DEMO_DATA_DIR } from "../config/paths.ts";
 import { TABLE } from "../config/variables.ts";
 import { onConnection } from "../database/command-connection.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { PortTaken, type Running, runService, stopOnSignal } from "./start.ts";
+import { flagOf } from "../values/flag.ts";
+import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
-/** What of the environment the demo obeys. The rest could make its printed lines untrue. */
-const OBEYED = ["SERVICE_HOST", "SERVICE_PORT", "SERVICE_DATA_DIR", "SERVICE_LOG_LEVEL", "SERVICE_DEBUG"];
+/** The variables that the demo reads. Any other could make the printed commands wrong. */
+const OBEYED = [
+  "SERVICE_HOST",
+  "SERVICE_PORT",
+  "SERVICE_DATA_DIR",
+  "SERVICE_EMBEDDED_PORT",
+  "SERVICE_LOG_LEVEL",
+  "SERVICE_DEBUG",
+];
 const HALF_A_DAY = 43_200;
 
 const MEMBERS = [
@@ -24,7 +31,7 @@ function demoConfig(): Config {
   const { config } = loadConfig({
     SERVICE_DATA_DIR: DEMO_DATA_DIR,
     SERVICE_MULTI_TENANT_MODE: "true",
-    ...(KINDS.flag.parse(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
+    ...(flagOf(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,
   });
   const unread = Object.keys(TABLE).filter(name => process.env[name] && !OBEYED.includes(name));
@@ -33,17 +40,17 @@ function demoConfig(): Config {
   return config;
 }
 
-async function runOnSomePort(config: Config): Promise<Running> {
+async function runOnSomePort(config: Config, signal: AbortSignal): Promise<Running> {
   try {
-    return await runService(config, () => {});
+    return await runService(config, () => {}, signal);
   } catch (error) {
     if (!(error instanceof PortTaken)) throw error;
     console.log(`Port ${config.port} is taken by another program, so the demo listens on another one.`);
-    return runService({ ...config, port: 0 }, () => {});
+    return runService({ ...config, port: 0 }, () => {}, signal);
   }
 }
 
-/** Registers the member's organization over HTTP, as anybody would, unless an earlier demo did. */
+/** Registers the member's organization over HTTP, unless an earlier demo did. */
 async function ensureTenant(
   address: string,
   token: string,
@@ -61,12 +68,12 @@ async function ensureTenant(
   if (!answer.ok) {
     const { detail } = (await answer.json()) as { detail?: string };
     throw new StartupError(
-      `The demo could not register ${organization}: ${detail} (remove its data folder to begin anew)`,
+      `The demo could not register ${organization}: ${detail} (to start again, remove its data folder)`,
     );
   }
 }
 
-/** The lines to paste; every one works as it stands, the later ones after the earlier ones. */
+/** The commands to paste. They work as printed, in this order. */
 async function guide(
   { address, urls, config }: Running,
   tokens: { operator: string; members: string[]; carol: string },
@@ -119,26 +126,26 @@ export const demo: CommandModule = {
   command: "demo",
   describe: "Run the service with two tenants of sample data, and print how to try it",
   handler: async () => {
-    const started = runOnSomePort(demoConfig());
-    const isStopping = stopOnSignal(started);
+    const config = demoConfig();
+    const { running: started, signal } = untilSignal(signal => runOnSomePort(config, signal));
     const running = await started;
-    const { address, config } = running;
+    const { address } = running;
     try {
       const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>
-        signToken(config, config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
-      // Every request names a tenant: the operator's tokens name the default one, and Carol's the one to come.
+        signToken(running.config, running.config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
+      // Every request names a tenant: the operator's token names the default one, Carol's the one she will register.
       const operator = sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
       const carol = sign({ sub: "carol", tenant: "hooli" });
       const members: string[] = [];
       for (const member of MEMBERS) {
         const { sub, slug } = member;
         await ensureTenant(address, sign({ sub, tenant: slug }), member);
-        // Without a tenant claim, so that X-Tenant decides and the refusal can be seen.
+        // Without a tenant claim X-Tenant decides, which shows the refusal.
         members.push(sign({ sub }));
       }
       console.log(await guide(running, { operator, members, carol }));
     } catch (error) {
-      if (isStopping()) return; // it met the end of its own service
+      if (signal.aborted) return; // the request failed because the service is stopping
       await running.stop();
       throw error;
     }

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type postgres from "postgres";
 import type { CommandModule } from "yargs";
-import { isUnreachable } from "../database/connection-errors.ts";
+import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
-import { flagOption, numberFrom, textOption } from "./options.ts";
+import { flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -27,13 +27,13 @@ interface Event {
   login: string;
 }
 
-/** Of those that were there before, so many may belong to a transaction that was open by then. */
+/** So many of the newest events may stem from transactions that were still open at the first look. */
 const LATECOMERS = 10_000;
 const MOST_AT_ONCE = 2_000;
 
 /**
- * The first or the last ones after an id but those `seen`, in the order of id. `slug` finds the tenant's events under its other
- * slugs too.
+ * The first or last events after an id, without those in `seen`, ordered by id. `slug` also finds the tenant's events under its
+ * former slugs.
  */
 const read = (
   sql: postgres.Sql,
@@ -54,7 +54,7 @@ const read = (
       order by id ${which === "first" ? sql`` : sql`desc`} limit ${limit}) found
     order by id`;
 
-/** The newest event, the transactions that may have begun by now, and whether all before `xmax` have ended. */
+/** The newest event, the next transaction id, and whether every transaction before `xmax` has ended. */
 const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
   const [edge] = await sql<[{ id: string; xmax: string; ended: boolean }]>`
     select (select coalesce(max(id), 0) from control.tenant_events) as id, pg_snapshot_xmax(now)::text as xmax,
@@ -63,7 +63,7 @@ const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
   return edge;
 };
 
-/** Of one whose events were deleted there is nothing to show; a slug that nobody has is a slip. Who follows may wait for it. */
+/** A tenant may have no events, if they were deleted; a slug without a tenant is a typing error. `--follow` may wait for one. */
 async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
   const found = await sql.begin(async tx => {
     await tx`set local app.maintenance = on`;
@@ -83,16 +83,16 @@ export const events: CommandModule<object, Arguments> = {
   describe: "Show what happened to tenants, when and by whom",
   builder: yargs =>
     yargs
-      .option("tenant", textOption("Slug of one tenant, also a former one"))
-      .option("last", { ...textOption("How many of the newest"), default: "100" })
-      .option("follow", flagOption("Go on with what happens from now on"))
-      .option("json", flagOption("One JSON object a line"))
+      .option("tenant", nameOption("tenant", "Slug of one tenant, current or former"))
+      .option("last", { ...textOption("Number of events, newest last"), default: "100" })
+      .option("follow", flagOption("Print new events as they happen"))
+      .option("json", flagOption("One JSON object per line"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is read."),
   handler: async ({ tenant, last, follow, json }) => {
     const count = numberFrom(last, "last", "a number of events");
     await asOwner(async (sql, lost) => {
       const seen = new Set<number>();
-      /** false: nobody reads on. */
+      /** False when the reader of standard output is gone. */
       const show = async (found: readonly Event[]) => {
         for (const event of found) {
           const id = Number(event.id);
@@ -108,10 +108,10 @@ export const events: CommandModule<object, Arguments> = {
         await show(found);
         return;
       }
-      // Transactions end in another order than their numbers. All up to `edge.id` are told when those that were open with it have ended.
+      // Transactions commit out of id order: events up to `edge.id` are complete once every transaction open at that look has ended.
       let edge = await edgeOf(sql);
       let settled = Number(edge.id) - LATECOMERS;
-      // What is older than what is shown must not appear as news.
+      // Events older than the ones shown must not appear as new.
       for (const { id } of await read(sql, undefined, settled, "first", LATECOMERS))
         if (Number(id) <= Number(edge.id)) seen.add(Number(id));
       if (!(await show(await read(sql, tenant, 0, "last", count)))) return;
@@ -133,7 +133,7 @@ export const events: CommandModule<object, Arguments> = {
           return found;
         } catch (error) {
           if (!isUnreachable(error) || lost()) throw error;
-          if (!away) console.error("The database cannot be reached; going on when it is back");
+          if (!away) console.error("The database cannot be reached; retrying");
           away = true;
           return [];
         }

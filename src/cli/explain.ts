@@ -6,7 +6,7 @@ import type { Explanation } from "../http/schemas/setup.ts";
 import type { Claims } from "../identity/auth.ts";
 import type { Asked, Refused } from "../identity/explain.ts";
 import { plain } from "../values/printable.ts";
-import { flagOption, textOption } from "./options.ts";
+import { flagOption, nameOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
 
@@ -19,7 +19,7 @@ interface Arguments {
   json: boolean;
 }
 
-/** Of an identity that came as far as the database. */
+/** The answer for an identity that was looked up in the database. */
 type Explained = Required<Static<typeof Explanation>>;
 
 function claimsOf({ claims, token }: Arguments): Claims | undefined {
@@ -53,7 +53,7 @@ function toText({ allowed, because, tenant, membership, operator, roles, tables,
   return lines.map(plain).join("\n");
 }
 
-/** How requests are resolved. The service's own addresses are not this command's business, nor what they would ask for beside them. */
+/** How requests are resolved. Without the service's addresses, so that the settings they require need not be there. */
 function configOf({
   SERVICE_DATABASE_URL: _primary,
   SERVICE_DATABASE_READ_URL: _replica,
@@ -64,14 +64,17 @@ function configOf({
 
 export const explain: CommandModule<object, Arguments> = {
   command: "explain",
-  describe: "Tell why somebody is refused, or shown nothing",
+  describe: "Explain why an identity is refused, or sees no rows",
   builder: yargs =>
     yargs
-      .option("tenant", textOption("Slug of the tenant; beside claims, the X-Tenant header"))
-      .option("provider", { ...textOption("Issuer of the identity"), default: "jwt" })
-      .option("subject", textOption("Subject of the identity"))
+      .option(
+        "tenant",
+        nameOption("tenant", "Slug of the tenant; with claims or a token, the X-Tenant header"),
+      )
+      .option("provider", { ...nameOption("provider", "Issuer of the identity"), default: "jwt" })
+      .option("subject", nameOption("subject", "Subject of the identity"))
       .option("claims", textOption("A token's claims as JSON"))
-      .option("token", textOption("A token; its signature is not looked at"))
+      .option("token", textOption("A token; its signature is not verified"))
       .conflicts("claims", ["token", "subject"])
       .conflicts("token", "subject")
       .option("json", flagOption("As JSON"))
@@ -83,7 +86,7 @@ export const explain: CommandModule<object, Arguments> = {
   handler: async args => {
     const claims = claimsOf(args);
     const { tenant = null, provider, subject = null } = args;
-    // Loaded late: it brings the framework, which nothing else in a command needs.
+    // Loaded late: it imports Fastify, which the other ways through this command do not need.
     const asked: Asked | Refused = claims
       ? (await import("../identity/explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
       : { slug: tenant, source: "given", provider, subject, operator: false };

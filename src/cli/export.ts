@@ -4,7 +4,7 @@ import { finished } from "node:stream/promises";
 import type { CommandModule } from "yargs";
 import { StartupError } from "../errors/startup-error.ts";
 import { exportTenant } from "../transfer/export.ts";
-import { textOption } from "./options.ts";
+import { nameOption } from "./options.ts";
 import { asOwner } from "./owner.ts";
 
 interface Arguments {
@@ -19,7 +19,7 @@ const unwritten = (output: string | undefined, error: unknown) => {
   );
 };
 
-/** false also where nobody may look: who would write there is told why. */
+/** False as well if the folder cannot be read: the write that follows reports why. */
 function exists(file: string): boolean {
   try {
     return lstatSync(file) !== undefined;
@@ -28,7 +28,7 @@ function exists(file: string): boolean {
   }
 }
 
-/** The rows go into a file beside the one that was asked for, which `publish` makes of it: what has that name is whole. */
+/** Writes to `output`.part; `publish` gives the complete file its name, so a file of that name is never partial. */
 function create(output: string) {
   const part = `${output}.part`;
   if (exists(output)) throw unwritten(output, { code: "EEXIST" });
@@ -49,7 +49,7 @@ function create(output: string) {
       remove();
     } catch (error) {
       if (exists(output)) throw unwritten(output, error);
-      // A file system without links.
+      // The file system has no hard links.
       renameSync(part, output);
     }
     process.off("exit", remove);
@@ -58,11 +58,11 @@ function create(output: string) {
 
 export const exportCommand: CommandModule<object, Arguments> = {
   command: "export",
-  describe: "Write one tenant, with every row of it, as JSON lines",
+  describe: "Write one tenant and all its rows as JSON lines",
   builder: yargs =>
     yargs
-      .option("tenant", { ...textOption("Slug of the tenant"), demandOption: true })
-      .option("output", textOption("File; without it, standard output"))
+      .option("tenant", { ...nameOption("tenant", "Slug of the tenant"), demandOption: true })
+      .option("output", nameOption("output", "File; without it, standard output"))
       .epilogue(
         "One snapshot, a few rows at a time. DATABASE_URL is tms_owner's login; without it the embedded " +
           "Postgres is read. `tenancy import` reads the file.",
@@ -78,7 +78,7 @@ export const exportCommand: CommandModule<object, Arguments> = {
       let lineEnd = "";
       for await (const line of exportTenant(sql, tenant)) {
         size += Buffer.byteLength(line);
-        // Each line's end goes with the next one: where a full disk cuts a write off, Node tells at the next.
+        // The newline goes with the next line: after a partial write on a full disk, Node reports the error at the next write.
         if (!file.write(lineEnd + line.slice(0, -1))) await Promise.race([once(file, "drain"), failed]);
         lineEnd = "\n";
       }

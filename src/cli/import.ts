@@ -16,7 +16,7 @@ interface Arguments {
 
 export const NO_FILE = "import takes a file that export wrote; - is standard input";
 
-/** A folder can be opened, and a disk can fail half way: not only opening names the file at fault. */
+/** Names the file in read errors too: a folder can be opened, and a disk can fail half way. */
 async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
   try {
     yield* createReadStream(file) as AsyncIterable<Buffer>;
@@ -25,17 +25,17 @@ async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
   }
 }
 
-// yargs makes an empty text of a lone hyphen.
+// yargs turns a lone hyphen into an empty string.
 const isStandardInput = (file: string) => file === "-" || (file === "" && process.argv.includes("-"));
 
 export const importCommand: CommandModule<object, Arguments> = {
   command: "import <file>",
-  describe: "Make a tenant of a file that export wrote, all or nothing",
+  describe: "Create a tenant from a file that export wrote, in one transaction",
   builder: yargs =>
     yargs
       .positional("file", { type: "string", demandOption: true, describe: "The file; - is standard input" })
-      .option("slug", textOption("Another slug than the file's; then with a new id"))
-      .option("json", flagOption("Say what was written as JSON"))
+      .option("slug", textOption("A slug other than the file's; the tenant then gets a new id"))
+      .option("json", flagOption("Report what was written as JSON"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
   handler: async ({ file, slug, json }) => {
     if (slug !== undefined && KINDS.slug.parse(slug) === undefined)

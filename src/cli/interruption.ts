@@ -1,15 +1,15 @@
 import { constants } from "node:os";
 import { StartupError } from "../errors/startup-error.ts";
 
-/** Our npm scripts that end with npm. Not others: theirs may leave a command running on purpose. */
+/** Our npm scripts, which end when npm ends. Other scripts may leave a command running on purpose. */
 const SCRIPTS = /^(start|demo|migrate|gm|tenancy)$/;
 
 const parent = process.ppid;
 
-/** The exit status of a process that a signal ended, as shells tell it: 130, 143, 129. */
+/** The exit status that shells report for a signal: SIGINT 130, SIGTERM 143, SIGHUP 129. */
 export const statusOf = (signal: NodeJS.Signals) => 128 + constants.signals[signal];
 
-/** What a command that a signal ended leaves with. */
+/** The error of a command that a signal ended. */
 export class Interrupted extends StartupError {
   constructor(signal: NodeJS.Signals, message = "Interrupted") {
     super(message, statusOf(signal));
@@ -17,8 +17,8 @@ export class Interrupted extends StartupError {
 }
 
 /**
- * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. Under an npm script the parent's
- * end is a SIGTERM too: npm passes a signal on to its shell, and the shell to nobody.
+ * Calls `stop` at the first SIGINT, SIGTERM or SIGHUP; a second one ends the process at once. Under an npm script the end of
+ * the parent counts as SIGTERM: npm signals its shell, and the shell does not pass the signal on.
  */
 export function onInterruption(stop: (signal: NodeJS.Signals) => void | Promise<void>): void {
   let stopping = false;

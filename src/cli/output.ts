@@ -1,7 +1,7 @@
 import { StartupError } from "../errors/startup-error.ts";
 import { plainLines } from "../values/printable.ts";
 
-/** Writes a line, or several, to standard output; false when its reader has gone, who wants no more. Throws StartupError. */
+/** Writes one or more lines to standard output; false when the reader has closed it. Throws StartupError. */
 export function printLine(line: string): Promise<boolean> {
   const { stdout } = process;
   return new Promise((resolve, reject) => {
@@ -9,7 +9,7 @@ export function printLine(line: string): Promise<boolean> {
       if (code === "EPIPE") resolve(false);
       else reject(new StartupError(`Standard output cannot be written (${code})`));
     };
-    // Stays after a fault: the stream tells it again, to a listener, after it has told the callback.
+    // Not removed after an error: the stream emits it again after the callback.
     stdout.once("error", fail);
     stdout.write(`${plainLines(line)}\n`, error => {
       if (error) return fail(error);

@@ -11,11 +11,11 @@ import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 
-/** The environment's data folder; the other variables are not looked at. */
+/** SERVICE_DATA_DIR or its default; other variables are not validated. */
 export const environmentFolder = () =>
   loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir;
 
-/** The same for what works on a service that was begun: who has only tried the demo means the demo's. */
+/** The data folder of a service that was started before: the demo's if only the demo was. */
 export function begunFolder(log: (line: string) => void): string {
   const isBegun = (folder: string) => existsSync(path.join(folder, "secrets.json"));
   if (process.env.SERVICE_DATA_DIR || isBegun(DATA_DIR) || !isBegun(DEMO_DATA_DIR))
@@ -26,13 +26,13 @@ export function begunFolder(log: (line: string) => void): string {
 
 interface OwnerDatabase {
   url: string;
-  /** Words for a server that another command started, and has stopped. */
+  /** The error to report if another command, which had started this server, has stopped it. */
   lost: () => StartupError | undefined;
 }
 
 /**
- * Runs `work` on the environment's DATABASE_URL, else on the embedded Postgres; never on that where another address says which
- * database is meant. What is wrong with the service's own variables is not its commands' business.
+ * Runs `work` on DATABASE_URL, else on the embedded Postgres. If only another address is set, the embedded Postgres is not what
+ * the operator means: that is an error. The service's own variables are not validated.
  */
 export async function onOwnerDatabase<T>(
   log: (line: string) => void,
@@ -53,7 +53,7 @@ export async function onOwnerDatabase<T>(
   }
 }
 
-/** Runs `work` on tms_owner's connection. An interruption ends the connection, and what was not committed is undone. */
+/** Runs `work` on tms_owner's connection. A signal closes the connection, and Postgres rolls back what is not committed. */
 export async function asOwner<T>(
   work: (sql: postgres.Sql, lost: OwnerDatabase["lost"]) => Promise<T>,
 ): Promise<T> {
@@ -63,7 +63,7 @@ export async function asOwner<T>(
   interruption.catch(() => {});
   return onOwnerDatabase(console.error, {}, async ({ url, lost }) => {
     const sql = connect(url, {
-      // A database's own are for requests, and for people; what a reader of ours takes his time over is not abandoned.
+      // The database's own settings are meant for requests; a slow reader of our output must not end the session.
       connection: {
         statement_timeout: 0,
         idle_in_transaction_session_timeout: 0,

@@ -1,17 +1,18 @@
+import path from "node:path";
 import type { CommandModule } from "yargs";
 import { type Config, loadConfig } from "../config/config.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded/embedded.ts";
 import { StartupError, tell } from "../errors/startup-error.ts";
 import { migrate } from "../migrate/migrate.ts";
-import { onInterruption } from "./interruption.ts";
+import { Interrupted, onInterruption } from "./interruption.ts";
 
 export interface Running {
   /** Where it listens, such as `http://127.0.0.1:3000`. */
   address: string;
   /** With its database and its secret filled in. */
   config: Config;
-  /** null when the database is somebody else's. */
+  /** Null when SERVICE_DATABASE_URL names the database. */
   urls: DatabaseUrls | null;
   stop(): Promise<void>;
 }
@@ -22,26 +23,37 @@ const fail = (fault: unknown) => {
 };
 
 /**
- * The service and, where the configuration names no database, the embedded Postgres below it, migrated.
+ * The service. If the configuration names no database, first the embedded Postgres, migrated.
  * @throws StartupError
  */
-export async function runService(given: Config, log: (line: string) => void): Promise<Running> {
+export async function runService(
+  given: Config,
+  log: (line: string) => void,
+  signal?: AbortSignal,
+): Promise<Running> {
+  const key = keyOf(given);
   if (given.databaseUrl !== null) {
-    // Somebody else's is not migrated from here: a pipeline does that, once, and with another login.
-    const service = await listen(given);
+    // The service's login cannot migrate: `tenancy migrate` does it, once, before the instances start.
+    const service = await listen(given, { key });
     return { address: service.address, config: given, urls: null, stop: () => service.close() };
   }
-  const embedded = await startEmbedded({ dataDir: given.dataDir, log, onExit: fail });
+  const { dataDir, embeddedPort } = given;
+  const embedded = await startEmbedded({ dataDir, preferredPort: embeddedPort, log, onExit: fail });
   try {
     const { urls } = embedded;
-    log(`Embedded Postgres in ${given.dataDir}, at ${new URL(urls.service).host}`);
-    const { applied, version, release } = await migrate({ ownerUrl: urls.owner, log });
+    const { host, port } = new URL(urls.service);
+    const taken = embeddedPort !== 0 && embeddedPort !== Number(port);
+    log(`Embedded Postgres in ${dataDir}, at ${host}${taken ? `: the port ${embeddedPort} is taken` : ""}`);
+    const { applied, version, release } = await migrate({
+      ownerUrl: urls.owner,
+      log,
+      ...(signal && { signal }),
+    });
     if (applied.length > 0) log(`Applied ${applied.join(", ")}`);
     log(`The schema is at ${version}, release ${release}`);
-    const hasKey = given.jwt.secret ?? given.jwt.publicKey ?? given.jwt.jwksUrl;
-    const jwt = hasKey ? given.jwt : { ...given.jwt, secret: embedded.jwtSecret };
+    const jwt = key === undefined ? { ...given.jwt, secret: embedded.jwtSecret } : given.jwt;
     const config = { ...given, databaseUrl: urls.service, jwt };
-    const service = await listen(config);
+    const service = await listen(config, { key: key ?? path.join(dataDir, "secrets.json") });
     const stop = async () => {
       try {
         await service.close();
@@ -56,11 +68,18 @@ export async function runService(given: Config, log: (line: string) => void): Pr
   }
 }
 
-async function listen(config: Config) {
-  // Loaded late: a fault of the environment is said before the framework is read.
+/** The variable that holds the key of the tokens. */
+const keyOf = ({ jwt }: Config) =>
+  (jwt.secret !== null && "SERVICE_JWT_SECRET") ||
+  (jwt.publicKey !== null && "SERVICE_JWT_PUBLIC_KEY") ||
+  (jwt.jwksUrl !== null && "SERVICE_JWT_JWKS_URL") ||
+  undefined;
+
+async function listen(config: Config, facts: { key: string | undefined }) {
+  // Loaded late: a wrong environment is reported without waiting for Fastify to load.
   const { startServer } = await import("../http/server.ts");
   try {
-    return await startServer(config);
+    return await startServer(config, facts);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const place = `${config.host} port ${config.port}`;
@@ -77,19 +96,29 @@ async function listen(config: Config) {
 export class PortTaken extends StartupError {}
 
 /**
- * Stops at the first signal, also while it starts; a second one ends at once, and Postgres follows. Returns whether a signal
- * has come.
+ * Stops at the first signal; a second one ends the process at once, and Postgres follows. `running` rejects with `Interrupted` if
+ * the signal comes before the service is up.
  */
-export function stopOnSignal(running: Promise<Running>): () => boolean {
-  let stopping = false;
-  onInterruption(() => {
-    stopping = true;
-    return running.then(service => service.stop()).then(() => process.exit(0), fail);
+export function untilSignal(start: (signal: AbortSignal) => Promise<Running>): {
+  running: Promise<Running>;
+  signal: AbortSignal;
+} {
+  const interruption = new AbortController();
+  const { signal } = interruption;
+  const running = start(signal).catch(error => {
+    throw signal.aborted ? new Interrupted(signal.reason as NodeJS.Signals, (error as Error).message) : error;
   });
-  return () => stopping;
+  onInterruption(name => {
+    interruption.abort(name);
+    return running.then(
+      service => service.stop().then(() => process.exit(0), fail),
+      () => {}, // the caller awaits `running` and reports it
+    );
+  });
+  return { running, signal };
 }
 
-/** One line in the shape of the service's own log. */
+/** Writes a line in the format of the service's log. */
 const logLine = (config: Config, level: 30 | 40) => (msg: string) => {
   const lowest = { trace: 10, debug: 20, info: 30, warn: 40 }[config.logLevel] ?? 99;
   if (level >= lowest) console.log(JSON.stringify({ level, time: Date.now(), pid: process.pid, msg }));
@@ -101,8 +130,6 @@ export const start: CommandModule = {
   handler: async () => {
     const { config, warnings } = loadConfig(process.env);
     for (const warning of warnings) logLine(config, 40)(warning);
-    const running = runService(config, logLine(config, 30));
-    stopOnSignal(running);
-    await running;
+    await untilSignal(signal => runService(config, logLine(config, 30), signal)).running;
   },
 };

@@ -6,7 +6,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { operatorClaims } from "../identity/operator.ts";
 import { lossOf } from "../values/lossless-json.ts";
 import { text } from "../values/printable.ts";
-import { flagOption, textOption } from "./options.ts";
+import { flagOption, nameOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { begunFolder } from "./owner.ts";
 
@@ -15,7 +15,7 @@ interface TokenOptions {
   email?: string | undefined;
   operator?: boolean | undefined;
   tenant?: string | undefined;
-  /** Laid over everything else. */
+  /** These win over everything else. */
   claims?: Record<string, unknown>;
   /** Seconds. */
   expiresIn: number;
@@ -42,7 +42,7 @@ export function signToken(config: Config, secret: string, options: TokenOptions)
   return `${input}.${createHmac(alg!.replace("HS", "sha"), secret).update(input).digest("base64url")}`;
 }
 
-/** `a=1` gives the number 1, `a=x` the text x: what parses as JSON is JSON. */
+/** `a=1` gives the number 1, `a=x` the string x: a value that parses as JSON is JSON. */
 function parseClaim(text: string): [string, unknown] {
   const at = text.indexOf("=");
   if (at < 1) throw new StartupError(`--claim takes name=value, not ${JSON.stringify(text)}`);
@@ -84,16 +84,16 @@ export const token: CommandModule<object, Arguments> = {
   describe: "Print one signed token, and nothing else",
   builder: yargs =>
     yargs
-      .option("sub", { ...textOption("Who: the token's subject"), demandOption: true })
-      .option("email", textOption("E-mail address"))
-      .option("operator", flagOption("May use the setup endpoints"))
-      .option("tenant", textOption("Slug of the tenant to act in"))
+      .option("sub", { ...textOption("Subject of the token"), demandOption: true })
+      .option("email", nameOption("email", "E-mail address"))
+      .option("operator", flagOption("Grants the operator role, for the setup endpoints"))
+      .option("tenant", nameOption("tenant", "Slug of the tenant to act in"))
       .option("claim", {
         type: "string",
         array: true,
         nargs: 1,
         default: [],
-        describe: "Further claim, name=value; JSON where it parses",
+        describe: "Another claim, name=value; the value is JSON if it parses",
       })
       .option("expires", { ...textOption("Lifetime: 90s, 15m, 1h, 7d"), default: "1h" })
       .epilogue(

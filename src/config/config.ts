@@ -1,51 +1,13 @@
-import { Ajv } from "ajv";
 import { ASYMMETRIC, HS, KINDS } from "./kinds.ts";
 import { DATA_DIR } from "./paths.ts";
 import { type Name, TABLE, type Value, type Variable } from "./variables.ts";
 
-export interface Config {
-  host: string;
-  /** 0 lets the system choose. */
-  port: number;
-  /** Absolute. */
-  dataDir: string;
-  /** null: the embedded Postgres. */
-  databaseUrl: string | null;
-  databaseReadUrl: string | null;
-  databasePoolSize: number;
-  databasePipelineDepth: number;
-  prepareStatements: boolean;
-  explicitTransactions: boolean;
-  multiTenantMode: boolean;
-  /** At most one key is set; none when the embedded database is to supply a secret. `publicKey` is SPKI PEM. */
-  jwt: {
-    secret: string | null;
-    publicKey: string | null;
-    jwksUrl: string | null;
-    algorithms: string[];
-    issuer: string | null;
-    audience: string[] | null;
-    tenantClaim: string | null;
-  };
-  operator: { claim: string; role: string };
-  defaultTenant: { slug: string; name: string };
-  /** `allowedDomains` as DNS writes them: IDNA, lower case. */
-  registration: {
-    requiresApproval: boolean;
-    allowedDomains: string[] | null;
-    maxTenantsPerUser: number | null;
-  };
-  /** Without a trailing slash. */
-  frontendBaseUrl: string | null;
-  logLevel: string;
-  maxInFlight: number;
-  metricsTenantLabel: boolean;
-  shutdownTimeoutMs: number;
-}
+/** The environment as the service reads it. Null: not set, and no default. */
+export type Config = ReturnType<typeof configFrom>;
 
-/** Every fault of the environment, one line each, by the variable's name. Values are never repeated. */
+/** Every invalid variable, one line each. Values are never printed. */
 export class ConfigError extends Error {
-  /** `warnings` are told too: what is missing may be there under a name with a typo. */
+  /** `warnings` are printed too: a missing variable may be there with a typo in its name. */
   constructor(
     readonly faults: readonly string[],
     warnings: readonly string[],
@@ -55,16 +17,7 @@ export class ConfigError extends Error {
   }
 }
 
-const ajv = new Ajv({ allErrors: true });
-for (const [kind, { parse }] of Object.entries(KINDS)) ajv.addFormat(kind, text => parse(text) !== undefined);
-const isSound = ajv.compile({
-  type: "object",
-  properties: Object.fromEntries(
-    Object.entries(TABLE).map(([name, { kind }]) => [name, { type: "string", format: kind }]),
-  ),
-});
-
-/** Only what is set: an empty value is an unset one. White space around a value is dropped, but for a secret. */
+/** The variables that are set; an empty one counts as unset. White space around a value is trimmed, except for the secret. */
 function given(env: NodeJS.ProcessEnv): Partial<Record<Name, string>> {
   const set = (Object.keys(TABLE) as Name[]).flatMap(name => {
     const text = name === "SERVICE_JWT_SECRET" ? env[name] : env[name]?.trim();
@@ -75,10 +28,9 @@ function given(env: NodeJS.ProcessEnv): Partial<Record<Name, string>> {
 
 const KEYS = ["SERVICE_JWT_SECRET", "SERVICE_JWT_PUBLIC_KEY", "SERVICE_JWT_JWKS_URL"] as const;
 
-/** Faults of single variables, then of variables beside each other; a variable with a fault is judged once. */
+/** Errors of single variables, then of combinations; an invalid variable is reported once. */
 function findFaults(set: Partial<Record<Name, string>>): string[] {
-  isSound(set);
-  const names = new Set((isSound.errors ?? []).map(error => error.instancePath.slice(1) as Name));
+  const names = new Set((Object.keys(set) as Name[]).filter(name => parsed(set, name) === undefined));
   const faults = [...names].map(name => `${name}: expected ${KINDS[TABLE[name].kind].expects}`);
   const keys = KEYS.filter(name => set[name]);
   if (keys.length > 1) faults.push(`${keys.join(", ")}: expected exactly one of them`);
@@ -94,12 +46,13 @@ function findFaults(set: Partial<Record<Name, string>>): string[] {
   return faults;
 }
 
-const parsed = <N extends Name>(set: Partial<Record<Name, string>>, name: N): Value<N> | null => {
+/** Undefined if the value is invalid. */
+const parsed = <N extends Name>(set: Partial<Record<Name, string>>, name: N): Value<N> => {
   const text = set[name] ?? (TABLE[name] as Variable).default;
-  return text === undefined ? null : (KINDS[TABLE[name].kind].parse(text) as Value<N>);
+  return (text === undefined ? null : KINDS[TABLE[name].kind].parse(text)) as Value<N>;
 };
 
-/** RFC 7518 asks an HMAC key to be as long as its hash, so HS384 needs 48 bytes and HS512 needs 64. */
+/** RFC 7518: an HMAC key is at least as long as its hash, so HS384 needs 48 bytes and HS512 needs 64. */
 function algorithms(set: Partial<Record<Name, string>>): { accepted: string[]; fitting: string[] } {
   const key = parsed(set, "SERVICE_JWT_PUBLIC_KEY");
   const length = set.SERVICE_JWT_SECRET ? Buffer.byteLength(set.SERVICE_JWT_SECRET) : 32;
@@ -121,18 +74,23 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     .map(name => `${name} is not a variable of this service; nothing reads it`);
   const faults = findFaults(set);
   if (faults.length > 0) throw new ConfigError(faults, warnings);
+  return { config: configFrom(set), warnings };
+}
+
+function configFrom(set: Partial<Record<Name, string>>) {
   const read = <N extends Name>(name: N) => parsed(set, name);
-  const config: Config = {
-    host: read("SERVICE_HOST")!,
-    port: read("SERVICE_PORT")!,
+  return {
+    host: read("SERVICE_HOST"),
+    port: read("SERVICE_PORT"),
     dataDir: read("SERVICE_DATA_DIR") ?? DATA_DIR,
+    embeddedPort: read("SERVICE_EMBEDDED_PORT"),
     databaseUrl: read("SERVICE_DATABASE_URL"),
     databaseReadUrl: read("SERVICE_DATABASE_READ_URL"),
-    databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE")!,
-    databasePipelineDepth: read("SERVICE_DATABASE_PIPELINE_DEPTH")!,
-    prepareStatements: read("SERVICE_DATABASE_PREPARED")!,
-    explicitTransactions: read("SERVICE_DATABASE_EXPLICIT_TRANSACTION")!,
-    multiTenantMode: read("SERVICE_MULTI_TENANT_MODE")!,
+    databasePoolSize: read("SERVICE_DATABASE_POOL_SIZE"),
+    databasePipelineDepth: read("SERVICE_DATABASE_PIPELINE_DEPTH"),
+    prepareStatements: read("SERVICE_DATABASE_PREPARED"),
+    explicitTransactions: read("SERVICE_DATABASE_EXPLICIT_TRANSACTION"),
+    multiTenantMode: read("SERVICE_MULTI_TENANT_MODE"),
     jwt: {
       secret: read("SERVICE_JWT_SECRET"),
       publicKey: read("SERVICE_JWT_PUBLIC_KEY")?.pem ?? null,
@@ -142,18 +100,17 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
       audience: read("SERVICE_JWT_AUDIENCE"),
       tenantClaim: read("SERVICE_JWT_TENANT_CLAIM"),
     },
-    operator: { claim: read("SERVICE_OPERATOR_CLAIM")!, role: read("SERVICE_OPERATOR_ROLE")! },
-    defaultTenant: { slug: read("SERVICE_DEFAULT_TENANT_SLUG")!, name: read("SERVICE_DEFAULT_TENANT_NAME")! },
+    operator: { claim: read("SERVICE_OPERATOR_CLAIM"), role: read("SERVICE_OPERATOR_ROLE") },
+    defaultTenant: { slug: read("SERVICE_DEFAULT_TENANT_SLUG"), name: read("SERVICE_DEFAULT_TENANT_NAME") },
     registration: {
-      requiresApproval: read("SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL")!,
+      requiresApproval: read("SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL"),
       allowedDomains: read("SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS"),
       maxTenantsPerUser: read("SERVICE_MAX_TENANTS_PER_USER"),
     },
     frontendBaseUrl: read("SERVICE_FRONTEND_BASE_URL"),
     logLevel: read("SERVICE_LOG_LEVEL") ?? (read("SERVICE_DEBUG") ? "debug" : "info"),
-    maxInFlight: read("SERVICE_MAX_REQUESTS_IN_FLIGHT")!,
-    metricsTenantLabel: read("SERVICE_METRICS_TENANT_LABEL")!,
-    shutdownTimeoutMs: read("SERVICE_SHUTDOWN_TIMEOUT")! * 1000,
+    maxInFlight: read("SERVICE_MAX_REQUESTS_IN_FLIGHT"),
+    metricsTenantLabel: read("SERVICE_METRICS_TENANT_LABEL"),
+    shutdownTimeoutMs: read("SERVICE_SHUTDOWN_TIMEOUT") * 1000,
   };
-  return { config, warnings };
 }

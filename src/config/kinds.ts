@@ -2,14 +2,9 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { asciiDomain } from "../values/domain.ts";
+import { flagOf } from "../values/flag.ts";
 import { isSlug } from "../values/slug.ts";
 
-const FLAGS = new Map([
-  ["true", true],
-  ["1", true],
-  ["false", false],
-  ["0", false],
-]);
 export const HS = ["HS256", "HS384", "HS512"];
 const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
 const CURVES: Record<string, string> = { prime256v1: "ES256", secp384r1: "ES384", secp521r1: "ES512" };
@@ -42,7 +37,7 @@ function url(text: string, protocols: readonly string[]): URL | undefined {
   return parsed && protocols.includes(parsed.protocol) ? parsed : undefined;
 }
 
-/** The drivers decode these, and end at a % that begins no UTF-8. */
+/** Both drivers decode these parts, and fail on a % that does not begin valid UTF-8. */
 function isDecodable({ username, password, hostname, pathname }: URL): boolean {
   try {
     return [username, password, hostname, pathname].every(part => decodeURIComponent(part) !== undefined);
@@ -51,7 +46,7 @@ function isDecodable({ username, password, hostname, pathname }: URL): boolean {
   }
 }
 
-/** The drivers differ in all other words: what one verifies, the other does not. `require` is what providers print. */
+/** The two drivers agree on these TLS parameters only: for others, one verifies the certificate and the other does not. */
 const hasKnownTls = ({ searchParams }: URL) =>
   [...searchParams].every(
     ([name, value]) =>
@@ -60,11 +55,11 @@ const hasKnownTls = ({ searchParams }: URL) =>
       (name === "channel_binding" && isVerified(searchParams)),
   ) && searchParams.getAll("sslmode").length < 2;
 
-/** Of several hosts one driver makes a name that nobody has, the other one that it asks for without end; neither chooses a primary. */
+/** With several hosts one driver looks up the whole list as one name, the other retries without end; neither finds the primary. */
 const isOneHost = ({ hostname, searchParams }: URL) =>
   !hostname.includes(",") && !searchParams.has("target_session_attrs");
 
-/** Neither driver binds channels. What that protects from, a server in between, verify-full keeps out. */
+/** Neither driver supports channel binding. verify-full protects from the same attack, a server in between. */
 const isVerified = (query: URLSearchParams) => /^(verify-full|require)$/.test(query.get("sslmode") ?? "");
 const withoutBinding = (text: string) =>
   text.replace(/([?&])channel_binding=[^&#]*(&?)/, (_all, before, after) => (after ? before : ""));
@@ -76,7 +71,7 @@ function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined 
 
 function publicKey(text: string): { pem: string; algorithms: string[] } | undefined {
   const pem = text.replaceAll("\\n", "\n");
-  // createPublicKey would derive the public half of a private key, which has no business in this variable.
+  // createPublicKey would accept a private key and derive the public one; a private key does not belong here.
   if (!pem.includes("-----BEGIN ") || pem.includes("PRIVATE KEY")) return undefined;
   try {
     const key = createPublicKey(pem);
@@ -93,11 +88,11 @@ function domains(text: string): string[] | undefined {
   return found.length > 0 && found.every(domain => domain !== null) ? [...new Set(found)] : undefined;
 }
 
-/** What a value of the environment, or of an option, may be: `parse` answers undefined for a value that is not `expects`. */
+/** Types of values, for variables and options. `parse` returns undefined for an invalid value. */
 export const KINDS = {
   flag: {
     expects: "true, false, 1 or 0",
-    parse: (text: string) => FLAGS.get(text.toLowerCase()),
+    parse: flagOf,
   },
   host: {
     expects: "a host name or an IP address, without a port",

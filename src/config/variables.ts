@@ -2,9 +2,9 @@ import type { KINDS } from "./kinds.ts";
 
 export interface Variable {
   kind: keyof typeof KINDS;
-  /** Read like a value that was given. */
+  /** Parsed like a value that is set. */
   default?: string;
-  /** What stands in the documents when there is no such default. */
+  /** What docs/configuration.md prints as the default if there is no `default`. */
   unset?: string;
   meaning: string;
 }
@@ -58,6 +58,12 @@ export const TABLE = {
     kind: "path",
     unset: "`.data` in the project root",
     meaning: "Where the embedded Postgres keeps its files",
+  },
+  SERVICE_EMBEDDED_PORT: {
+    kind: "port",
+    default: "5499",
+    meaning:
+      "Port of the embedded Postgres, on 127.0.0.1, while `npm start` or the demo runs; any free one where it is taken, or 0",
   },
   SERVICE_JWT_SECRET: {
     kind: "secret",
@@ -150,6 +156,7 @@ export const TABLE = {
 } satisfies Record<string, Variable>;
 
 export type Name = keyof typeof TABLE;
-export type Value<N extends Name> = NonNullable<
-  ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>
->;
+/** The parsed value; null only for a variable without a default. */
+export type Value<N extends Name> =
+  | NonNullable<ReturnType<(typeof KINDS)[(typeof TABLE)[N]["kind"]]["parse"]>>
+  | ((typeof TABLE)[N] extends { default: string } ? never : null);

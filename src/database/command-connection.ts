@@ -7,14 +7,14 @@ import postgres from "postgres";
 import { CLOSED, FOREIGN } from "./connection-errors.ts";
 import { databaseOf, parseUrl } from "./url.ts";
 
-// A shell has them for other tools: with them the drivers refuse every address, or ask for a stream of changes.
+// Set in a shell for other tools, they make the drivers refuse every address, or start a replication session.
 for (const name of ["PGTARGETSESSIONATTRS", "PGSSLNEGOTIATION", "PGREPLICATION"]) delete process.env[name];
 
-/** By this driver as by node-postgres, which reads addresses otherwise in four things. */
+/** postgres.js, made to read an address as node-postgres does; they differ in four things. */
 export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {
   const { hostname = "", port = "", searchParams } = parseUrl(url) ?? {};
   const mode = searchParams?.get("sslmode");
-  // Whatever else is said of TLS is verified.
+  // Every other sslmode verifies the certificate.
   const tls = !!mode && mode !== "disable" && { rejectUnauthorized: mode !== "no-verify" };
   return postgres(url, {
     max: 1,
@@ -22,13 +22,13 @@ export function connect(url: string, options: postgres.Options<Record<string, ne
     connect_timeout: 10,
     fetch_types: false,
     database: databaseOf(url),
-    ssl: false, // ours, below
-    // Its types know no lists; it would cut a host that is none at the first colon.
+    ssl: false, // openSocket does TLS
+    // As arrays, which the types do not know: the driver cuts a string at the first colon, in the middle of an IPv6 address.
     ...(hostname.startsWith("[") &&
       ({ host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } as object)),
     ...({ socket: (at: Address) => openSocket(at, tls) } as object),
     ...options,
-    // It would leave out 0 and false.
+    // As strings: the driver leaves out 0 and false.
     connection: Object.fromEntries(
       Object.entries(options.connection ?? {}).map(([name, value]) => [name, String(value)]),
     ),
@@ -42,9 +42,9 @@ interface Address {
 }
 
 /**
- * The driver must hear of a connection's end as of a fault: of one that is not a session yet, as by a tunnel that leads nowhere, it
- * would ask again without end, and to one that was lost in a transaction it would write, and end the process. Its own TLS would
- * not listen.
+ * Opens the socket, with TLS, for the driver, and turns the end of a connection into an error. On a mere end the driver reconnects
+ * without end if the session has not begun (a tunnel that leads nowhere), and in a transaction it writes to the closed socket,
+ * which ends the process. The driver's own TLS (tried with 3.4.9) keeps these faults, so TLS is done here.
  */
 async function openSocket(
   { path, host, port }: Address,
@@ -58,7 +58,7 @@ async function openSocket(
     endsInFault(plain);
     await firstOf(plain, "connect");
     const socket = tls
-      ? // Of an address that is no name no server name is sent, and Node would verify the certificate as localhost's.
+      ? // For an IP address no server name is sent; without `host` Node would verify the certificate for localhost.
         endsInFault(
           connectTls({ ...tls, socket: await offered(plain), host: at, servername: net.isIP(at) ? "" : at }),
         )
@@ -68,16 +68,17 @@ async function openSocket(
       const foreign = event === "data" && !heard && foreignWords(rest[0] as Buffer);
       if (foreign) return socket.destroy(fault("CONNECTION_FOREIGN", foreign));
       heard ||= event === "data";
-      // A close that tells of a fault, too, it takes for told, and what was asked in between would wait for ever.
+      // On a close with an error the driver does not reject queries sent in the meantime, which would wait for ever.
       return net.Socket.prototype.emit.apply(socket, [
         event,
         ...(event === "close" ? [false] : rest),
       ] as never);
     };
-    return Object.assign(socket, { emit, host: at, port: port[0]! }); // by these it tells of faults
+    return Object.assign(socket, { emit, host: at, port: port[0]! }); // the driver's errors name them
   } catch (error) {
     plain.destroy();
-    // One that is thrown would leave it waiting. Not before it writes: what it had still to write would go ahead of its next first message.
+    // If this function threw, the driver would wait for ever. The error comes at the first write: before it, the unsent startup
+    // message would precede the one of the next connection.
     const write = (_chunk: unknown, _encoding: unknown, done: (error: Error) => void) => done(error as Error);
     return new Duplex({ read() {}, write }) as net.Socket;
   }
@@ -85,7 +86,7 @@ async function openSocket(
 
 const fault = (code: string, message: string) => Object.assign(new Error(message), { code });
 
-/** What is wrong with a server's first words, of which the driver would wait for more, or end the process. */
+/** Why a server's first bytes are not Postgres's; on such bytes the driver would wait for more, or end the process. */
 function foreignWords(chunk: Buffer): string | undefined {
   const [type, length] = [String.fromCharCode(chunk[0]!), chunk.length < 5 ? 4 : chunk.readUInt32BE(1)];
   if (!"REN".includes(type) || length < 4 || length > 30_000) return FOREIGN;
@@ -101,7 +102,7 @@ async function firstOf(socket: net.Socket, event: "connect" | "data"): Promise<u
   return first;
 }
 
-/** The socket, when the server has said that it goes on with TLS. */
+/** The socket, once the server has accepted TLS. */
 async function offered(socket: net.Socket): Promise<net.Socket> {
   socket.write(Buffer.from("0000000804d2162f", "hex"));
   if (String(await firstOf(socket, "data")) !== "S")
@@ -109,7 +110,7 @@ async function offered(socket: net.Socket): Promise<net.Socket> {
   return socket;
 }
 
-/** What `work` gives, on a connection that ends with it. */
+/** Runs `work` on a connection and closes it. */
 export async function onConnection<T>(
   url: string,
   work: (sql: postgres.Sql) => Promise<T>,

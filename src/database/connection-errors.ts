@@ -1,5 +1,6 @@
-/** What goes wrong with a connection to the database, in one sentence. */
+/** Explains errors of a connection to the database, for a person. */
 
+import { isUnreachable, NO_CONNECT, UNTRUSTED } from "../errors/network.ts";
 import { hasState, SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { databaseOf, noDatabase, parseUrl, userOf } from "./url.ts";
@@ -7,21 +8,7 @@ import { databaseOf, noDatabase, parseUrl, userOf } from "./url.ts";
 export const CLOSED = "it closed the connection";
 export const FOREIGN = "it does not answer as Postgres does";
 
-/** The server is away, or the way to it; it may be back in a moment. */
-export function isUnreachable(error: unknown): boolean {
-  const { code = "", message = "" } = error as { code?: string; message?: string };
-  return (
-    /^(ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|CONNECT_TIMEOUT|CONNECTION_|57P0[123]|53300)/.test(
-      code,
-    ) || /^(timeout e|Connection terminated)/.test(message) // the driver gives these no code
-  );
-}
-
-/** Codes of a TLS connection that does not come about. */
-export const UNTRUSTED =
-  /^(SELF_SIGNED_CERT|DEPTH_ZERO_|UNABLE_TO_|CERT_|ERR_TLS_|ERR_SSL_|HOSTNAME_MISMATCH)/;
-
-/** A fault of connecting becomes one sentence that names the variable to look at; a password never appears in it. */
+/** Turns a connection error into one sentence that names the variable to check. It never contains a password. */
 export function explainDatabase(error: unknown, url: string, variable: string): unknown {
   if (error instanceof StartupError) return error;
   const { code = "", message, routine } = error as { code?: string; message: string; routine?: string };
@@ -45,7 +32,7 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
       `The database at ${host} (${variable}) is behind a pooler (${message}): name the server's own address, which migrations and commands need`,
     );
   }
-  const isForeign = message.startsWith("received invalid response"); // to node-postgres
+  const isForeign = message.startsWith("received invalid response"); // node-postgres says so
   if (isForeign || isUnreachable(error)) {
     const fault = isForeign ? FOREIGN : code === "CONNECTION_CLOSED" ? CLOSED : message || code;
     return new StartupError(`The database at ${host} (${variable}) cannot be reached: ${fault}`);
@@ -77,16 +64,13 @@ export function explainDatabase(error: unknown, url: string, variable: string): 
   return error;
 }
 
-/** The server's part that refuses a login the right to connect: its words are of its language. */
-export const NO_CONNECT = "CheckMyDatabase";
-
 const connectHint = (routine: string | undefined, url: string, variable: string) =>
   routine === NO_CONNECT
     ? `: ${variable === "ROOT_DATABASE_URL" ? "name another database there, such as postgres, or " : ""}` +
       `grant connect on database ${databaseOf(url)} to ${userOf(url)};`
     : "";
 
-/** What helps a login, most often tms_owner, where it may not do its work; "" where the words do not tell. */
+/** What to do when a login, usually tms_owner, lacks a right; "" if the message does not tell. */
 export function ownerHint({ code, message }: { code?: string; message: string }, url: string): string {
   if (/^permission denied (for database|to set role "pg_database_owner")/.test(message)) {
     return (
@@ -95,7 +79,7 @@ export function ownerHint({ code, message }: { code?: string; message: string },
     );
   }
   if (/^permission denied for schema (app|api|audit|control|graphile_migrate)$/.test(message))
-    return ": as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does";
+    return ": the dump was probably restored without owners or privileges; see Backup and restore in docs/operations.md";
   if (/^extension \S+ is not allow-listed/.test(message))
     return ": add PG_TRGM to the server's parameter azure.extensions, in the portal";
   if (/^(permission denied to set role|must be able to SET ROLE|must be member of role)/.test(message))

@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 
-/** What Postgres keeps of a password (RFC 5803), made here so that the password itself is in no server log. */
+/** The form in which Postgres stores a password (RFC 5803). Sending it keeps the password out of the server's log. */
 export function scramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password.normalize("NFKC"), salt, 4096, 32, "sha256");

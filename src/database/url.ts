@@ -1,4 +1,4 @@
-/** The address of a database: what it names, and what no database of the service may be named. */
+/** Addresses of databases: their parts, and which names the service accepts. */
 import type postgres from "postgres";
 import { KINDS } from "../config/kinds.ts";
 import { StartupError } from "../errors/startup-error.ts";
@@ -9,7 +9,7 @@ export function parseUrl(url: string): URL | undefined {
 export const userOf = (url: string) => decodeURIComponent(parseUrl(url)?.username ?? "");
 export const databaseOf = (url: string) => decodeURIComponent(parseUrl(url)?.pathname.slice(1) ?? "");
 
-/** @throws StartupError when the variable holds no address of a database */
+/** @throws StartupError if the variable is not a valid database address */
 export function requireAddress(text: string, variable: string): string {
   const { expects, parse } = KINDS.database;
   const address = parse(text);
@@ -22,7 +22,7 @@ export const noDatabase = (variable: string) =>
 
 /**
  * The first migration writes the database's name without quotes, where `TMS` would be another database.
- * What is a word of SQL, the server must say.
+ * Which words are reserved, only the server knows.
  */
 const PLAIN_NAME = /^[a-z_][a-z0-9_]{0,62}$/;
 const notPlain = (variable: string) =>
@@ -30,13 +30,13 @@ const notPlain = (variable: string) =>
     `${variable}: the database's name must be of lowercase letters, digits and _, begin with no digit, and be no word of SQL`,
   );
 
-/** @throws StartupError where the address leaves the database to the driver's guess, or migrations could not name it */
+/** @throws StartupError if the address names no database, or one that the migrations could not write */
 export function requireDatabase(url: string, variable: string): void {
   if (databaseOf(url) === "") throw new StartupError(noDatabase(variable));
   if (!PLAIN_NAME.test(databaseOf(url))) throw notPlain(variable);
 }
 
-/** @throws StartupError where the server takes the database's name for a word of SQL */
+/** @throws StartupError if the database's name is a reserved word on this server */
 export async function refuseKeyword(sql: postgres.Sql, url: string, variable: string): Promise<void> {
   const found = await sql`
     select from pg_catalog.pg_get_keywords()

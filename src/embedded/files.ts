@@ -1,4 +1,4 @@
-/** Where things lie, and who can get there. */
+/** Folders and files of the embedded Postgres, and which account can reach them. */
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
@@ -6,12 +6,12 @@ import path from "node:path";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Account } from "./account.ts";
 
-/** Where things go that root owns and the server's account must reach. */
+/** For files of root that the server's account must reach. */
 export const SHARED = "/var/lib/tenant-management-service";
 
-/** Makes a folder that the server's account can pass through, whatever the umask; folders that exist stay as they are. */
+/** Creates a folder that the server's account can pass through, whatever the umask; existing folders are not changed. */
 export async function makeFolder(folder: string, account: Account | undefined) {
-  // One by one: Node's own recursive mkdir never ends where a file system takes no folders, such as /proc.
+  // One by one: Node's recursive mkdir never returns on a file system without folders, such as /proc.
   const missing: string[] = [];
   for (let at = folder; !existsSync(at); at = path.dirname(at)) missing.unshift(at);
   for (const made of missing) {
@@ -37,7 +37,7 @@ export function placeFor(
   return place;
 }
 
-/** Another user's database is not root's to start, nor to pass over for an empty one. */
+/** Root must not start another user's database, nor create an empty one beside it. */
 export function requireOwner(cluster: string, account: Account | undefined): void {
   const owner = statSync(cluster, { throwIfNoEntry: false })?.uid;
   if (!account || owner === undefined || owner === account.uid) return;
@@ -56,7 +56,7 @@ function reachable(folder: string, { uid, gid }: Account): boolean {
   }
 }
 
-/** What a kill left of files that are made aside. A young one is somebody's who is about to link it. */
+/** Removes temporary files that a killed process left. A young one may belong to a process that is about to link it. */
 export function removeDrafts(folder: string): void {
   for (const name of readdirSync(folder)) {
     const file = path.join(folder, name);
@@ -66,7 +66,7 @@ export function removeDrafts(folder: string): void {
   }
 }
 
-/** For what another process may make at the same moment. */
+/** Ignores that another process has created the file in the meantime. */
 export function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== "EEXIST") throw error;
 }

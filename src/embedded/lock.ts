@@ -10,7 +10,7 @@ import { startOf } from "./processes.ts";
 interface Holder {
   pid: number;
   started: string;
-  /** Where it was locked; earlier releases wrote none. */
+  /** The folder that was locked; earlier releases did not write it. */
   folder?: string;
 }
 
@@ -28,12 +28,12 @@ export async function lock(dataDir: string): Promise<() => Promise<void>> {
 
 export const readLock = (dataDir: string) => holderIn(readFileIfThere(lockFile(dataDir)), dataDir);
 
-/** undefined: somebody holds it who lives. */
+/** Undefined if a running process holds the lock. */
 async function take(file: string): Promise<(() => Promise<void>) | undefined> {
   const folder = realpathSync(path.dirname(file));
   const holder: Holder = { pid: process.pid, started: startOf(process.pid), folder };
   const mine = JSON.stringify(holder);
-  // Written aside and linked: nobody finds it half made, and of several who link it one does.
+  // Written under another name and linked: no process reads half a file, and only one link succeeds.
   const draft = `${file}.${randomUUID()}`;
   try {
     await writeFile(draft, mine, { mode: 0o600 });
@@ -48,7 +48,7 @@ async function take(file: string): Promise<(() => Promise<void>) | undefined> {
       }
       const found = readFileIfThere(file);
       if (holderIn(found, folder)) return undefined;
-      // Of several who find it stale one removes it, under a lock of its own: a later one would remove the first one's.
+      // Only one process removes a stale lock, under a second lock: otherwise a slower one would remove the new lock of the first.
       const release = await take(`${file}.stale`);
       if (release) {
         if (found !== undefined && readFileIfThere(file) === found) await rm(file, { force: true });
@@ -61,7 +61,7 @@ async function take(file: string): Promise<(() => Promise<void>) | undefined> {
   }
 }
 
-/** The process that wrote it, if that lives: its start time tells it from a later one with its number. */
+/** The process that wrote the lock, if it still runs: the start time tells it from a later process with the same id. */
 function holderIn(text: string | undefined, folder: string): Holder | undefined {
   try {
     const holder = JSON.parse(text ?? "") as Holder;
@@ -71,14 +71,14 @@ function holderIn(text: string | undefined, folder: string): Holder | undefined 
   }
 }
 
-/** A folder that is copied while in use has the lock too, and who took it for held would work on the other's database. */
+/** A folder copied while in use contains the lock as well; taking it for held would lead to the original's database. */
 function isCopied({ folder: held }: Holder, folder: string): boolean {
   if (held === undefined) return false;
   try {
     const [there, here] = [statSync(held), statSync(folder)];
     return there.dev !== here.dev || there.ino !== here.ino;
   } catch {
-    return false; // the folder was moved, or cannot be looked at
+    return false; // the folder was moved, or cannot be read
   }
 }
 

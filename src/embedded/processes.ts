@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { serverEnv } from "./cluster.ts";
 import { readFileIfThere } from "./files.ts";
 
-/** When a process started, in whatever unit the system has; "" when there is none. */
+/** When a process started, in the system's own unit; "" if there is no such process. */
 export function startOf(pid: number): string {
   // The 22nd field; the second one is the name in parentheses and may itself hold spaces.
   if (process.platform === "linux")
@@ -15,7 +15,7 @@ export const commandOf = (pid: number): string =>
     ? (readFileIfThere(`/proc/${pid}/cmdline`) ?? "").replaceAll("\0", " ")
     : ps(pid, "command=");
 
-/** Two who ask must read the same: of the start no time zone or language of theirs, of the command no less than all. */
+/** Every caller must get the same text: independent of time zone and locale, and with the whole command line. */
 const ps = (pid: number, field: string) =>
   spawnSync("ps", ["-ww", "-o", field, "-p", String(pid)], {
     encoding: "utf8",

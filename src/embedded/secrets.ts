@@ -12,19 +12,19 @@ export interface Secrets {
   jwt: string;
 }
 
-/** Made at the first start. Throws StartupError where they are gone or damaged and a database needs them. */
+/** Creates the secrets at the first start. Throws StartupError if a database exists and its secrets are missing or damaged. */
 export async function readSecrets(dataDir: string, cluster: string): Promise<Secrets> {
   const file = path.join(dataDir, "secrets.json");
   if (!existsSync(file)) {
     if (existsSync(cluster)) {
       throw new StartupError(
-        `${cluster} holds a database, but ${file} with its passwords is gone: put it back, or remove ${cluster}`,
+        `${cluster} holds a database, but ${file} with its passwords is missing: restore it, or remove ${cluster}`,
       );
     }
     const made = Object.fromEntries(
       ["superuser", "owner", "service", "jwt"].map(name => [name, randomBytes(32).toString("base64url")]),
     );
-    // Written aside and linked by name at once: nobody ever reads half a file, and of two who make one the first one's stays.
+    // Written under another name and linked: no process reads half a file, and of two processes the first one's file stays.
     const draft = `${file}.${randomUUID()}`;
     await writeFile(draft, `${JSON.stringify(made, null, 2)}\n`, { mode: 0o600 });
     await link(draft, file).catch(unlessThere);
@@ -36,7 +36,7 @@ export async function readSecrets(dataDir: string, cluster: string): Promise<Sec
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     throw new StartupError(
-      `${file} is damaged: put it back as it was, or begin anew without it and ${cluster}`,
+      `${file} is damaged: restore it from a backup, or start again without it and ${cluster}`,
     );
   }
 }

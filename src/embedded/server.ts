@@ -1,4 +1,4 @@
-/** The process of the server: started, watched, ended. */
+/** The server's process: starting, watching, stopping it. */
 import { spawn } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -13,8 +13,10 @@ import { readFileIfThere } from "./files.ts";
 import { commandOf, startOf } from "./processes.ts";
 
 export interface ServerOptions {
-  /** A free port when not given. */
+  /** The server fails to start if this port is taken. */
   port?: number;
+  /** Without `port`: this one if it is free, else any free one. */
+  preferredPort?: number;
   /** Server settings, such as `{ fsync: "off" }` for tests. */
   settings?: Record<string, string>;
   /** Called when Postgres ends without `stop()`. */
@@ -22,8 +24,8 @@ export interface ServerOptions {
 }
 
 /**
- * Postgres runs below a shell that holds a pipe to us. The pipe closes when we close it and also when we are killed in
- * any way at all; then the shell asks Postgres for a fast shutdown, and for an immediate one ten seconds later.
+ * Postgres runs below a shell that reads a pipe from us. The pipe closes when we close it, or when our process ends in any way;
+ * then the shell requests a fast shutdown, and an immediate one ten seconds later.
  */
 const WATCHDOG = `
 exec 3<&0 </dev/null
@@ -40,13 +42,13 @@ exit $status`;
 
 const logOf = (dataDir: string) => path.join(dataDir, "postgres.log");
 
-/** Of a file: shared memory has a disk of its own. */
+/** Messages about a full disk. Not those about shared memory, which is on a file system of its own. */
 export const NO_ROOM = /^(?!.*shared memory).*No space left on device|wrote only \d+ of \d+ bytes/m;
 
-/** Whether the server has met a full disk since it was started. */
+/** Whether the server has reported a full disk since it was started. */
 export const isFull = (dataDir: string) => NO_ROOM.test(readFileIfThere(logOf(dataDir)) ?? "");
 
-export const noRoom = (dataDir: string) => `There is no room left on the disk of ${dataDir}`;
+export const noRoom = (dataDir: string) => `The disk is full: ${dataDir}`;
 
 export async function startServer(
   native: string,
@@ -57,21 +59,21 @@ export async function startServer(
 ) {
   const logFile = logOf(dataDir);
   for (let attempt = 1; ; attempt++) {
-    const port = options.port ?? (await freePort());
+    const port = options.port ?? (await freePort(options.preferredPort));
     const settings = {
       port: String(port),
       listen_addresses: "127.0.0.1",
       unix_socket_directories: "",
-      cluster_name: "tenancy embedded", // what the audit knows a development server by
+      cluster_name: "tenancy embedded", // by this the audit recognizes a development server
       timezone: "UTC",
       log_timezone: "UTC",
-      // A statement's own process works as well; one more than there are cores only takes turns with the others.
+      // One less than there are cores: the leader process of a parallel query works as well.
       max_parallel_workers: String(availableParallelism() - 1),
       ...options.settings,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
     const log = openSync(logFile, "w", 0o600);
-    // Its own session: Ctrl-C in the terminal is for us, and we stop Postgres after the requests have ended.
+    // In its own session: Ctrl-C in the terminal goes to us alone, and we stop Postgres after the last request.
     const child = spawn(
       "/bin/sh",
       ["-c", WATCHDOG, "sh", path.join(native, "bin", "postgres"), "-D", cluster, ...args],
@@ -117,30 +119,30 @@ export async function startServer(
         throw new StartupError(`Port ${port} for the embedded Postgres is taken`);
       if (attempt < 5) continue;
     }
-    // The backends of a killed server need a moment to notice that it is gone.
+    // The backends of a killed postmaster need a moment to notice its end.
     if (/shared memory block .* is still in use/.test(words) && attempt < 20) {
       await sleep(250);
       continue;
     }
-    // Its last words are what followed from that.
+    // Checked first: the last messages in the log are only consequences.
     if (NO_ROOM.test(words)) throw Object.assign(new Error(words), { code: "ENOSPC" });
     const reason = /.*(?:FATAL|PANIC): {2}([^\n]*)/s.exec(words)?.[1];
     throw new StartupError(`The embedded Postgres did not start: ${reason ?? `see ${logFile}`}`);
   }
 }
 
-/** The port of a server that accepts connections, from the file it keeps for pg_ctl. */
+/** The port of a server that accepts connections, read from its postmaster.pid. */
 export function readyPort(cluster: string): number | undefined {
   const lines = readFileIfThere(path.join(cluster, "postmaster.pid"))?.split("\n");
   return lines?.[7]?.trim() === "ready" ? Number(lines[3]) : undefined;
 }
 
-/** We hold the lock, so a server that still runs on this cluster has lost its owner: it is stopping, or is made to. */
+/** We hold the lock, so a server that still runs on this cluster has no owner: waits for its end, then stops it. */
 export async function endOrphan(cluster: string) {
   const file = path.join(cluster, "postmaster.pid");
   const pid = Number(readFileIfThere(file)?.split("\n")[0]);
   if (!pid) return;
-  // The whole argument: another's folder may end as ours does.
+  // Compares the whole argument: another cluster's path may end like ours.
   const alive = () => commandOf(pid).includes(` -D ${cluster} -c `);
   for (let waited = 0; alive() && waited < 20_000; waited += 50) {
     if (waited === 3_000) process.kill(pid, "SIGINT");
@@ -149,19 +151,21 @@ export async function endOrphan(cluster: string) {
   }
   if (alive())
     throw new StartupError(`${cluster} is in use by process ${pid}, a Postgres that does not stop`);
-  // Without its file it would end itself, within a minute and as in a crash.
+  // Not removing its postmaster.pid: without it the server would shut down within a minute, as in a crash.
   if (`${commandOf(pid)} `.includes(` -D ${cluster} `))
     throw new StartupError(
       `${cluster} is in use by process ${pid}, a Postgres that somebody started by hand: stop it first`,
     );
-  // Postgres would take any process with this number for the server, a zombie too. Where there is none it looks closer.
+  // Postgres takes any process with this id, even a zombie, for the server. Without such a process it checks further.
   if (startOf(pid) !== "") await rm(file, { force: true });
 }
 
-export function freePort(): Promise<number> {
+export function freePort(preferred = 0): Promise<number> {
   return new Promise((resolve, reject) => {
-    const probe = createServer().once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
+    const probe = createServer().once("error", error =>
+      preferred === 0 ? reject(error) : resolve(freePort()),
+    );
+    probe.listen(preferred, "127.0.0.1", () => {
       const { port } = probe.address() as { port: number };
       probe.close(() => resolve(port));
     });

@@ -1,5 +1,5 @@
 import pg from "pg";
-import { isUnreachable, NO_CONNECT, UNTRUSTED } from "../database/connection-errors.ts";
+import { isUnreachable, NO_CONNECT, UNTRUSTED } from "./network.ts";
 import { SQLSTATE } from "./sqlstates.ts";
 
 export interface Beside {

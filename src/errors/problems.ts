@@ -1,4 +1,4 @@
-import { EXAMPLE_ID as ID } from "../http/schemas/common.ts";
+import { EXAMPLE_ID as ID } from "../values/example.ts";
 import { type Beside, BY_CONSTRAINT, BY_SQLSTATE, BY_STATUS, INTERNAL, Problem } from "./errors.ts";
 
 /**

@@ -1,7 +1,7 @@
-import { KINDS } from "../config/kinds.ts";
+import { flagOf } from "../values/flag.ts";
 import { plainLines } from "../values/printable.ts";
 
-/** Why something could not start, for the person at the terminal: one sentence a line. */
+/** An error for the person at the terminal: one sentence on each line, no stack. */
 export class StartupError extends Error {
   constructor(
     message: string,
@@ -11,9 +11,9 @@ export class StartupError extends Error {
   }
 }
 
-/** Words for the person at the terminal; a stack only for who asks for it. */
+/** Prints the message; with SERVICE_DEBUG the stack. */
 export function tell(fault: unknown): void {
-  const debug = KINDS.flag.parse(process.env.SERVICE_DEBUG ?? "");
+  const debug = flagOf(process.env.SERVICE_DEBUG ?? "");
   const { stack, message } = fault instanceof Error ? fault : { stack: undefined, message: String(fault) };
   console.error(plainLines((debug && stack) || message));
 }

@@ -2,6 +2,8 @@ import { lookup } from "node:dns/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../config/config.ts";
+import { VERSION } from "../config/version.ts";
+import { callFunction } from "../database/database.ts";
 import { buildApp } from "./app.ts";
 
 export interface Server {
@@ -10,18 +12,43 @@ export interface Server {
   close(): Promise<void>;
 }
 
-/** Listens as configured; rejects when the database or the port is not available. */
-export async function startServer(config: Config): Promise<Server> {
+/** Listens as configured; rejects when the database or the port is not available. The log line of the start has `facts`. */
+export async function startServer(config: Config, facts: Record<string, unknown> = {}): Promise<Server> {
   const app = await buildApp(config);
   try {
     // When localhost has two addresses, Fastify opens a second server, which our limits and our shutdown would miss.
     const host = config.host === "localhost" ? (await lookup(config.host)).address : config.host;
     const address = await app.listen({ host, port: config.port });
+    const setup = await setupOf(app, config).catch(err => ({ err }));
+    app.log.info({ ...setup, ...facts }, "started");
     return { address, close: () => closeWithin(app, config.shutdownTimeoutMs) };
   } catch (error) {
     await app.close();
     throw error;
   }
+}
+
+/** How this instance is set up, and on what; no password is in it. */
+async function setupOf(app: FastifyInstance, config: Config): Promise<Record<string, unknown>> {
+  const [{ rows }, { body: schema }] = await Promise.all([
+    app.pg.query<{ version: string }>("select current_setting('server_version') as version"),
+    callFunction(app, "get_schema_version"),
+  ]);
+  const { host, pathname } = new URL(config.databaseUrl!);
+  return {
+    mode: config.multiTenantMode ? "multi-tenant" : "single-tenant",
+    database: host + pathname,
+    postgres: rows[0]!.version,
+    schema,
+    release: VERSION,
+    bounds: {
+      connections: config.databasePoolSize,
+      pipeline_depth: config.databasePipelineDepth,
+      requests_in_flight: config.maxInFlight,
+      tenants_per_user: config.registration.maxTenantsPerUser,
+      shutdown_ms: config.shutdownTimeoutMs,
+    },
+  };
 }
 
 async function closeWithin(app: FastifyInstance, timeoutMs: number): Promise<void> {

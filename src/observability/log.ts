@@ -2,16 +2,16 @@ import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogC
 import boom from "sonic-boom";
 import type { Config } from "../config/config.ts";
 
-/** Takes the lines that would go to standard output. */
+/** Receives the log lines instead of standard output. */
 export type LogStream = { write(line: string): void };
 
-/** As the logger's own, which ends the service where the disk is full. Lines of so many bytes wait until there is room; more are lost. */
+/** Like pino's own destination, which ends the service when the disk is full. This one buffers up to `maxLength` and drops the rest. */
 const standardOutput = new boom.SonicBoom({ fd: 1, sync: true, maxLength: 1024 * 1024 }).on(
   "error",
   () => {},
 );
 
-/** What is told of every request that ends; times in milliseconds. */
+/** Fields of the log line of a finished request; times in milliseconds. */
 export const lineOf = ({ request: { method, url, ip }, elapsedTime }: FastifyReply) => ({
   method,
   url,
@@ -19,7 +19,7 @@ export const lineOf = ({ request: { method, url, ip }, elapsedTime }: FastifyRep
   ip,
 });
 
-/** One line for a finished request, on the logger that knows its tenant; the start of one is for debugging. */
+/** One line for each finished request, on the logger that carries its tenant; its start is logged at level debug. */
 class OneLine extends LogController {
   constructor() {
     super({ requestIdLogLabel: "request_id" });
@@ -38,13 +38,13 @@ class OneLine extends LogController {
   }
 }
 
-/** Structured lines, each with the request's id and, where a trace came along, its `trace_id`. */
+/** JSON lines, each with the request's id and, if the request carries a trace, its `trace_id`. */
 export function loggerOptions(config: Config, stream: LogStream = standardOutput): FastifyServerOptions {
   return {
     logger: {
       level: config.logLevel,
       hooks: { streamWrite: redactor(config) },
-      // Where a name is not the certificate's, Node adds the whole of it: kilobytes for each request.
+      // If the name does not match the certificate, Node adds the whole certificate to the error: kilobytes for each request.
       redact: { paths: ["err.cert"], remove: true },
       stream,
     },
@@ -59,11 +59,11 @@ export function loggerOptions(config: Config, stream: LogStream = standardOutput
 /** A logger whose lines carry the tenant of a resolved request. */
 export const tenantLog = (request: FastifyRequest) => request.log.child({ tenant_slug: shownSlug(request) });
 
-/** A resolved request's tenant; in single-tenant mode requests name none. */
+/** The slug of a resolved request's tenant; in single-tenant mode the default tenant's. */
 export const shownSlug = ({ tenant, server }: FastifyRequest): string =>
   tenant.slug ?? server.defaultTenantSlug;
 
-/** The trace of a W3C `traceparent` header; undefined for what is none. */
+/** The trace id of a W3C `traceparent` header; undefined if it is invalid. */
 export function traceId(header: string | string[] | undefined): string | undefined {
   if (typeof header !== "string") return undefined;
   const [, version, trace, parent] =
@@ -74,13 +74,13 @@ export function traceId(header: string | string[] | undefined): string | undefin
 const quoted = (text: string) => JSON.stringify(text).slice(1, -1);
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** What must not stand in a log wherever it comes from: the service's secrets, tokens, and query values named like one. */
+/** Removes from log lines the service's secrets, tokens, and query values whose name looks like a secret's. */
 function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string) => string {
   const passwords = [databaseUrl, databaseReadUrl].flatMap(url => {
     const written = url === null ? "" : new URL(url).password;
     return [written, decodeURIComponent(written)];
   });
-  // A shorter one is a word of ordinary lines too, and no secret.
+  // A shorter password may be part of ordinary words, and is no secret.
   const secrets = [jwt.secret ?? "", ...passwords].filter(text => text.length >= 8).map(quoted);
   const marks = ["eyJ", "earer", "?", "&", ...secrets];
   const pattern = new RegExp(
@@ -88,11 +88,11 @@ function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string)
       ...secrets.map(escaped),
       String.raw`(?<=[Bb]earer(?: |%20|\+))[^\s"\\]+`,
       String.raw`(?<=[?&][^=&"\s]{0,64}(?:token|jwt|secret|passw|auth|api[-_]?key)[^=&"\s]{0,64}=)[^&"\s]+`,
-      // To the end of the word, whether or not a token: else each `eyJ` in it would be a start, and read on again.
+      // To the end of the word, token or not: otherwise each `eyJ` inside would begin another scan of the rest.
       String.raw`eyJ[\w-]{6,}(?:\.[\w-]*){0,4}`,
     ].join("|"),
     "gi",
   );
-  // Most lines hold no mark; looking for one is far cheaper than the pattern.
+  // Most lines contain none of the marks, and `includes` is far cheaper than the pattern.
   return line => (marks.some(mark => line.includes(mark)) ? line.replace(pattern, "[redacted]") : line);
 }

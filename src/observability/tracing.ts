@@ -5,8 +5,8 @@ import { StartupError } from "../errors/startup-error.ts";
 import { shownSlug, traceId } from "./log.ts";
 
 /**
- * OpenTelemetry is the operator's to install and to set up, by its own OTEL_* variables: 50 MB that most deployments have
- * no use for. These are the calls of @opentelemetry/api that are made.
+ * The operator installs OpenTelemetry, 50 MB that most deployments do not need, and configures it by its own OTEL_* variables.
+ * These are the calls of @opentelemetry/api that we make.
  */
 interface Api {
   trace: {
@@ -36,10 +36,10 @@ interface Sdk {
 }
 const [SERVER, CLIENT, ERROR] = [1, 2, 2];
 
-/** So long a service that stops waits for the collector to take the last spans. */
+/** How long a stopping service waits for the collector to take the last spans. */
 const FLUSH_MS = 3_000;
 
-/** The variable that asks for traces; undefined when none does. */
+/** The variable that requests traces; undefined if none does. */
 export function tracesAskedBy(env: NodeJS.ProcessEnv): string | undefined {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === "true" || env.OTEL_TRACES_EXPORTER === "none")
     return undefined;
@@ -49,7 +49,7 @@ export function tracesAskedBy(env: NodeJS.ProcessEnv): string | undefined {
 }
 
 async function load(variable: string): Promise<[Api, Sdk]> {
-  // The names are no literals, so that neither the compiler nor a bundler looks for packages that need not be there.
+  // Not literals, so that neither the compiler nor a bundler requires these optional packages.
   const names = ["@opentelemetry/api", "@opentelemetry/sdk-node"];
   try {
     return (await Promise.all(names.map(name => import(name)))) as [Api, Sdk];
@@ -61,7 +61,7 @@ async function load(variable: string): Promise<[Api, Sdk]> {
   }
 }
 
-/** A span a request and one a call of the database, where the environment asks for them. */
+/** One span for each request and one for each database call, if the environment requests traces. */
 export default fp(
   async (app: FastifyInstance) => {
     app.decorateRequest("span", null);
@@ -118,7 +118,7 @@ export default fp(
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** null where nobody asked for traces. */
+    /** Null without tracing. */
     span: { own: Span; call(name: string): Span } | null;
   }
 }

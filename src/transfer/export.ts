@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
-import { isUnreachable } from "../database/connection-errors.ts";
+import { isUnreachable } from "../errors/network.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
 import {
@@ -15,13 +15,13 @@ import {
   tablesOf,
 } from "./tables.ts";
 
-/** Yields the lines of the file, from one snapshot; never more than a few rows are held. Throws StartupError. */
+/** Yields the lines of the file from one snapshot, with only a few rows in memory. Throws StartupError. */
 export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGenerator<string, void> {
-  await sql`select`; // the driver never hands out a reserved connection that is its first
+  await sql`select`; // without it the driver never resolves `reserve` on its first connection
   const connection = await sql.reserve();
   // A reserved connection begins and ends its own transaction.
   const transaction = connection as unknown as postgres.TransactionSql;
-  let isLost = false; // then the driver would wait for an answer to the rollback for ever
+  let isLost = false; // then the driver would wait for the rollback for ever
   try {
     await transaction.unsafe("begin isolation level repeatable read read only");
     await settle(transaction);
@@ -38,7 +38,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     const [at] = await transaction<{ now: string; version: string | null }[]>`
       select app.iso_time(now()) as now, app.schema_version() as version`;
     await enter(transaction, tenant.id);
-    // Where a worker holds the tenant, its snapshot is taken at the first look.
+    // If a Citus worker holds the tenant, the first query there takes its snapshot.
     await transaction`select from app.users where tenant_id = ${tenant.id} limit 1`;
 
     const sum = createHash("sha256");
@@ -78,17 +78,17 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
     isLost = isUnreachable(error);
     throw error;
   } finally {
-    if (!isLost) await transaction.unsafe("rollback").catch(() => {}); // what went wrong before is what counts
+    if (!isLost) await transaction.unsafe("rollback").catch(() => {}); // the first error is the one to report
     connection.release();
   }
 }
 
 const rowsOf = (n: number, slug: string) => `${n} ${n === 1 ? "row" : "rows"} of ${slug}`;
 
-/** Of app.tenants, whose row is JSON since version 1. */
+/** For app.tenants, whose row is JSON since version 1. */
 const jsonOf = ({ json, json_domains }: Known) => [...json, ...json_domains];
 
-/** What the owner sees of a tenant, and the tables to read: one that tms_app may not read is left out where it holds nothing. */
+/** A tenant as the owner sees it, and the tables to read. A table that tms_app may not read is left out if it has no rows of the tenant. */
 async function countHeld(
   sql: postgres.TransactionSql,
   { id, slug }: { id: string; slug: string },
@@ -96,7 +96,7 @@ async function countHeld(
 ) {
   const held = new Map<Known, number>();
   const tables: Known[] = [];
-  // There each role has a snapshot of its own on the workers, and no policy narrows.
+  // On Citus each role has its own snapshot on the workers, and no policies apply.
   const distributed = await isDistributed(sql);
   for (const table of all) {
     const { name, from, closed } = table;
@@ -106,7 +106,7 @@ async function countHeld(
     const [hides] = table.blinded_by;
     if (hides !== undefined)
       throw new StartupError(
-        `The policy ${hides} of ${name} hides rows from tms_owner too, so nobody can tell whether an export is whole: ` +
+        `The policy ${hides} of ${name} hides rows from tms_owner too, so an export may be incomplete: ` +
           `alter policy ${hides} on ${name} to tms_app`,
       );
     const [found] = await sql.unsafe<{ n: string }[]>(

@@ -1,10 +1,10 @@
-/** The file a tenant is carried in. It is JSON lines: a header, one line a row, a trailer with counts and a checksum. */
+/** The export file of a tenant, as JSON lines: a header, one line for each row, a trailer with counts and a checksum. */
 import { Ajv } from "ajv";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Table } from "./tables.ts";
 
 export const FORMAT = "tenant-export";
-/** Values are texts, as Postgres writes them. In version 1, which is still read, they are JSON, which lost some. */
+/** Version 2 stores values as text, as Postgres prints them. Version 1, still readable, stored JSON, which lost precision. */
 export const VERSION = 2;
 
 export interface Header {
@@ -22,12 +22,12 @@ export interface Trailer {
   sha256: string;
 }
 
-/** A json column keeps its author's line ends; between tokens a space means the same, and inside strings they are escaped. */
+/** A json column may contain line breaks between tokens, where a space is equivalent; inside strings they are escaped. */
 export const oneLine = (json: string) => json.replace(/[\r\n]+/g, " ");
 
 export const CUT_OFF = "The file is cut off: its last line is missing";
 
-/** A row's line: its table as JSON, and the row as it stands. */
+/** The line of a row: the table's name as JSON, and the row's text unchanged. */
 export const ROW = /^\{"table":("(?:[^"\\]|\\.)*"),"row":(.*)\}$/s;
 
 const text = { type: "string" } as const;
@@ -65,13 +65,14 @@ export function headerFrom(line: string): Header {
     throw new StartupError(
       `The file is of version ${version}, and this release reads versions 1 and ${VERSION}`,
     );
-  if (!isHeader(header)) throw new StartupError("The file is damaged: its first line lacks a part");
+  if (!isHeader(header)) throw new StartupError("The file is damaged: its header is incomplete");
   return header;
 }
 
 export function trailerFrom(line: string): Trailer {
   const trailer = parsed(line);
-  if (!isTrailer(trailer)) throw new StartupError("The file is damaged: a line is neither a row nor the end");
+  if (!isTrailer(trailer))
+    throw new StartupError("The file is damaged: a line is neither a row nor the trailer");
   return trailer;
 }
 
@@ -79,11 +80,11 @@ function parsed(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {
-    throw new StartupError("The file is not a tenant's export, or damaged: a line is no JSON");
+    throw new StartupError("The file is not a tenant's export, or it is damaged: a line is not JSON");
   }
 }
 
-/** The lines of a stream. Not node:readline, which also breaks lines inside JSON strings, at U+2028. */
+/** The lines of a stream. node:readline would also split at U+2028, inside JSON strings. */
 export async function* linesOf(input: AsyncIterable<Buffer | string>): AsyncGenerator<string, void> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const decode = (bytes: Uint8Array, stream: boolean, fault: string) => {

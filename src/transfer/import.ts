@@ -9,13 +9,13 @@ interface Transferred {
   tenant_id: string;
   slug: string;
   counts: Record<string, number>;
-  /** Media whose storage address holds the id that the tenant had where it was exported. */
+  /** Media whose storage address contains the exported tenant's id. */
   media_of_former_tenant: number;
 }
 
 /**
- * Writes the lines of a file as a new tenant, all or nothing. The tenant keeps its id where that is free and no other slug
- * is asked for; `is_default` is not carried over. Throws StartupError.
+ * Imports a file as a new tenant in one transaction. The tenant keeps its id if that is free and no other slug is requested.
+ * `is_default` is not imported. Throws StartupError.
  */
 export async function importTenant(
   sql: postgres.Sql,
@@ -51,7 +51,7 @@ export async function importTenant(
     for await (const text of lines) {
       number++;
       if (text === "" && trailer) continue;
-      if (trailer) throw new StartupError("The file goes on after its end");
+      if (trailer) throw new StartupError("The file has lines after its trailer");
       if (!header || !all) {
         header = headerFrom(text);
         all = await tablesOf(transaction);
@@ -75,7 +75,7 @@ export async function importTenant(
         place = "app.tenants refuses the tenant";
         target = await insertTenant(transaction, all.tenants, row!, header, newSlug);
         place = undefined;
-        // On Citus no second role may work on what a transaction has written: there the owner goes on, under no policy.
+        // On Citus a second role cannot read what the transaction has written, so the owner continues, without policies.
         if (!(await isDistributed(transaction))) await enter(transaction, target.id);
         continue;
       }
@@ -90,7 +90,7 @@ export async function importTenant(
     }
     if (!trailer || !header || !target) throw new StartupError(CUT_OFF);
     if (sum.digest("hex") !== trailer.sha256)
-      throw new StartupError("The file was changed since it was exported: its checksum does not fit");
+      throw new StartupError("The file was changed since it was exported: its checksum does not match");
     for (const { name, from, narrowed_by } of known) {
       const [found] = await transaction.unsafe<{ n: string }[]>(
         `select count(*) as n from ${from} where tenant_id = $1`,
@@ -122,29 +122,29 @@ export async function importTenant(
 }
 
 /**
- * A row that the database refuses is named as far as may be: where a policy forbids it, Postgres tells no key. Whole rows, which
- * can hold secrets, it would tell of checks; they are left out.
+ * Names the refused row as far as Postgres does; a policy violation carries no key. The detail of a failing check contains the
+ * whole row, which can hold secrets, so it is left out.
  */
 function refusal(error: unknown, place: string | undefined, triggers: string): unknown {
   if (!(error instanceof Error) || !("code" in error)) return error;
   const { code, message, detail, schema_name, table_name, routine } = error as postgres.PostgresError;
-  // What a deferred constraint refuses, it refuses at the end.
+  // Deferred constraints fail at the commit.
   const where = place ?? (table_name && `${schema_name}.${table_name} refuses a row`);
-  // On Citus a batch is a COPY into the shards: what one of them refuses comes without its SQLSTATE.
+  // On Citus a batch is a COPY into the shards, whose errors arrive without the original SQLSTATE.
   const told = /^(2[1-3]|42|44|P0|TM)...$/.test(code) || (routine === "ReportCopyError" && code === "XX000");
   if (!where || !told) return error;
   const key = detail && /^23(503|505|P01)$/.test(code) ? ` (${detail})` : "";
   return new StartupError(`${where}: ${message}${key}${/^2[12]/.test(code) ? "" : triggers}`);
 }
 
-/** Somebody's own triggers write while an import does, and what they once wrote is in the file as well. */
+/** A product's triggers would write rows that the file already contains. */
 function advice(tables: Known[]): string {
   const statements = tables.flatMap(({ disabling }) => disabling);
   if (statements.length === 0) return "";
   return `\nTriggers may be why: what they write, the file has as well. As tms_owner, before an import:\n${statements.join("\n")}\nand after it, the same with enable`;
 }
 
-/** Files are not carried: under a new id the media go on naming the former tenant's, which the audit reports. */
+/** Stored files are not exported: under a new id the media still name the former tenant's files, which the audit reports. */
 async function countFormerMedia(sql: postgres.TransactionSql, id: string, former: string): Promise<number> {
   if (id === former) return 0;
   const [found] = await sql<{ n: string }[]>`
@@ -152,7 +152,7 @@ async function countFormerMedia(sql: postgres.TransactionSql, id: string, former
   return Number(found!.n);
 }
 
-/** The header's tables, with its columns. Nothing of the file may get lost because the target does not know it. */
+/** The tables and columns of the header. One that the target does not have is an error, so that no data is lost. */
 function knownOf(tables: Known[], header: Header): Known[] {
   return header.tables.map(({ name, columns }) => {
     const here = tables.find(table => table.name === name);

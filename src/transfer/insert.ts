@@ -29,7 +29,7 @@ export async function insertTenant(
     ],
     ["slug", "$3"],
   ]);
-  // Files of an earlier release have generated columns too.
+  // Files of earlier releases contain generated columns.
   const left = ["is_default", ...special.keys(), ...generated];
   const columns = [...special.keys(), ...given.filter(column => !left.includes(column))];
   await sql.unsafe("set local app.event = 'imported'");
@@ -41,7 +41,7 @@ export async function insertTenant(
     return inserted!;
   } catch (error) {
     const { code, constraint_name, message } = error as postgres.PostgresError;
-    // Imports of one file at once may meet at the id first. Citus says the name in the message alone, with a number.
+    // Concurrent imports of one file may conflict on the id first. Citus names the constraint in the message only, with a number.
     if (
       code === SQLSTATE.unique_violation &&
       /\btenants_(slug_key|pkey)(_\d+)?\b/.test(constraint_name ?? message)
@@ -55,13 +55,13 @@ function keysOf(row: string): string[] {
   try {
     return Object.keys(JSON.parse(row) as object);
   } catch {
-    throw new StartupError("The file is damaged: its tenant is no JSON object");
+    throw new StartupError("The file is damaged: its tenant is not a JSON object");
   }
 }
 
 /**
- * The rows as they were, but for the tenant. What a column was not given, its default gives. A text makes a value of any type but
- * those of `json`, where it would become a JSON string.
+ * Inserts the rows under the new tenant's id. Columns that the file lacks get their defaults. Text converts to every type but
+ * those in `json`, where it would become a JSON string.
  */
 export async function insertRows(
   sql: postgres.TransactionSql,
@@ -77,10 +77,10 @@ export async function insertRows(
   await sql.unsafe(insertion(here, value), [`[${rows.join(",")}]`, tenantId]);
 }
 
-/** An insert of the rows of $1. Types are not named: tms_app may use them, but not every schema that they are in. */
+/** Inserts the rows of $1. Types are not named, because tms_app may lack usage on their schemas. */
 function insertion({ name, columns, domains }: Known, value: (column: string) => string): string {
-  // Of columns that are not given, only those of domains are looked at, and a domain may refuse null. What is given from the
-  // start is not looked at again: a row without values, which only an outer join makes.
+  // json_populate_record checks a missing column only if its type is a domain, which may refuse null. It does not check the
+  // values of its base row, so that is a row of nulls, which only an outer join yields.
   const guarded = domains.some(column => !columns.includes(column));
   return `insert into ${name} (${columns.map(quote).join(", ")}) overriding system value
     select ${columns.map(value).join(", ")}
@@ -89,7 +89,7 @@ function insertion({ name, columns, domains }: Known, value: (column: string) =>
     cross join json_populate_record(${guarded ? `row(nothing.*)::${name}` : `null::${name}`}, line.json) r`;
 }
 
-/** A number that was imported must not be given out again. */
+/** Moves sequences past the imported values, so that they are not issued again. */
 export async function advanceSequences(
   sql: postgres.TransactionSql,
   tables: Known[],

@@ -1,13 +1,13 @@
 /**
- * Which tables and columns a tenant has is the catalog's to say, so a table isolated tomorrow is exported tomorrow. Rows are
- * read and written as tms_app inside the tenant: row-level security itself keeps a file to its tenant, whoever wrote the file.
+ * Tables and columns are read from the catalog, so a table isolated tomorrow is exported tomorrow. Rows are read and written as
+ * tms_app inside the tenant: row-level security keeps even a forged file inside its tenant.
  */
 import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
 
-/** Rows that an export holds at once. */
+/** Rows that an export fetches at once. */
 export const FETCHED = 20;
-/** Rows, and characters of them, from which on an import sends what it holds. */
+/** An import sends a batch when it has this many rows or characters. */
 export const BATCH = { rows: 1_000, length: 2_000_000 };
 
 export interface Table {
@@ -16,47 +16,46 @@ export interface Table {
 }
 
 export interface Known extends Table {
-  /** What its own rows are read from: a child by INHERITS is a table of its own here. */
+  /** The `from` item for its own rows, without those of children by INHERITS. */
   from: string;
   owner: string;
-  /** tms_app may not read all of it, or it cannot be isolated. */
+  /** tms_app may not read every column, or the table cannot be isolated. */
   closed: boolean;
-  /** The statement that opens its schema to tms_app, where that is closed. */
+  /** The grant that lets tms_app use the schema; empty if it can. */
   entering: string;
-  /** Of a child by INHERITS, the tenants' table above all others: app.isolate() of that closes the child. */
+  /** For a child by INHERITS, its topmost tenant table: app.isolate() on that one closes the child. */
   heir_of: string | null;
   tenant_is_uuid: boolean;
-  /** Its rows refer to each other: whatever their order, they fit only as one statement. */
+  /** Its rows reference each other, so they must be inserted in one statement. */
   whole: boolean;
   generated: string[];
   /** Its columns of the types json and jsonb. */
   json: string[];
-  /** Those of a domain over one of these: a domain's checks know no text, so they stay JSON. */
+  /** Columns of a domain over json or jsonb. They stay JSON, because the domain's checks expect it. */
   json_domains: string[];
-  /** Its columns of any domain, generated ones too. */
+  /** Columns of a domain type, including generated ones. */
   domains: string[];
-  /** Restrictive policies that somebody added for tms_app. */
+  /** Restrictive policies that a product added for tms_app. */
   narrowed_by: string[];
-  /** Those that hide rows from who asks, too. */
+  /** Those that also hide rows from the current login. */
   blinded_by: string[];
-  /** The statements that keep somebody's own triggers from writing. */
+  /** The statements that disable a product's own triggers. */
   disabling: string[];
 }
 
-/** What a foreign key refers to. */
+/** The referenced table of a foreign key. */
 interface Parent {
   table: string;
-  /** The key's name, if it may wait for the end of a transaction. */
+  /** The key's name if it is deferrable. */
   waits: string | null;
-  /** The statement that lets it. */
+  /** The statement that makes it deferrable. */
   deferring: string;
-  /** A row need not refer to anything. */
+  /** A referencing column is nullable. */
   optional: boolean;
 }
 
 /**
- * A login may have settings by which names and values are written or read otherwise: without a schema, in another order, short
- * of digits.
+ * A login's own settings may change how names and values are printed and parsed.
  */
 export const settle = (sql: postgres.TransactionSql) =>
   sql.unsafe(
@@ -78,8 +77,8 @@ export const settle = (sql: postgres.TransactionSql) =>
   );
 
 /**
- * app.tenants, and the tenants' tables, parents before children but for the keys of circles, to be deferred. Generated columns
- * are left out: they follow from the others.
+ * app.tenants and the tenant tables, parents before children; foreign keys that form a circle are in `deferred`. Generated
+ * columns are left out.
  */
 export async function tablesOf(
   sql: postgres.TransactionSql,
@@ -143,7 +142,7 @@ export async function tablesOf(
   while (left.size > 0) {
     const all = [...left.values()];
     let ready = all.filter(({ parents }) => !parents.some(({ table }) => left.has(table)));
-    // A key that may wait until the end asks for no order.
+    // A deferrable key requires no order.
     if (ready.length === 0)
       ready = all.filter(({ parents }) => !parents.some(({ table, waits }) => !waits && left.has(table)));
     if (ready.length === 0) throw circular(all.map(({ name, parents }) => ({ name, parents })));
@@ -155,7 +154,7 @@ export async function tablesOf(
   return { tenants, tables: ordered, deferred };
 }
 
-/** Which tables wait for each other, and the keys that leave an order once they may wait: of each circle one, if it can, that may be null. */
+/** The tables of each circle, and one key in each to make deferrable, preferably a nullable one. */
 function circular(tables: { name: string; parents: Parent[] }[]): StartupError {
   let keys = tables.flatMap(({ name: child, parents }) =>
     parents.filter(({ waits }) => !waits).map(parent => ({ ...parent, child })),
@@ -174,18 +173,18 @@ function circular(tables: { name: string; parents: Parent[] }[]): StartupError {
     keys = keys.filter(other => other !== key);
   }
   return new StartupError(
-    `The foreign keys of ${names.join(", ")} go in a circle: no order fits. As tms_owner, here and where you import:\n${statements.join("\n")}`,
+    `The foreign keys of ${names.join(", ")} form a circle, so no order of the rows fits. Make one key deferrable, as tms_owner, in this database and in the target:\n${statements.join("\n")}`,
   );
 }
 
-/** What opens a table to tms_app. The gate wants a child reached through its parent alone, where its own columns are not seen. */
+/** The statements that open a table to tms_app. The gate refuses a child by INHERITS that is readable on its own, so it is closed again. */
 export const opening = ({ name, heir_of, entering }: Known) =>
   `${entering}select app.isolate(${literal(name)}) grants what requests need` +
   (heir_of === null
     ? ""
     : `; afterwards select app.isolate(${literal(heir_of)}) takes it back, as the gate asks`);
 
-/** Whoever owns a table chooses what reading and writing it calls. */
+/** A table's owner controls the code that runs when it is read or written. */
 export function requireOwn({ name, owner }: Known): void {
   if (owner !== "tms_owner")
     throw new StartupError(
@@ -204,8 +203,8 @@ export const isDistributed = async (sql: postgres.TransactionSql): Promise<boole
 };
 
 /**
- * The columns as a file has them: texts, which lose nothing, but for those that must stay JSON. A type's own output, and no cast to
- * text: that of bpchar drops blanks, and anybody's type may have one.
+ * Select list for the file: text, which loses nothing, except for columns that must stay JSON. format() uses the type's output
+ * function; a cast to text may differ, as for bpchar, whose cast drops blanks.
  */
 export const asTexts = (columns: string[], json: string[]) =>
   columns

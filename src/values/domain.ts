@@ -1,16 +1,16 @@
 import { domainToASCII, domainToUnicode } from "node:url";
 
-/** Characters that a URL parser gives a meaning of its own: `domainToASCII("acme.com/x")` is `acme.com`. */
+/** Characters with a meaning in a URL: `domainToASCII("acme.com/x")` is `acme.com`. */
 const NOT_IN_A_DOMAIN = /[\s/\\?#@:%[\]]/;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Whether a label that says so is the encoding of another: since Node.js 24 the parser takes `xn--a` as it stands. */
+/** Whether an `xn--` label is valid Punycode: since Node.js 24 the parser accepts any, such as `xn--a`. */
 function isEncoded(label: string): boolean {
   const decoded = domainToUnicode(label);
   return decoded !== label && domainToASCII(decoded) === label;
 }
 
-/** A domain as DNS writes it (IDNA, lower case, no trailing dot), or null when it is not one of two labels or more. */
+/** A domain as DNS writes it (IDNA, lower case, no trailing dot); null unless it has two labels or more. */
 export function asciiDomain(text: string): string | null {
   if (text.length > 254 || NOT_IN_A_DOMAIN.test(text)) return null;
   const domain = domainToASCII(text).replace(/\.$/, "");

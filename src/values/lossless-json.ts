@@ -1,9 +1,9 @@
-/** Postgres writes powers of ten out: 1e308 has five characters here and 309 there, and a body is full of them. */
+/** Postgres stores numbers written out: 1e308 has five characters in a body and 309 digits in the database. */
 const MOST_DIGITS = 100_000;
 
 const LITERALS = /"(?:[^"\\]|\\.)*"(\s*:)?|-?\d+(?:\.\d+)?(?:[eE]([+-]?\d+))?/g;
 
-/** JSON.parse rounds numbers and keeps the last of equal keys: either way something else would be kept than was written. */
+/** JSON.parse rounds numbers and keeps the last of equal keys; both would store something else than the client sent. */
 export function lossOf(text: string, parsed: unknown): string | undefined {
   let keys = 0;
   let digits = 0;
@@ -23,7 +23,7 @@ function countKeys(value: unknown): number {
   return inner.reduce<number>((sum, one) => sum + countKeys(one), Array.isArray(value) ? 0 : inner.length);
 }
 
-/** Sign, digits without leading and trailing zeros, and the power of ten: equal for equal decimals. */
+/** Sign, significant digits and exponent: equal texts for equal decimals. */
 function canonical(literal: string): string {
   const [, sign, whole, fraction = "", exponent = "0"] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(literal) ?? [];

@@ -1,8 +1,7 @@
 const escaped = (character: string) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
 /**
- * Data as a piece of one line: what breaks lines, commands a terminal or turns the direction of writing is shown as JSON would
- * write it.
+ * Escapes, as JSON does, the characters that break lines, control a terminal or change the direction of text.
  */
 export const plain = (text: string) =>
   text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, escaped);

@@ -1,4 +1,4 @@
-/** What names a tenant. */
+/** A slug names a tenant. */
 export const SLUG_PATTERN = "^[a-z0-9-]+$";
 export const LONGEST_SLUG = 255;
 const slug = new RegExp(SLUG_PATTERN);

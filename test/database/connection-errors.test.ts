@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type postgres from "postgres";
-import { explainDatabase, isUnreachable } from "../../src/database/connection-errors.ts";
+import { explainDatabase } from "../../src/database/connection-errors.ts";
+import { isUnreachable } from "../../src/errors/network.ts";
 import { StartupError } from "../../src/errors/startup-error.ts";
 import { takeLock } from "../../src/migrate/lock.ts";
 
@@ -97,7 +98,7 @@ test("each connection error is one sentence with a remedy, and without a passwor
         [
           "42501",
           "permission denied for schema graphile_migrate",
-          "as after a restore without owners or rights; the audit with a superuser's address tells, or restore again as docs/operations.md does",
+          "the dump was probably restored without owners or privileges; see Backup and restore in docs/operations.md",
         ],
         [
           "25006",

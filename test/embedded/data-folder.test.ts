@@ -162,10 +162,7 @@ test("a Postgres that ends on a full disk while it is used is told by that", asy
   const lines = [`printf '\\n\\n\\n7\\n\\n\\n\\nready\\n' > ${ready}`, "echo $0", "sleep 1", "exit 1", ""];
   for (const name of ["bin", "postgres"]) mkdirSync(path.join(dataDir, name));
   for (const [said, told] of [
-    [
-      "PANIC:  could not write to file: No space left on device",
-      `There is no room left on the disk of ${dataDir}`,
-    ],
+    ["PANIC:  could not write to file: No space left on device", `The disk is full: ${dataDir}`],
     ["LOG:  ", `The embedded Postgres stopped by itself; ${path.join(dataDir, "postgres.log")} says why`],
   ] as const) {
     const script = ["#!/bin/sh", `echo '${said}'`, ...lines].join("\n");
@@ -197,7 +194,10 @@ test("what a kill left of files that are made aside is removed, but for what may
 test("secrets that are damaged are not made anew over a database", async t => {
   const dataDir = folder(t);
   writeFileSync(path.join(dataDir, "secrets.json"), "{");
-  await assert.rejects(readSecrets(dataDir, "/cluster"), /secrets\.json is damaged: put it back as it was/);
+  await assert.rejects(
+    readSecrets(dataDir, "/cluster"),
+    /secrets\.json is damaged: restore it from a backup/,
+  );
 });
 
 test("root takes a database that is there for the one that is meant, and starts no empty one elsewhere", t => {

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
+import { EXAMPLE_ID } from "../../values/example.ts";
 import { LONGEST_SLUG, SLUG_PATTERN } from "../../values/slug.ts";
 
 // For validators of other languages too: some match the whole text with a pattern, some do not support \p.
@@ -8,7 +9,6 @@ export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
 export const PRINTABLE_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
 export const IDEMPOTENCY_KEY_PATTERN = "^[\\x20-\\x7e]{8,255}$";
-export const EXAMPLE_ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
 
 export const Slug = Type.String({
   pattern: SLUG_PATTERN,
