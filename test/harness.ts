@@ -97,7 +97,11 @@ async function asRoot(work: (sql: postgres.Sql) => Promise<unknown>) {
 const workers = [55441, 55442];
 async function at_(port: number, db: string, work: (sql: postgres.Sql) => Promise<unknown>) {
   const sql = postgres(`postgres://postgres@127.0.0.1:${port}/${db}`, { max: 1, onnotice: () => {} });
-  try { await work(sql); } finally { await sql.end(); }
+  try {
+    await work(sql);
+  } finally {
+    await sql.end();
+  }
 }
 async function distributeIt(name: string, rootUrl: string) {
   for (const w of workers) {
@@ -110,7 +114,9 @@ async function distributeIt(name: string, rootUrl: string) {
     for (const w of workers) await s.unsafe(`select citus_add_node('127.0.0.1', ${w})`);
   });
   const { execFileSync } = await import("node:child_process");
-  execFileSync("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "db/citus/distribute.sql", rootUrl], { stdio: ["ignore", "ignore", "pipe"] });
+  execFileSync("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "db/citus/distribute.sql", rootUrl], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
 }
 
 class Rollback {

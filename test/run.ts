@@ -33,9 +33,14 @@ async function main(): Promise<number> {
       return await runTests(files, JSON.stringify({ ...urls, template: prefix }));
     } finally {
       const left = await sql`select datname from pg_database where starts_with(datname, ${prefix})`;
-      for (const { datname } of left)
-{ await sql`drop database if exists ${sql(datname as string)} with (force)`;
-        for (const w of [55441, 55442]) { const s = postgres(`postgres://postgres@127.0.0.1:${w}/postgres`, { max: 1, onnotice: () => {} }); await s`drop database if exists ${s(datname as string)} with (force)`; await s.end(); } }
+      for (const { datname } of left) {
+        await sql`drop database if exists ${sql(datname as string)} with (force)`;
+        for (const w of [55441, 55442]) {
+          const s = postgres(`postgres://postgres@127.0.0.1:${w}/postgres`, { max: 1, onnotice: () => {} });
+          await s`drop database if exists ${s(datname as string)} with (force)`;
+          await s.end();
+        }
+      }
       await sql.end();
     }
   } finally {

@@ -44,13 +44,14 @@ export async function runService(
     const { host, port } = new URL(urls.service);
     const taken = embeddedPort !== 0 && embeddedPort !== Number(port);
     log(`Embedded Postgres in ${dataDir}, at ${host}${taken ? `: the port ${embeddedPort} is taken` : ""}`);
-    const { applied, version, release } = await migrate({
+    const { applied, installed, version, release } = await migrate({
       ownerUrl: urls.owner,
       log,
       ...(signal && { signal }),
     });
     if (applied.length > 0) log(`Applied ${applied.join(", ")}`);
-    log(`The schema is at ${version}, release ${release}`);
+    const state = applied.length > 0 || installed ? "now" : "up to date";
+    log(`The schema is ${state} at ${version}, release ${release}`);
     const jwt = key === undefined ? { ...given.jwt, secret: embedded.jwtSecret } : given.jwt;
     const config = { ...given, databaseUrl: urls.service, jwt };
     const service = await listen(config, { key: key ?? path.join(dataDir, "secrets.json") });

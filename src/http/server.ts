@@ -30,17 +30,17 @@ export async function startServer(config: Config, facts: Record<string, unknown>
 
 /** How this instance is set up, and on what; no password is in it. */
 async function setupOf(app: FastifyInstance, config: Config): Promise<Record<string, unknown>> {
-  const [{ rows }, { body: schema }] = await Promise.all([
+  const [{ rows }, { body: release }] = await Promise.all([
     app.pg.query<{ version: string }>("select current_setting('server_version') as version"),
-    callFunction(app, "get_schema_version"),
+    callFunction(app, "get_release"),
   ]);
   const { host, pathname } = new URL(config.databaseUrl!);
   return {
     mode: config.multiTenantMode ? "multi-tenant" : "single-tenant",
     database: host + pathname,
     postgres: rows[0]!.version,
-    schema,
-    release: VERSION,
+    release: Number(release),
+    version: VERSION,
     bounds: {
       connections: config.databasePoolSize,
       pipeline_depth: config.databasePipelineDepth,
