@@ -3,6 +3,7 @@ import type postgres from "postgres";
 import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { addChanged, changedFunctions } from "./manifest.ts";
 
 type Severity = "error" | "warning" | "info";
 
@@ -100,9 +101,12 @@ export async function runAudit(
     await sql`set client_connection_check_interval = '5s'`.catch(() => {});
     await sql`set transaction_timeout = 0`.catch(() => {}); // there is none before Postgres 17
     if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
+    const changed = await changedFunctions(sql);
     const [run] = await sql<{ p_run: string }[]>`
       call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;
-    return readAudit(sql, Number(run!.p_run));
+    const audit = await readAudit(sql, Number(run!.p_run));
+    addChanged(audit, changed);
+    return audit;
   };
   return onConnection(url, work, options).catch(error => {
     throw explainAudit(error, url);

@@ -1,16 +1,12 @@
 /** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
-import path from "node:path";
 import type postgres from "postgres";
-import { PACKAGE_ROOT } from "../config/paths.ts";
+import { writtenManifest } from "../audit/manifest.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { RELEASE, type Release } from "./release.ts";
+import { INSTALL_SQL, RELEASE, type Release } from "./release.ts";
 import { hashOf, readSqlFile } from "./sql-files.ts";
 
-const INSTALL_SQL = path.join(PACKAGE_ROOT, "db", "install.sql");
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;
-
-export const releaseHash = () => hashOf(readSqlFile(INSTALL_SQL));
 
 interface InstallOptions {
   /** Installs also when the database has the same files already: repairs functions that somebody changed. */
@@ -34,7 +30,11 @@ export async function installWithin(tx: postgres.TransactionSql, options: Instal
     await runFile(tx, { name: "the gate", text: "select control.gate()" });
     return false;
   }
-  for (const file of files) await runFile(tx, file);
+  for (const file of files) {
+    // An edited tree is its own manifest until the file is written, or the gate, which comes last, would refuse every edit.
+    if (file === files.at(-1) && build.hash !== RELEASE.hash) await tx.unsafe(await writtenManifest(tx));
+    await runFile(tx, file);
+  }
   await tx`insert into control.release ${tx({ ...build })}`;
   return true;
 }

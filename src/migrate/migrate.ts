@@ -1,5 +1,6 @@
 /** Brings a database to this build: roles, database, committed migrations, then the release with the gate. */
 import type postgres from "postgres";
+import { requireShippedFunctions } from "../audit/manifest.ts";
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
 import { refuseKeyword, requireAddress, requireDatabase, userOf } from "../database/url.ts";
@@ -88,6 +89,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const installed = await unlessInterrupted(install(installer, { reinstall })).catch(fault => {
         throw explainInstaller(fault, applied, ownerUrl);
       });
+      await unlessInterrupted(requireShippedFunctions(installer));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });
   } catch (error) {
