@@ -2,3 +2,4 @@
 -- functions of a product may be in the same schemas. A line goes when every database has had its release.
 drop function if exists api.get_schema_version(), api.get_readiness(text), app.is_behind(text);
 drop function if exists api.get_setup_status(text, text, text, text, text, text, text, text[]);
+drop function if exists audit.accept(text);
