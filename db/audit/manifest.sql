@@ -84,7 +84,7 @@ as $$
     ('function', 'app.tenant_tables()', 'tms_owner', 'tms_app tms_auditor tms_registrar', '50a59e972960913f3b64685f6766e58e'),
     ('function', 'app.unprotected_tables()', 'tms_owner', 'tms_auditor tms_registrar', '14e044b563ed8359b27cc4f275c09273'),
     ('function', 'app.write_policies(regclass,name)', 'tms_owner', '', '16bf88379de7de608f081636ff88db64'),
-    ('function', 'audit.accept(text,text)', 'tms_owner', 'tms_auditor', '6a1783ff9eaae157ccd0174482c232bc'),
+    ('function', 'audit.accept(text,text)', 'tms_owner', 'tms_auditor', '6f3bd66e6e206e92923c6e13572cb503'),
     ('function', 'audit.as_made(regclass,oid)', 'tms_owner', 'tms_auditor', '4ee92a6694166e49ea611506167230fc'),
     ('function', 'audit.attempt(text,uuid,integer,text[])', 'tms_owner', 'tms_auditor', '28bd148885a1ddb1cf53272271e37e84'),
     ('function', 'audit.bound(regclass)', 'tms_owner', 'tms_auditor', '52535e0880148a554d3369e97f251356'),

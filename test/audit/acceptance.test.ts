@@ -59,7 +59,7 @@ void describe("a choice", () => {
       assert.match((await told(sql, "table_rules", /./)).join(), /^error the unique index shop\.one_host/);
       await assert.rejects(
         sql.savepoint(sp => sp`select audit.accept('shop.no_host')`),
-        /shop\.no_host is no function or trigger of your own, nor a unique key/,
+        /shop\.no_host is not a function or trigger of your own, nor a unique key/,
       );
     }));
 

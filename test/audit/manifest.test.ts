@@ -19,7 +19,7 @@ const audited = async () => {
   );
   return {
     errors: report.summary.errors - (await serverErrors(sql)),
-    found: found.map(({ row, detail }) => `${row.function}: ${detail}`),
+    found: found.map(({ row, detail }) => `${String(row.function)}: ${detail}`),
   };
 };
 const names = async () => (await changedFunctions(sql)).map(({ name }) => name);
