@@ -2,3 +2,4 @@
 -- be removed once every database has its release.
 drop function if exists api.get_schema_version(), api.get_readiness(text), app.is_behind(text);
 drop function if exists api.get_setup_status(text, text, text, text, text, text, text, text[]);
+drop function if exists audit.accept(text);

@@ -65,7 +65,7 @@ commit;$q$),
        left join app.users u on u.tenant_id = t.id and u.role = 'owner' and u.removed_at is null
        where t.registration is not null and ($1 is null or t.id = $1) and u.tenant_id is null$q$,
     $q$-- make one of its members the owner:
-update app.users set role = 'owner' where tenant_id = '{id}' and auth_subject = '…';$q$),
+-- update app.users set role = 'owner' where tenant_id = '{id}' and auth_subject = '…';$q$),
 
   ('credit_balance', array['app.credit_transactions'], 'app.credit_transactions', null,
     'select count(*) from app.credit_transactions where $1 is null or tenant_id = $1',

@@ -7,11 +7,13 @@ create table audit.accepted (
   body text not null,
   accepted_at timestamptz not null default now(),
   accepted_by name not null default session_user,
+  reason text,
   primary key (kind, name)
 );
 revoke all on table audit.accepted from public;
 grant select on table audit.accepted to tms_auditor;
 
 comment on table audit.accepted is
-$$Functions and triggers of a product, event triggers, and functions outside the service's schemas, as audit.accept() found them.
-The audit reports every difference from then on.$$;
+$$Functions and triggers of a product, event triggers, functions outside the service's schemas, and unique keys over all tenants,
+as audit.accept() found them. The audit reports every difference from then on.$$;
+comment on column audit.accepted.reason is 'Why it is accepted, in the words of the person who did.';

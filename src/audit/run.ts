@@ -4,6 +4,8 @@ import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { changedFunctions } from "../migrate/manifest.ts";
+import { addChanged } from "./changed-functions.ts";
 
 type Severity = "error" | "warning" | "info";
 
@@ -101,9 +103,12 @@ export async function runAudit(
     await sql`set client_connection_check_interval = '5s'`.catch(() => {});
     await sql`set transaction_timeout = 0`.catch(() => {}); // the setting exists since Postgres 17
     if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
+    const changed = await changedFunctions(sql);
     const [run] = await sql<{ p_run: string }[]>`
       call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;
-    return readAudit(sql, Number(run!.p_run));
+    const audit = await readAudit(sql, Number(run!.p_run));
+    addChanged(audit, changed);
+    return audit;
   };
   return onConnection(url, work, options).catch(error => {
     throw explainAudit(error, url);

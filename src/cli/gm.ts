@@ -12,7 +12,8 @@ import { openEmbedded } from "../embedded/embedded.ts";
 import { StartupError, tell } from "../errors/startup-error.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
 import { appliedMigrations, COMMITTED, checkHistory, committedMigrations } from "../migrate/history.ts";
-import { install, releaseHash } from "../migrate/installer.ts";
+import { install } from "../migrate/installer.ts";
+import { releaseHash } from "../migrate/release.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
 import { environmentFolder } from "./owner.ts";
 

@@ -4,8 +4,8 @@ import { explainDatabase } from "../database/connection-errors.ts";
 import { requireAddress } from "../database/url.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
-import { installedRelease, installWithin, refuseOlderBuild, releaseHash } from "./installer.ts";
-import { RELEASE, type Release } from "./release.ts";
+import { installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
+import { RELEASE, type Release, releaseHash } from "./release.ts";
 
 export interface Status {
   applied: string[];

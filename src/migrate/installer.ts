@@ -1,16 +1,12 @@
 /** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
-import path from "node:path";
 import type postgres from "postgres";
-import { PACKAGE_ROOT } from "../config/paths.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { RELEASE, type Release } from "./release.ts";
+import { writtenManifest } from "./manifest.ts";
+import { INSTALL_SQL, RELEASE, type Release } from "./release.ts";
 import { hashOf, readSqlFile } from "./sql-files.ts";
 
-const INSTALL_SQL = path.join(PACKAGE_ROOT, "db", "install.sql");
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;
-
-export const releaseHash = () => hashOf(readSqlFile(INSTALL_SQL));
 
 interface InstallOptions {
   /** Installs also when the database has the same files already: repairs functions that somebody changed. */
@@ -49,6 +45,8 @@ export async function installWithin(
   const installed = before?.hash !== build.hash || options.reinstall === true;
   if (installed) {
     for (const file of files) await runFile(tx, file);
+    // An edited tree is its own manifest until db/audit/manifest.sql is written again: the gate would refuse every edit.
+    if (build.hash !== RELEASE.hash) await tx.unsafe(await writtenManifest(tx));
     await tx`insert into control.release ${tx(build)}`;
   }
   if (before) {

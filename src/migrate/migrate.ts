@@ -11,6 +11,7 @@ import { APPLICATION, endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers 
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
 import { install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
+import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { RELEASE } from "./release.ts";
 import { takeOver } from "./takeover.ts";
@@ -90,6 +91,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const installed = await unlessInterrupted(install(installer, { reinstall })).catch(fault => {
         throw explainInstaller(fault, applied, ownerUrl);
       });
+      await unlessInterrupted(requireShippedFunctions(installer));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });
   } catch (error) {

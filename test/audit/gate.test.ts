@@ -71,17 +71,41 @@ void describe("the gate", () => {
       /Fix it with: drop cast \(text as uuid\); \/\* as its owner, or as a superuser \*\/ create or replace function app\.tenant_id\(\)/,
     ));
 
-  it("does not stop a migration for a function that was changed by hand, nor for what is only a warning", async () => {
+  it("stops for a function that was changed by hand, or a trigger on the users, says how to mend that, and not for a warning", async () => {
     await database.sql.unsafe("create publication gate_feed for table app.boards");
     await checkIsolation();
     await database.sql`
       update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
-    await checkIsolation();
-    const found = await database.sql`
-      select k.severity from unnest(array['publication', 'function_changed']) c, audit.run_check(c) k order by 1`;
-    assert.deepEqual(
-      found.map(row => row.severity),
-      ["error", "warning"],
-    );
+    await assert.rejects(checkIsolation(), {
+      message:
+        /function_changed: the function is not what the release made\. Fix it with: \/\* install the release again: npm run migrate -- --reinstall \*\//,
+    });
+    await migrate({ ownerUrl: database.urls.owner, reinstall: true });
+    await database.sql.unsafe(`create function public.owns() returns trigger language plpgsql as $$ begin new.role := 'owner'; return new; end $$;
+      alter function public.owns() owner to tms_owner; create trigger owns before insert on app.users for each row execute function public.owns()`);
+    await assert.rejects(checkIsolation(), {
+      message: /the trigger owns on app\.users is not of this release.*drop trigger owns on app\.users/,
+    });
+    await database.sql.unsafe("drop trigger owns on app.users; drop function public.owns()");
   });
+
+  it("does not stop for a function of a product's own that nobody vouched for, which the audit tells of", async () => {
+    await database.sql.unsafe(`create function app.everyone() returns bigint language sql security definer set search_path = pg_catalog, pg_temp as 'select count(*) from app.users';
+      alter function app.everyone() owner to tms_app; revoke all on function app.everyone() from public`);
+    await checkIsolation();
+    const found = await database.sql`select severity from audit.run_check('function_changed')`;
+    assert.deepEqual([...found], [{ severity: "error" }]);
+  });
+
+  it("asks for no trigger of a product before there was a release to vouch with", () =>
+    rolledBack(database.sql, async sql => {
+      await sql.unsafe(
+        `create function public.owns() returns trigger language plpgsql as $$ begin return new; end $$; create trigger owns before insert on app.users for each row execute function public.owns(); drop function app.everyone()`,
+      );
+      await assert.rejects(
+        sql.savepoint(sp => sp`select audit.require_isolation()`),
+        /owns on app\.users/,
+      );
+      await sql.unsafe("delete from control.release; select audit.require_isolation()");
+    }));
 });

@@ -142,7 +142,7 @@ void describe("shard_differs", () => {
       "alter function app.tenant_id() immutable",
       "the node",
       /^the node on worker:5432 lacks this app\.tenant_id\(\): .*STABLE.*has besides this app\.tenant_id\(\): .*IMMUTABLE/,
-      /psql -f db\/distribute\.sql/,
+      /psql -f db\/citus\/distribute\.sql/,
     ],
     ...["superuser", "bypassrls"].map((mark): (typeof NODE)[number] => [
       `a ${mark} there`,

@@ -47,7 +47,6 @@ export const bodies: Plant[] = [
   {
     check: "trigger_rights",
     how: "a trigger that counts without SELECT",
-    severity: "warning",
     sql: "create function public.sweep() returns trigger language plpgsql as $$ declare n bigint; begin n := count(*) from app.boards; if n > 9 then raise exception '%', n; end if; return old; end $$; create trigger sweep before delete on app.media for each row execute function public.sweep()",
     relation: "app.media",
     row: { trigger: "sweep" },
@@ -55,7 +54,6 @@ export const bodies: Plant[] = [
   {
     check: "trigger_rights",
     how: "a trigger of two dashes in a string, and TABLE",
-    severity: "warning",
     sql: "create function public.sweep() returns trigger language plpgsql as $$ declare v text := '--'; b app.boards; begin for b in table app.boards loop raise notice '%', b.title; end loop; return old; end $$; create trigger sweep before delete on app.media for each row execute function public.sweep()",
     relation: "app.media",
     row: { trigger: "sweep" },
@@ -79,7 +77,6 @@ export const bodies: Plant[] = [
   {
     check: "trigger_rights",
     how: "a trigger elsewhere that a deletion by a request gets to",
-    severity: "warning",
     sql: `create schema crm; create table crm.a (id int primary key); create table crm.b (id int primary key references crm.a on delete cascade); create table crm.c (id int references crm.b on delete cascade); grant delete on crm.a to tms_app;
       create function crm.sweep() returns trigger language plpgsql as $$ begin delete from app.media; return old; end $$; create trigger sweep before delete on crm.c for each row execute function crm.sweep()`,
     relation: "crm.c",
@@ -88,7 +85,6 @@ export const bodies: Plant[] = [
   {
     check: "trigger_rights",
     how: "a trigger whose function was packed into an extension",
-    severity: "warning",
     sql: "create function public.sweep() returns trigger language plpgsql as $$ begin delete from app.media m where m.id = old.id; return old; end $$; alter function public.sweep() owner to tms_owner; create trigger sweep before delete on app.boards for each row execute function public.sweep(); alter extension pg_trgm add function public.sweep()",
     relation: "app.boards",
     row: { trigger: "sweep" },
@@ -96,7 +92,6 @@ export const bodies: Plant[] = [
   {
     check: "trigger_rights",
     how: "a trigger that a cascade would fire with all rights",
-    severity: "warning",
     sql: "create function public.sweep() returns trigger language plpgsql as $$ begin delete from app.media m where m.id = old.id; return old; end $$; create trigger sweep before delete on app.boards for each row execute function public.sweep()",
     relation: "app.boards",
     row: { trigger: "sweep" },

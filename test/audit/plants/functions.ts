@@ -221,11 +221,32 @@ export const functions: Plant[] = [
   },
   {
     check: "function_changed",
-    severity: "warning",
     how: "a trigger that tells somebody of findings",
     sql: "create function public.tell() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin perform pg_notify('findings', new.detail); return null; end $$; create trigger tell before insert on audit.found for each row execute function public.tell()",
     relation: null,
     row: { trigger: "tell on audit.found" },
+  },
+  {
+    check: "function_changed",
+    how: "a trigger that makes owners of all users",
+    sql: "create function public.owns() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin new.role := 'owner'; return new; end $$; create trigger owns before insert on app.users for each row execute function public.owns()",
+    relation: null,
+    row: { trigger: "owns on app.users" },
+  },
+  {
+    check: "function_changed",
+    how: "a trigger that forgets requests",
+    sql: "create function public.once() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin new.hits := 1; return new; end $$; create trigger once before update on control.rate_limits for each row execute function public.once()",
+    relation: null,
+    row: { trigger: "once on control.rate_limits" },
+  },
+  {
+    check: "function_changed",
+    severity: "warning",
+    how: "a trigger on the users whose function an extension brought",
+    sql: "create extension tcn schema public; create trigger keys after update on app.users for each row execute function public.triggered_change_notification()",
+    relation: null,
+    row: { trigger: "keys on app.users" },
   },
   {
     check: "function_changed",

@@ -135,11 +135,18 @@ export const roles: Plant[] = [
   },
   {
     check: "role_settings",
-    severity: "warning",
     how: "a tenant for whoever deploys",
     sql: "create role deployer; alter role deployer set app.tenant_id = '00000000-0000-0000-0000-000000000001'",
     relation: null,
     row: { role: "deployer", setting: "app.tenant_id=00000000-0000-0000-0000-000000000001" },
+  },
+  {
+    check: "role_settings",
+    severity: "warning",
+    how: "a name in the events for whoever deploys",
+    sql: "create role deployer; alter role deployer set app.actor = '[]'",
+    relation: null,
+    row: { role: "deployer", setting: "app.actor=[]" },
   },
   {
     check: "role_settings",

@@ -267,6 +267,23 @@ test("a table that names its tenant in another column is not adopted: the hint r
     assert.deepEqual([...(await tx`select id, tenant_id from app.notes`)], [{ id: 1, tenant_id: beta }]);
   }));
 
+test("a table that holds other tenants' ids in a column without a foreign key is not the default tenant's", () =>
+  rolledBack(database.sql, async tx => {
+    const id = await seedTenant(tx, { slug: "default", isDefault: true });
+    const beta = await seedTenant(tx, { slug: "beta" });
+    for (const type of ["uuid", "text"]) {
+      await tx.unsafe(`create table app.legacy (id int primary key, "orgId" ${type}, other uuid, note text);
+        insert into app.legacy values (1, '${id}', gen_random_uuid(), 'x'), (2, '${type === "text" ? beta.toUpperCase() : beta}', null, null)`);
+      assert.equal(
+        await message(tx, "select app.isolate('app.legacy', true)"),
+        '55000 app.legacy cannot be adopted: "orgId" holds ids of other tenants than the default one',
+      );
+      await tx.unsafe(
+        "delete from app.legacy where id = 2; select app.isolate('app.legacy', true); drop table app.legacy",
+      );
+    }
+  }));
+
 test("without a default tenant no table can be adopted", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe("create table app.notes (id int primary key)");

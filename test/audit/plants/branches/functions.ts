@@ -258,10 +258,10 @@ export const functionBranches: Branch[] = [
     "function_public",
     `${CRM} grant usage on schema crm to public; ${definer("crm.a()", "pg_monitor")} revoke all on function crm.a() from public; grant execute on function crm.a() to tms_service, tms_registrar, pg_read_all_stats;
      ${definer("crm.b()", "pg_monitor")} create function crm.c() returns int language sql return 1; grant execute on function app.tenant_id() to tms_auditor with grant option;
-     grant execute on function api.get_schema_version() to tms_app, pg_monitor, tms_auditor; grant execute on function app.etag(json) to tms_auditor;
+     grant execute on function api.get_release() to tms_app, pg_monitor, tms_auditor; grant execute on function app.etag(json) to tms_auditor;
      create schema shut; create function shut.cat(text) returns text language internal strict as 'pg_read_file_all'`,
-    "error api.get_schema_version() pg_monitor",
-    "error api.get_schema_version() tms_app",
+    "error api.get_release() pg_monitor",
+    "error api.get_release() tms_app",
     "error app.tenant_id() tms_auditor",
     "error crm.a() tms_service",
     "warning crm.a() tms_registrar",

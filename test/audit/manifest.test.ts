@@ -1,0 +1,96 @@
+/** The functions of the database against the manifest that the build ships: whoever replaces a function may replace what tells of it. */
+import assert from "node:assert/strict";
+import { after, afterEach, describe, it } from "node:test";
+import postgres from "postgres";
+import { runAudit } from "../../src/audit/run.ts";
+import { changedFunctions } from "../../src/migrate/manifest.ts";
+import { migrate } from "../../src/migrate/migrate.ts";
+import { createDatabase } from "../harness.ts";
+import { serverErrors } from "./world.ts";
+
+const database = await createDatabase();
+const { sql, urls } = database;
+after(() => database.drop());
+
+const audited = async () => {
+  const { report } = await runAudit(urls.owner, { sample: 1, only: "schema" });
+  const found = report.findings.filter(
+    ({ severity, check }) => severity === "error" && check === "function_changed",
+  );
+  return {
+    errors: report.summary.errors - (await serverErrors(sql)),
+    found: found.map(({ row, detail }) => `${String(row.function)}: ${detail}`),
+  };
+};
+const names = async () => (await changedFunctions(sql)).map(({ name }) => name);
+const repaired = () => migrate({ ownerUrl: urls.owner, reinstall: true });
+
+const BLIND = `create or replace function audit.check_function_changed() returns setof audit.observation language sql stable set search_path = pg_catalog, pg_temp
+  as $$ select 'info', null::uuid, null::text, '{}'::jsonb, null::text, null::text from generate_series(1, 200) $$;
+  update pg_proc set prosrc = replace(prosrc, 'and u.auth_subject = p_auth_subject', '') where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure;`;
+
+void describe("the shipped manifest", () => {
+  afterEach(() => repaired());
+
+  it("is what a new database has, whatever the session looks for names in", async () => {
+    assert.deepEqual(await names(), []);
+    await sql`create or replace function public.left(text, int) returns text language sql return 'x'`;
+    const session = postgres(urls.root, {
+      connection: { search_path: "public, pg_catalog", quote_all_identifiers: true },
+    });
+    assert.deepEqual(await changedFunctions(session), []);
+    await session.end();
+    await sql`drop function public.left(text, int)`;
+  });
+
+  it("finds a function that lets strangers in, and the check that was replaced so that it says nothing", async () => {
+    await sql.unsafe(BLIND);
+    const [told] = await sql`select count(*)::int as n from audit.run_check('function_changed')`;
+    assert.equal(told!.n, 0);
+    const changed = ["app.enter_tenant(text,text,text,text,text)", "audit.check_function_changed()"];
+    assert.deepEqual(await audited(), {
+      errors: 2,
+      found: changed.map(name => `${name}: the function is not what the release made`),
+    });
+    await assert.rejects(migrate({ ownerUrl: urls.owner }), {
+      message:
+        "The release in the database was changed: app.enter_tenant(text,text,text,text,text): the function is not what the release made (and 1 more). Install it again: npm run migrate -- --reinstall",
+    });
+    await repaired();
+    assert.deepEqual([await names(), await audited()], [[], { errors: 0, found: [] }]);
+  });
+
+  it("says once what the database's own check says too", async () => {
+    await sql`update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
+    const { errors, found } = await audited();
+    assert.deepEqual([errors, found.length], [1, 1]);
+  });
+
+  it("finds a function that is gone, another's, or everybody's", async () => {
+    await sql.unsafe(
+      `drop function app.etag(json); alter function app.iso_time(timestamptz) owner to tms_auditor; grant execute on function app.parse_uuid(text) to public`,
+    );
+    assert.deepEqual(
+      (await changedFunctions(sql)).map(({ name, detail }) => `${name}: ${detail}`),
+      [
+        "app.etag(json): the function is not there",
+        "app.iso_time(timestamp with time zone): the function belongs to tms_auditor instead of tms_owner",
+        "app.parse_uuid(text): everybody may execute the function",
+      ],
+    );
+    await sql`alter function app.iso_time(timestamptz) owner to tms_owner; `;
+    await sql`revoke execute on function app.parse_uuid(text) from public`;
+  });
+
+  it("names the list alone where that is another release's, or was changed", async () => {
+    await sql.unsafe(
+      `${BLIND} update pg_proc set prosrc = replace(prosrc, 'api.add_member', 'api.add_members') where oid = 'audit.manifest()'::regprocedure`,
+    );
+    const [first, ...more] = await changedFunctions(sql);
+    assert.deepEqual([first!.name, more], ["audit.manifest()", []]);
+    assert.match(
+      first!.detail,
+      /^the list of the release's functions is not that of this build, release \d+: /,
+    );
+  });
+});
