@@ -44,13 +44,11 @@ export async function createDatabase(): Promise<Database> {
       where datname = ${template} and grantee <> 0 and grantee <> datdba`;
     for (const { role, right } of grants) await sql.unsafe(`grant ${right} on database ${name} to ${role}`);
   });
-  await distributeIt(name, urls.root);
   // Idle connections end, so that a file whose `before` failed ends too.
   const sql = postgres(urls.root, { max: 4, idle_timeout: 10, onnotice: () => {} });
   const drop = async () => {
     await sql.end({ timeout: 5 });
     await asRoot(root => root`drop database ${root(name)} with (force)`);
-    for (const w of workers) await at_(w, "postgres", s => s.unsafe(`drop database ${name} with (force)`));
   };
   return { name, urls, sql, drop };
 }
@@ -92,31 +90,6 @@ async function asRoot(work: (sql: postgres.Sql) => Promise<unknown>) {
   } finally {
     await sql.end();
   }
-}
-
-const workers = [55441, 55442];
-async function at_(port: number, db: string, work: (sql: postgres.Sql) => Promise<unknown>) {
-  const sql = postgres(`postgres://postgres@127.0.0.1:${port}/${db}`, { max: 1, onnotice: () => {} });
-  try {
-    await work(sql);
-  } finally {
-    await sql.end();
-  }
-}
-async function distributeIt(name: string, rootUrl: string) {
-  for (const w of workers) {
-    await at_(w, "postgres", s => s.unsafe(`create database ${name}`));
-    await at_(w, name, s => s.unsafe("create extension citus"));
-  }
-  await at_(55440, name, async s => {
-    await s.unsafe("create extension citus");
-    await s.unsafe("select citus_set_coordinator_host('127.0.0.1', 55440)");
-    for (const w of workers) await s.unsafe(`select citus_add_node('127.0.0.1', ${w})`);
-  });
-  const { execFileSync } = await import("node:child_process");
-  execFileSync("psql", ["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "db/citus/distribute.sql", rootUrl], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
 }
 
 class Rollback {
@@ -217,7 +190,6 @@ export async function createService(database: Database, env: Record<string, stri
     SERVICE_JWT_SECRET: TEST_SECRET,
     SERVICE_MULTI_TENANT_MODE: "true",
     SERVICE_LOG_LEVEL: "debug",
-    SERVICE_DATABASE_EXPLICIT_TRANSACTION: "true",
     ...env,
   });
   const logs: Record<string, unknown>[] = [];

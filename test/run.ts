@@ -33,14 +33,8 @@ async function main(): Promise<number> {
       return await runTests(files, JSON.stringify({ ...urls, template: prefix }));
     } finally {
       const left = await sql`select datname from pg_database where starts_with(datname, ${prefix})`;
-      for (const { datname } of left) {
+      for (const { datname } of left)
         await sql`drop database if exists ${sql(datname as string)} with (force)`;
-        for (const w of [55441, 55442]) {
-          const s = postgres(`postgres://postgres@127.0.0.1:${w}/postgres`, { max: 1, onnotice: () => {} });
-          await s`drop database if exists ${s(datname as string)} with (force)`;
-          await s.end();
-        }
-      }
       await sql.end();
     }
   } finally {
@@ -88,7 +82,7 @@ const testFiles = (folder: string): string[] =>
 function runTests(files: string[], database: string): Promise<number> {
   // Node 20 counts it for a whole file: long enough for any on a slow machine, and one that waits for ever fails.
   const timeout = "--test-timeout=1800000";
-  const args = ["--import", "tsx", "--test", "--test-concurrency=1", timeout, ...files];
+  const args = ["--import", "tsx", "--test", "--test-concurrency=3", timeout, ...files];
   const built = mkdtempSync(path.join(tmpdir(), "tms-test-build-"));
   const env = { ...process.env, TMS_TEST_DATABASE: database, TMS_TEST_BUILD: built };
   const child = spawn(process.execPath, args, { stdio: "inherit", env });

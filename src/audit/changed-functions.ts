@@ -1,5 +1,5 @@
 import type { Changed } from "../migrate/manifest.ts";
-import type { Audit } from "./run.ts";
+import type { Audit } from "./report.ts";
 
 const AGAIN = "-- install the release again: npm run migrate -- --reinstall";
 

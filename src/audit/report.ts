@@ -1,0 +1,56 @@
+/** What a run of the audit gives. */
+
+type Severity = "error" | "warning" | "info";
+
+export interface Finding {
+  check: string;
+  category: string;
+  severity: Severity;
+  tenant_id: string | null;
+  relation: string | null;
+  /** Key columns. */
+  row: Record<string, unknown>;
+  detail: string;
+  remedy: string;
+}
+
+/** What `--format json` prints, key for key. */
+export interface Report {
+  started_at: string;
+  finished_at: string;
+  tenant: string | null;
+  /** `checked` counts rows or catalog objects; `findings` counts also those that are not stored. */
+  checks: { check: string; category: string; severity: Severity; checked: number; findings: number }[];
+  /** Worst first; at most a thousand of each check. */
+  findings: Finding[];
+  summary: { checks: number; errors: number; warnings: number };
+}
+
+/** Findings of one check on one relation, by severity. */
+export interface Result extends Record<Severity, number> {
+  check: string;
+  relation: string;
+  checked: number;
+  failed: boolean;
+}
+
+export interface Audit {
+  report: Report;
+  runId: number;
+  /** Checks that could not run. */
+  notRun: string[];
+  /** The description of each check, by name. */
+  about: Map<string, { finds: string; why: string; mend: string }>;
+  /** By check and relation; relation is "" for a check that is not about a table. */
+  results: Result[];
+  /** Finished runs of the same scope, oldest first, this one last. */
+  trend: {
+    runId: number;
+    startedAt: string;
+    errors: number;
+    warnings: number;
+    infos: number;
+    notRun: number;
+  }[];
+  server: { database: string; version: string; schema: string | null };
+}
