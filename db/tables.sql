@@ -1,5 +1,6 @@
 -- Every table as it is today, in the order of creation. The committed migrations lead to the same catalog; a test compares both.
 \ir tables/schemas.sql
+\ir tables/accepted.sql
 \ir functions/app/tenant_id.sql
 \ir functions/app/is_distributed.sql
 \ir functions/app/write_policies.sql
@@ -26,4 +27,3 @@
 \ir tables/runs.sql
 \ir tables/results.sql
 \ir tables/found.sql
-\ir tables/accepted.sql

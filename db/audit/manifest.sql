@@ -194,7 +194,7 @@ as $$
     ('function', 'audit.relations()', 'tms_owner', 'tms_auditor', '7f840a63381ffbf1e5a4aaa63aa2b661'),
     ('function', 'audit.relations(regclass[])', 'tms_owner', 'tms_auditor', '78e3e595b58833e604bf651ce9597df6'),
     ('function', 'audit.report(bigint)', 'tms_owner', 'tms_auditor', '1525d5551cc25ba8f8b0d8031afa99a6'),
-    ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', '3092beea601a64cd7e3b1cfd748eb525'),
+    ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', 'ff36869a5b314b4c37f1743a695f1513'),
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '4ab6885a92e5986c7051f0032ce4ffc5'),
     ('function', 'audit.role_name(oid)', 'tms_owner', 'tms_auditor', 'd93e0bfa0cc30ca6a3a0e814d7901901'),
     ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', 'fea3d8ad505c5d176efc7bb147b532d4'),
