@@ -169,7 +169,7 @@ function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply)
     message,
     locations,
   }));
-  send(request, reply.header("x-request-id", request.id), { errors }, 400);
+  send(request, reply, { errors }, 400);
 }
 
 /** Errors of resolvers that are not for clients, such as a lost database, are answered as everywhere. */
