@@ -25,12 +25,24 @@ interface Attack {
   floods?: boolean;
 }
 
-const head = (line: string, ...more: string[]) => [`${line} HTTP/1.1`, "host: x", ...more, "", ""].join("\r\n");
+const head = (line: string, ...more: string[]) =>
+  [`${line} HTTP/1.1`, "host: x", ...more, "", ""].join("\r\n");
 const body = ["content-type: application/json", "content-length: 1000"];
 
 const attacksOf = (idle: number, mallory: string): Attack[] => [
-  { name: "bodies that never come, no token", sockets: 1_000, says: head("POST /nothing", ...body), reads: true },
-  { name: "slow headers", sockets: 1_000, says: "GET / HTTP/1.1\r\nhost: x\r\n", drips: "x: y\r\n", reads: true },
+  {
+    name: "bodies that never come, no token",
+    sockets: 1_000,
+    says: head("POST /nothing", ...body),
+    reads: true,
+  },
+  {
+    name: "slow headers",
+    sockets: 1_000,
+    says: "GET / HTTP/1.1\r\nhost: x\r\n",
+    drips: "x: y\r\n",
+    reads: true,
+  },
   {
     name: "slow bodies, another member",
     sockets: 1_000,
@@ -45,7 +57,13 @@ const attacksOf = (idle: number, mallory: string): Attack[] => [
     reads: false,
   },
   { name: "idle connections", sockets: idle, says: "", reads: true },
-  { name: "pipelined floods, no token", sockets: 50, says: head("GET /nothing").repeat(30), reads: true, floods: true },
+  {
+    name: "pipelined floods, no token",
+    sockets: 50,
+    says: head("GET /nothing").repeat(30),
+    reads: true,
+    floods: true,
+  },
   {
     name: "pipelined floods, another member",
     sockets: 50,

@@ -1,6 +1,5 @@
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import type { FastifyReply } from "fastify";
 
 export interface Connection<Entry> {
   readonly socket: Socket;
@@ -13,26 +12,18 @@ export interface Connection<Entry> {
 }
 
 /** The connections of a server, and their unanswered requests. */
-export class Connections<Entry extends { reply: FastifyReply }> {
+export class Connections<Entry> {
   readonly all: Connection<Entry>[] = [];
   accepted = 0;
   readonly #bySocket = new WeakMap<Socket, Connection<Entry>>();
-  /** To be called with the response when it closes. */
-  readonly closed: (this: ServerResponse) => void;
 
-  /** `left` hears of every request that ends, whether it was answered or its client left. */
+  /** `left` hears of every request whose connection closes before its answer. */
   constructor(server: Server, left: (entry: Entry) => void) {
-    const bySocket = this.#bySocket;
-    this.closed = function closed() {
-      const unanswered = bySocket.get(this.req.socket)?.unanswered ?? [];
-      const at = unanswered.findIndex(({ reply }) => reply.raw === this);
-      if (at >= 0) left(unanswered.splice(at, 1)[0]!);
-    };
     const most = mostConnections();
     server.on("connection", (socket: Socket) => {
       this.accepted++;
       const connection: Connection<Entry> = { socket, unanswered: [], known: false, at: this.all.length };
-      bySocket.set(socket, connection);
+      this.#bySocket.set(socket, connection);
       this.all.push(connection);
       if (this.all.length > most) this.#endIdle();
       // Pipelined responses: Node reports the end only on the socket.

@@ -72,7 +72,7 @@ export default fp(
       const { raw, request } = entry.reply;
       if (entry.answered || raw.headersSent) drop(entry);
       // Fastify logs only responses that were sent; this logs the requests that a client did not wait for.
-      if (!raw.writableFinished) request.log.info(lineOf(entry.reply), "client left");
+      if (entry.connection && !raw.writableFinished) request.log.info(lineOf(entry.reply), "client left");
     }
     function drop(entry: Entry): void {
       rest(entry);
@@ -95,7 +95,12 @@ export default fp(
       request.entry = entry;
       connection?.unanswered.push(entry);
       // Not `onResponse`: it does not run when the client leaves before the response.
-      reply.raw.once("close", connections.closed);
+      reply.raw.once("close", () => {
+        const at = connection?.unanswered.indexOf(entry) ?? 0;
+        if (at < 0) return; // the connection closed first
+        connection?.unanswered.splice(at, 1);
+        left(entry);
+      });
       if (stopping) return done(STOPPING);
       open.push(entry);
       const full =

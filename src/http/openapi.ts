@@ -86,7 +86,7 @@ const SHARED: Record<number, string> = {
 /** Every problem of an operation: its own, and those that its method, body and limit imply. */
 function problemsOf({ method, config, schema }: Route): ProblemName[] {
   const always: ProblemName[] = ["malformed_query", "internal_error", "stopping"];
-  if (schema.security) return always;
+  if (schema.security) return [...always, "field_unknown", "too_many_at_once"];
   const names: ProblemName[] = [
     "too_many_at_once",
     "tenant_missing",
