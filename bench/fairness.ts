@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import http from "node:http";
-import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -15,7 +14,7 @@ import type { Figure } from "./report.ts";
 const EVERY_MS = 10;
 
 /** What an attacker keeps up: sockets on loopback that say this, again when they end, and again and again when `floods`. */
-interface Attack {
+export interface Attack {
   name: string;
   sockets: number;
   says: string;
@@ -94,7 +93,7 @@ export async function fairnessBench(server: BenchServer, { quick }: { quick: boo
     const figures: Figure[] = [];
     for (const attack of attacksOf(quick ? 2_000 : 20_000, mallory)) {
       const quiet = await ask(service.address, member, seconds);
-      const end = await begin(attack, service.address);
+      const end = await begin(attack, built, service.address);
       const attacked = await ask(service.address, member, seconds);
       await end();
       figures.push({
@@ -176,42 +175,15 @@ async function ask({ hostname, port }: URL, authorization: string, seconds: numb
   return { p95: times[Math.floor(times.length * 0.95)]!, requests: times.length, refused };
 }
 
-/** Returns what ends the attack. */
-async function begin({ sockets: count, says, drips, reads, floods }: Attack, { hostname, port }: URL) {
-  const sockets = new Set<Socket>();
-  let over = false;
-  const open = () => {
-    const socket = connect(Number(port), hostname);
-    sockets.add(socket);
-    socket.on("error", () => {});
-    socket.once("connect", () => socket.write(says));
-    if (!reads) socket.pause();
-    else if (floods) {
-      let answers = 0;
-      socket.on("data", bytes => {
-        answers += bytes.toString("latin1").split("HTTP/1.1 ").length - 1;
-        if (answers < 30) return;
-        answers -= 30;
-        socket.write(says);
-      });
-    } else socket.resume();
-    socket.once("close", () => {
-      sockets.delete(socket);
-      if (!over) setTimeout(() => !over && open(), 100);
-    });
-  };
-  for (let made = 0; made < count; made++) {
-    open();
-    if (made % 100 === 99) await sleep(20);
-  }
-  const dripping = setInterval(() => {
-    if (drips) for (const socket of sockets) socket.write(drips);
-  }, 1_000);
-  await sleep(500);
+/** In a process of its own, so that it does not delay what measures. Returns what ends it. */
+async function begin(attack: Attack, built: string, { href }: URL): Promise<() => Promise<void>> {
+  const child = fork(path.join(built, "bench/attack.js"), [JSON.stringify(attack), href]);
+  await new Promise<void>((resolve, reject) => {
+    child.once("message", () => resolve());
+    child.once("exit", code => reject(new Error(`the attack ended with ${code}`)));
+  });
   return async () => {
-    over = true;
-    clearInterval(dripping);
-    for (const socket of sockets) socket.destroy();
+    child.removeAllListeners("exit").kill();
     await sleep(500);
   };
 }

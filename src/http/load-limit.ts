@@ -20,6 +20,8 @@ const STOPPING = refusal("stopping");
 const OVERLOADED = refusal("overloaded");
 const TOO_MANY = refusal("too_many_at_once", { headers: { "retry-after": "1" } });
 
+const GONE = new Problem(...BY_STATUS[400]!);
+
 const WITH_BODY = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 /** Unanswered requests on one connection. Clients that pipeline send a few. */
@@ -32,7 +34,12 @@ interface Entry {
   /** Its body is here, its caller is known, and it has no answer yet: it counts against `maxInFlight`. */
   works: boolean;
   answered: boolean;
+  /** Goes on with a request that waits for others of its connection or its identity. */
+  goOn: (() => void) | null;
 }
+
+/** Requests of one identity that are worked on at once; more wait for these. */
+const MOST_AT_ONCE = 16;
 
 /**
  * Counts the requests in flight. Beyond `maxInFlight` it refuses new ones with 503 rather than queue them. What is not yet whole, what
@@ -57,15 +64,35 @@ export default fp(
       if (count === 0) for (const { reply } of open) if (isOf(reply.request)) count++;
       return count > share;
     };
-    function begin(entry: Entry): Problem | undefined {
-      if (working >= maxInFlight) return OVERLOADED;
+    /** Requests that wait for others of their identity, the oldest first. */
+    const waiting: Entry[] = [];
+    type Done = (problem?: Problem) => void;
+    function begin(entry: Entry, identity: Identity, done: Done): void {
+      if (working + waiting.length >= maxInFlight) done(OVERLOADED);
+      else if (isBusy(identity)) {
+        entry.goOn = () => work(entry, done);
+        waiting.push(entry);
+      } else work(entry, done);
+    }
+    function work(entry: Entry, done: Done): void {
       entry.works = true;
       working++;
-      return undefined;
+      done(entry.reply.raw.destroyed ? GONE : undefined);
     }
     function rest(entry: Entry): void {
-      if (entry.works) working--;
+      if (!entry.works) return;
+      working--;
       entry.works = false;
+      if (waiting.length === 0) return;
+      const { identity } = entry.reply.request;
+      const next = waiting.findIndex(({ reply }) => isSame(reply.request.identity, identity));
+      if (next >= 0) waiting.splice(next, 1)[0]!.goOn!();
+    }
+    function isBusy(identity: Identity): boolean {
+      let count = working < MOST_AT_ONCE ? Number.NEGATIVE_INFINITY : 0;
+      if (count === 0)
+        for (const { works, reply } of open) if (works && isSame(reply.request.identity, identity)) count++;
+      return count >= MOST_AT_ONCE;
     }
     /** After its client left, a request goes on working or waiting for a connection: it counts until it has a response. */
     function left(entry: Entry): void {
@@ -91,7 +118,7 @@ export default fp(
       const ended = socket.destroyed || socket.writableEnded;
       if (ended || (connection && connection.unanswered.length >= MOST_PIPELINED))
         return void socket.destroy();
-      const entry: Entry = { reply, connection, works: false, answered: false };
+      const entry: Entry = { reply, connection, works: false, answered: false, goOn: null };
       request.entry = entry;
       connection?.unanswered.push(entry);
       // Not `onResponse`: it does not run when the client leaves before the response.
@@ -100,27 +127,33 @@ export default fp(
         if (at < 0) return; // the connection closed first
         connection?.unanswered.splice(at, 1);
         left(entry);
+        if (at === 0) connection?.unanswered[0]?.goOn?.();
       });
-      if (stopping) return done(STOPPING);
-      open.push(entry);
-      const full =
-        !request.routeOptions.config.knowsCallers &&
-        isFull(shares.address, one => !one.identity && one.ip === request.ip);
-      done(full ? TOO_MANY : undefined);
+      const enter = () => {
+        if (socket.destroyed || socket.writableEnded) return;
+        if (stopping) return done(STOPPING);
+        open.push(entry);
+        const full =
+          !request.routeOptions.config.knowsCallers &&
+          isFull(shares.address, one => !one.identity && one.ip === request.ip);
+        done(full ? TOO_MANY : undefined);
+      };
+      // Pipelined: one after the other, as they are answered.
+      if (connection && connection.unanswered.length > 1) entry.goOn = enter;
+      else enter();
     });
 
     // After authentication, and before the first use of the database.
-    app.decorate("admit", (request: FastifyRequest) => {
-      const { identity } = request;
-      const entry = request.entry!;
-      if (entry.connection) entry.connection.known = true;
-      return isFull(shares.identity, one => isSame(one.identity, identity)) ? TOO_MANY : begin(entry);
+    app.decorate("admit", ({ identity, entry }, done) => {
+      if (entry!.connection) entry!.connection.known = true;
+      if (isFull(shares.identity, one => isSame(one.identity, identity))) return done(TOO_MANY);
+      begin(entry!, identity, done);
     });
 
     const wait: preParsingHookHandler = ({ raw, entry }, _reply, _payload, done) => {
       if (!raw.complete) rest(entry!);
       // The body of a client that left before we read it neither arrives nor fails, so its request would never end.
-      done(raw.destroyed ? new Problem(...BY_STATUS[400]!) : null);
+      done(raw.destroyed ? GONE : null);
     };
     // Only routes with a body pay for this hook.
     app.addHook("onRoute", route => {
@@ -146,7 +179,8 @@ export default fp(
         isFull(shares.tenant, one => isOf(one, slug))
       )
         return done(TOO_MANY);
-      done(entry!.works ? undefined : begin(entry!));
+      if (entry!.works) done();
+      else begin(entry!, identity, done);
     });
     app.addHook("onSend", (request, reply, _payload, done) => {
       const { entry, identity, tenant, resolved, raw } = request;
@@ -189,7 +223,7 @@ export const callers = fp(
     app.addHook("onRoute", route => {
       route.config = { ...route.config, knowsCallers: true };
     });
-    app.addHook("onRequest", (request, _reply, done) => done(app.admit(request)));
+    app.addHook("onRequest", (request, _reply, done) => app.admit(request, done));
   },
   { name: "callers", dependencies: ["load-limit", "auth"] },
 );
@@ -201,7 +235,7 @@ declare module "fastify" {
   interface FastifyInstance {
     inFlight: readonly FastifyReply["raw"][];
     /** Lets a known caller's request begin, or says why not. */
-    admit(request: FastifyRequest): Problem | undefined;
+    admit(request: FastifyRequest, done: (problem?: Problem) => void): void;
   }
   interface FastifyRequest {
     entry: Entry | null;

@@ -12,7 +12,8 @@ const LONGEST_MS = 1_000;
 const MOST_ADDRESSES = 10_000;
 
 /**
- * Answers to callers without a valid token wait for their turn, each address for its own. So a flood of them leaves the processor to those
+ * Answers to callers without a valid token, and to those who have more open than their share, wait for their turn, each address and
+ * identity for its own. So a flood of them leaves the processor to those
  * with one: its clients wait for their answers before they send more, or have their connections ended.
  */
 export default fp(
@@ -20,9 +21,13 @@ export default fp(
     /** When the next answer to an address is due. */
     const turns = new Map<string, number>();
     app.addHook("onSend", (request, _reply, payload, done) => {
-      if (request.identity) return done();
+      const { identity, refusal } = request;
+      const mayPass = identity && refusal?.reason !== "too_many_at_once";
+      if (mayPass) return done();
       // Probes have turns of their own: a load balancer may ask from the address that a flood comes through.
-      const who = `${networkOf(request.ip)}${request.routeOptions.config.probe ? " probes" : ""}`;
+      const who = identity
+        ? `${identity.provider}\n${identity.subject}`
+        : `${networkOf(request.ip)}${request.routeOptions.config.probe ? " probes" : ""}`;
       const now = performance.now();
       const turn = Math.max(turns.get(who) ?? 0, now - AT_ONCE_MS);
       const wait = turn - now;
@@ -42,7 +47,7 @@ export default fp(
 
 function costOf(payload: unknown): number {
   if (typeof payload === "string") return Math.min(LARGE_MS, SMALL_MS + payload.length / CHARACTERS_A_MS);
-  return payload ? LARGE_MS / 2 : SMALL_MS;
+  return payload ? LARGE_MS : SMALL_MS;
 }
 
 /** IPv6 networks have 2^64 addresses each. */
