@@ -7,8 +7,8 @@ const SMALL_MS = 1;
 const LARGE_MS = 20;
 const CHARACTERS_A_MS = 5_000;
 const AT_ONCE_MS = 200;
-/** An answer waits for so long at most. Beyond it the connection ends. */
-const LONGEST_MS = 1_000;
+/** An answer waits for so long at most, which costs less than a client that connects again. Beyond it the connection ends. */
+const LONGEST_MS = 10_000;
 const MOST_ADDRESSES = 10_000;
 
 /**
