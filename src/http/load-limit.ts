@@ -70,14 +70,17 @@ export default fp(
     function begin(entry: Entry, identity: Identity, done: Done): void {
       if (working + waiting.length >= maxInFlight) done(OVERLOADED);
       else if (isBusy(identity)) {
-        entry.goOn = () => work(entry, done);
+        entry.goOn = () => {
+          entry.goOn = null;
+          work(entry, done);
+        };
         waiting.push(entry);
       } else work(entry, done);
     }
     function work(entry: Entry, done: Done): void {
       entry.works = true;
       working++;
-      done(entry.reply.raw.destroyed ? GONE : undefined);
+      done();
     }
     function rest(entry: Entry): void {
       if (!entry.works) return;
@@ -94,18 +97,17 @@ export default fp(
         for (const { works, reply } of open) if (works && isSame(reply.request.identity, identity)) count++;
       return count >= MOST_AT_ONCE;
     }
-    /** After its client left, a request goes on working or waiting for a connection: it counts until it has a response. */
+    /** After its client left, a request that has begun goes on working or waiting for a connection: it counts until it has a response. */
     function left(entry: Entry): void {
       const { raw, request } = entry.reply;
-      if (entry.answered || raw.headersSent) drop(entry);
+      if (entry.answered || raw.headersSent || entry.goOn) drop(entry);
       // Fastify logs only responses that were sent; this logs the requests that a client did not wait for.
       if (entry.connection && !raw.writableFinished) request.log.info(lineOf(entry.reply), "client left");
     }
     function drop(entry: Entry): void {
       rest(entry);
-      // The oldest entries are first, and mostly the first to go.
-      const at = open.indexOf(entry);
-      if (at >= 0) open.splice(at, 1);
+      remove(open, entry);
+      if (entry.goOn) remove(waiting, entry);
     }
     let stopping = false;
     app.decorate("inFlight", { getter: () => open.map(({ reply }) => reply.raw) });
@@ -131,13 +133,14 @@ export default fp(
       });
       const enter = () => {
         if (socket.destroyed || socket.writableEnded) return;
+        entry.goOn = null;
         if (stopping) return done(STOPPING);
-        open.push(entry);
         const full =
           !request.routeOptions.config.knowsCallers &&
           isFull(shares.address, one => !one.identity && one.ip === request.ip);
         done(full ? TOO_MANY : undefined);
       };
+      if (!stopping) open.push(entry);
       // Pipelined: one after the other, as they are answered.
       if (connection && connection.unanswered.length > 1) entry.goOn = enter;
       else enter();
@@ -162,12 +165,12 @@ export default fp(
     });
 
     /**
-     * The tenant that let an identity in. Anybody may name any tenant: only requests of its members fill its share, and only they are
+     * The last tenant that let an identity in. Anybody may name any tenant: only requests of its members fill its share, and only they are
      * refused beyond it.
      */
     const memberships = new WeakMap<Identity, string>();
-    const isOf = ({ identity, tenant, routeOptions: { config } }: FastifyRequest, slug: string) =>
-      tenant?.slug === slug && config.needsMembership !== false && memberships.get(identity) === slug;
+    const isOf = ({ identity }: FastifyRequest, slug: string) =>
+      identity !== undefined && memberships.get(identity) === slug;
     app.addHook("preValidation", (request, _reply, done) => {
       const { entry, identity, tenant } = request;
       if (!identity) return done();
@@ -216,6 +219,12 @@ export default fp(
   },
   { name: "load-limit" },
 );
+
+/** The oldest entries are first, and mostly the first to go. */
+function remove<T>(list: T[], one: T): void {
+  const at = list.indexOf(one);
+  if (at >= 0) list.splice(at, 1);
+}
 
 /** For routes whose callers show a token: registered after `auth`. */
 export const callers = fp(

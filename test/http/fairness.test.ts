@@ -57,14 +57,16 @@ async function listen(t: TestContext, most: number, env: Record<string, string> 
   return { ...service, raw, all, get, served };
 }
 
-/** Blocks every reader of the boards until the end of the test. */
+/** Blocks every reader of the boards until `release`, or the end of the test. */
 async function lockBoards(t: TestContext) {
   const holder = await sql.reserve();
   await holder.unsafe("begin; lock table app.boards in access exclusive mode");
+  const release = async () => void (await holder.unsafe("commit"));
   t.after(async () => {
-    await holder.unsafe("commit");
+    await release();
     holder.release();
   });
+  return release;
 }
 
 const head = (line: string, ...more: string[]) =>
@@ -114,8 +116,8 @@ test("answers that nobody reads do not count against others", async t => {
 });
 
 test("one identity has a share of the requests in flight: its own are refused beyond it", async t => {
-  const { app, all, get, served } = await listen(t, 100);
   await lockBoards(t);
+  const { app, all, get, served } = await listen(t, 100);
   const open = Array.from({ length: 32 }, () => get("/api/boards", ann));
   await until("its share is in flight", () => app.inFlight.length === 32);
   const more = await all(8, () => get("/api/boards", ann));
@@ -131,9 +133,9 @@ test("one identity has a share of the requests in flight: its own are refused be
 });
 
 test("one tenant has a share, which only its members fill", async t => {
+  await lockBoards(t);
   const { app, get, served } = await listen(t, 100);
   for (const token of [ann, cat, dan]) assert.equal((await get("/api/tenants/current", token)).status, 200);
-  await lockBoards(t);
   const open = [ann, cat].flatMap(token => Array.from({ length: 25 }, () => get("/api/boards", token)));
   await until("its share is in flight", () => app.inFlight.length === 50);
   assert.equal((await get("/api/boards", dan)).status, 429);
@@ -176,15 +178,20 @@ test("answers to a flood of strangers wait for their turn, and beyond ten second
 });
 
 test("pipelined requests are worked on one after the other", async t => {
-  const { app, raw } = await listen(t, 100);
-  await lockBoards(t);
-  const authorization = `authorization: Bearer ${ann}`;
-  await raw(
-    head("GET /api/boards", authorization) + head("GET /api/tenants/current", authorization).repeat(20),
-  );
-  await until("the first is in flight", () => app.inFlight.length === 1);
-  await raw(head("GET /api/boards", authorization));
-  await until("one of the other connection too", () => app.inFlight.length === 2);
+  const release = await lockBoards(t);
+  const { app, raw, served } = await listen(t, 100);
+  const body = JSON.stringify({ organization_name: "Behind", admin_email: "a@example.com" });
+  const token = `authorization: Bearer ${ann}`;
+  const type = "content-type: application/json";
+  const register = head("POST /api/tenants/register", token, type, `content-length: ${body.length}`) + body;
+  const one = await raw(head("GET /api/boards", token) + register);
+  const registered = () => sql`select from app.tenants where name = 'Behind'`;
+  await until("both have come", () => app.inFlight.length === 2);
+  for (let i = 0; i < 5; i++) await served();
+  assert.equal((await registered()).length, 0);
+  await release();
+  await until("both are answered", () => one.text.includes("HTTP/1.1 201 "));
+  assert.equal((await registered()).length, 1);
 });
 
 test("an IPv6 address counts as its network", () => {

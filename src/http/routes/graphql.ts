@@ -213,7 +213,11 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     answer(request, reply, request.body),
   );
   app.get<{ Querystring: GraphqlQueryString }>("/graphql", queryGraphqlByGet, (request, reply) => {
-    const { variables = "null", ...rest } = request.query;
-    return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
+    const { variables = "null", query, operationName = null } = request.query;
+    return answer(request, reply, {
+      query,
+      operationName,
+      variables: JSON.parse(variables) as object | null,
+    });
   });
 }
