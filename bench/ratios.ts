@@ -20,6 +20,7 @@ const UNITS: Record<string, string> = {
   microseconds: " µs",
   seconds: " s",
   othersMedianMs: " ms",
+  p95Ms: " ms",
 };
 const deletion = "api.delete_tenant";
 
@@ -36,6 +37,15 @@ const HELD: Record<string, (name: string, n: number) => Held[]> = {
           // What the service answers as well: whether there is a next page, and where it begins.
           ["requests/s, service : PostGraphile 4", rate("service"), rate("postgraphile"), "at least", 5],
         ],
+  fairness: () => [
+    [
+      "p95 of a member, attacked : quiet",
+      ["a known member", "p95Ms"],
+      ["a known member", "quietP95Ms"],
+      "at most",
+      3,
+    ],
+  ],
   rls: name =>
     [ALONE, BOTH].map(variant => [
       `time, ${variant} : ${NONE}`,

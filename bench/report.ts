@@ -35,6 +35,11 @@ const METHOD: Record<string, { title: string; text: string }> = {
 CPU is that of the server process and of all database processes, for each request. All run built, with the same Node.js options.
 PostGraphile answers under the same policies, and does not look up the membership.`,
   },
+  fairness: {
+    title: "Fairness",
+    text: `A member lists 20 boards 100 times a second, quiet and under each attack from the same address: 50 to 20,000 sockets on loopback.
+Attacker, member and Postgres share the machine with the service.`,
+  },
   rls: {
     title: "Row-level security",
     text: `One statement in a plpgsql loop inside the backend. *RLS alone* and *RLS + predicate* run as \`tms_app\`, without and with an

@@ -1,10 +1,11 @@
 /**
- * `npm run bench [-- --quick] [-- --only=http,rls,growth,deletion,audit]`: starts what it needs, prints figures and the
+ * `npm run bench [-- --quick] [-- --only=http,fairness,rls,growth,deletion,audit]`: starts what it needs, prints figures and the
  * ratios that the project is held to, and after a full run of all groups keeps them in docs/.
  */
 import { auditBench } from "./audit.ts";
 import { startBenchServer } from "./database.ts";
 import { deletionBench } from "./deletion.ts";
+import { fairnessBench } from "./fairness.ts";
 import { growthBench } from "./growth.ts";
 import { httpBench } from "./http.ts";
 import { ratiosOf } from "./ratios.ts";
@@ -13,6 +14,7 @@ import { rlsBench } from "./rls.ts";
 
 const GROUPS = {
   http: httpBench,
+  fairness: fairnessBench,
   rls: rlsBench,
   growth: growthBench,
   deletion: deletionBench,

@@ -108,8 +108,11 @@ function configFrom(set: Partial<Record<Name, string>>) {
       maxTenantsPerUser: read("SERVICE_MAX_TENANTS_PER_USER"),
     },
     frontendBaseUrl: read("SERVICE_FRONTEND_BASE_URL"),
+    publicUrl: read("SERVICE_PUBLIC_URL"),
+    trustedProxies: read("SERVICE_TRUSTED_PROXIES"),
     logLevel: read("SERVICE_LOG_LEVEL") ?? (read("SERVICE_DEBUG") ? "debug" : "info"),
     maxInFlight: read("SERVICE_MAX_REQUESTS_IN_FLIGHT"),
+    requestTimeoutMs: read("SERVICE_REQUEST_TIMEOUT") * 1000,
     metricsTenantLabel: read("SERVICE_METRICS_TENANT_LABEL"),
     shutdownTimeoutMs: read("SERVICE_SHUTDOWN_TIMEOUT") * 1000,
   };

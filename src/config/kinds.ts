@@ -83,6 +83,13 @@ function publicKey(text: string): { pem: string; algorithms: string[] } | undefi
   }
 }
 
+function isNetwork(text: string): boolean {
+  const [address, bits, more] = text.split("/");
+  const version = isIP(address!);
+  if (version === 0 || more !== undefined) return false;
+  return bits === undefined || number(bits, /^\d+$/, 1, version === 4 ? 32 : 128) !== undefined;
+}
+
 function domains(text: string): string[] | undefined {
   const found = list(text).map(asciiDomain);
   return found.length > 0 && found.every(domain => domain !== null) ? [...new Set(found)] : undefined;
@@ -161,6 +168,13 @@ export const KINDS = {
     parse: (text: string) => {
       const parsed = webUrl(text);
       return parsed && !parsed.search ? parsed.href.replace(/[?#/]+$/, "") : undefined;
+    },
+  },
+  proxies: {
+    expects: "a comma-separated list of IP addresses, and of networks like 10.0.0.0/8",
+    parse: (text: string) => {
+      const found = list(text);
+      return found.length > 0 && found.every(isNetwork) ? found : undefined;
     },
   },
   level: {

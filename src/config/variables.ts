@@ -128,6 +128,15 @@ export const TABLE = {
     meaning: "How many tenants one user may own",
   },
   SERVICE_FRONTEND_BASE_URL: { kind: "webAddress", meaning: "Base address used to build `dashboard_url`" },
+  SERVICE_PUBLIC_URL: {
+    kind: "webAddress",
+    meaning:
+      "Where clients reach the service: what `Link`, `Location`, `/docs` and `/openapi.json` name, such as `https://api.example/tenancy`",
+  },
+  SERVICE_TRUSTED_PROXIES: {
+    kind: "proxies",
+    meaning: "Comma-separated addresses or networks of proxies whose `X-Forwarded-For` names the client",
+  },
   SERVICE_DEBUG: {
     kind: "flag",
     default: "false",
@@ -142,6 +151,11 @@ export const TABLE = {
     kind: "count",
     default: "1000",
     meaning: "Requests that one instance works on at once; more are refused with 503",
+  },
+  SERVICE_REQUEST_TIMEOUT: {
+    kind: "seconds",
+    default: "10",
+    meaning: "Seconds in which a request must arrive whole, its body included",
   },
   SERVICE_METRICS_TENANT_LABEL: {
     kind: "flag",

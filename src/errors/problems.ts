@@ -105,6 +105,11 @@ export const PROBLEMS = {
     { errors: [{ field: "Idempotency-Key", message: "was already used with another request" }] },
   ],
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
+  too_many_at_once: [
+    429,
+    "Too many requests",
+    "Too many requests of yours are open at once; read their answers, then send the request again",
+  ],
   internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
   service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
   being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }, "expected"],

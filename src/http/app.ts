@@ -8,7 +8,7 @@ import type { LogStream } from "../observability/log.ts";
 import tracing from "../observability/tracing.ts";
 import { sendError } from "./error-handler.ts";
 import body from "./json-body.ts";
-import loadLimit from "./load-limit.ts";
+import loadLimit, { callers } from "./load-limit.ts";
 import methods from "./methods.ts";
 import metrics from "./metrics.ts";
 import openapi from "./openapi.ts";
@@ -24,6 +24,7 @@ import setup from "./routes/setup.ts";
 import tenants from "./routes/tenants.ts";
 import { httpOptions } from "./server-options.ts";
 import startup from "./startup-checks.ts";
+import strangers from "./strangers.ts";
 import validation from "./validation.ts";
 
 /** The map of the service: a request passes these in this order. */
@@ -32,24 +33,26 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
 
-  await app.register(protocol);
   await app.register(loadLimit, { config });
+  await app.register(strangers);
+  await app.register(protocol);
   await app.register(tracing);
   await app.register(methods);
   await app.register(body);
   await app.register(validation);
-  await app.register(openapi);
+  await app.register(openapi, { config });
   await app.register(database, { config });
   await app.register(startup, { config });
   await app.register(keySet, { config });
   await app.register(readiness);
   await app.register(metrics, { config });
   await app.register(health);
-  await app.register(docs);
+  await app.register(docs, { config });
 
-  // Routes below need a token, count against a rate limit, and need a tenant: in this order.
+  // Routes below need a token, are admitted, count against a rate limit, and need a tenant: in this order.
   await app.register(async api => {
     await api.register(auth, { config });
+    await api.register(callers);
     await api.register(rateLimit);
     await api.register(tenant, { config });
     await api.register(setup, { prefix: "/api/setup", config });

@@ -30,8 +30,15 @@ export async function refuseBody({ body }: FastifyRequest): Promise<void> {
   if (fields.length > 0) throw invalid(fields.map(field => ({ field, message: "is not a known field" })));
 }
 
+const ZIPPED = new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
+
 /** Parses JSON bodies, and refuses values that Postgres or JSON would change. */
 export default fp(async (app: FastifyInstance) => {
+  app.addHook("onRequest", ({ headers }, _reply, done) => {
+    const { "content-encoding": encoding, "content-length": length = "0" } = headers;
+    const zipped = encoding !== undefined && encoding.toLowerCase() !== "identity";
+    done(zipped && (Number(length) > 0 || headers["transfer-encoding"]) ? ZIPPED : undefined);
+  });
   app.removeContentTypeParser("text/plain");
   app.addContentTypeParser(
     "application/json",

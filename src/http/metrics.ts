@@ -62,7 +62,7 @@ export default fp(
       }
       if (refusal) {
         refusals.inc({ status, reason: reasonOf(refusal) });
-        if (refusal.status === 429) limited.inc({ bucket: operation.limit ?? "none" });
+        if (refusal.reason === "too_many_requests") limited.inc({ bucket: operation.limit ?? "none" });
       }
       done();
     });

@@ -1,6 +1,7 @@
 import swagger from "@fastify/swagger";
 import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
+import type { Config } from "../config/config.ts";
 import { type Example, PROBLEMS, type ProblemName } from "../errors/problems.ts";
 import type { RequestHeader, ResponseHeader } from "./operations.ts";
 import { ErrorBody, IDEMPOTENCY_KEY_PATTERN, Uuid } from "./schemas/common.ts";
@@ -49,7 +50,7 @@ const RESPONSE_HEADERS = {
   "WWW-Authenticate": text("The challenge of RFC 6750, with the reason"),
   ETag: text("The version of the tenant, for If-Match and If-None-Match"),
   Link: text('The next page, rel="next"; missing on the last page'),
-  Location: text("The path of the new resource"),
+  Location: text("Where the new resource is"),
 } satisfies Record<ResponseHeader, object> & Record<string, object>;
 
 const REQUEST_HEADERS: Record<RequestHeader, Json> = {
@@ -85,8 +86,9 @@ const SHARED: Record<number, string> = {
 /** Every problem of an operation: its own, and those that its method, body and limit imply. */
 function problemsOf({ method, config, schema }: Route): ProblemName[] {
   const always: ProblemName[] = ["malformed_query", "internal_error", "stopping"];
-  if (schema.security) return always;
+  if (schema.security) return [...always, "field_unknown", "too_many_at_once"];
   const names: ProblemName[] = [
+    "too_many_at_once",
     "tenant_missing",
     "tenant_header_malformed",
     "no_credentials",
@@ -165,15 +167,15 @@ function complete(operation: Operation, route: Route, shared: Json): void {
   if (parameters.length + accepts.length > 0)
     operation.parameters = [...parameters, ...(accepts.map(name => referTo("parameters", name)) as never[])];
   for (const [status, response] of Object.entries(operation.responses)) {
-    const headers = [...sends, ...(route.config?.limit ? LIMITED : [])];
+    const headers = ["X-Request-Id", ...sends, ...(route.config?.limit ? LIMITED : [])];
     response.description =
       { 200: "Done", 201: "Created", 202: "Accepted, waits for approval" }[status] ?? status;
-    if (headers.length > 0) response.headers = refsTo("headers", headers);
+    response.headers = refsTo("headers", headers);
   }
   if (accepts.includes("If-None-Match")) {
     operation.responses["304"] = {
       description: "Not changed",
-      headers: refsTo("headers", ["ETag", ...LIMITED]),
+      headers: refsTo("headers", ["X-Request-Id", "ETag", ...LIMITED]),
     };
   }
   Object.assign(operation.responses, problemResponses(route, operation.responses, shared));
@@ -202,7 +204,8 @@ function share(value: unknown, schemas: Json): unknown {
 
 /** `GET /openapi.json`, made at its first request from the schemas that validate. Registered before the routes. */
 export default fp(
-  async (app: FastifyInstance) => {
+  async (app: FastifyInstance, { config }: { config: Config }) => {
+    app.decorate("publicUrl", config.publicUrl ?? "");
     // The database makes the JSON of responses: their schemas only document it.
     app.setSerializerCompiler(() => JSON.stringify);
     const routes = new Map<string, Route>();
@@ -217,7 +220,7 @@ export default fp(
           description: DESCRIPTION,
           license: { name: "MIT", identifier: "MIT" } as { name: string },
         },
-        servers: [{ url: "/" }],
+        servers: [{ url: config.publicUrl ?? "/" }],
         tags: TAGS,
         security: [{ token: [], tenant: [] }, { token: [] }],
         components: {
@@ -273,3 +276,10 @@ export default fp(
   },
   { name: "openapi" },
 );
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** What stands before the paths of this service where clients see them; "" when nothing says so. */
+    publicUrl: string;
+  }
+}

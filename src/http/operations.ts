@@ -3,6 +3,7 @@ import type { TSchema } from "typebox";
 import type { Call } from "../database/database.ts";
 import type { ProblemName } from "../errors/problems.ts";
 import type { Bucket } from "./rate-limit.ts";
+import { NoParameters } from "./schemas/common.ts";
 import {
   GraphqlAnswer,
   GraphqlQuery,
@@ -85,6 +86,7 @@ const tagged =
   ) => ({
     config: { ...shared, ...config },
     schema: {
+      querystring: NoParameters,
       ...rest,
       operationId,
       summary,

@@ -11,7 +11,10 @@ import { answerSocket } from "./error-handler.ts";
  * Node would read as another request than the one sent.
  */
 export default fp(async (app: FastifyInstance) => {
-  app.addHook("onRequest", ({ raw, headers }, _reply, done) => done(faultOf(raw, headers)));
+  app.addHook("onRequest", ({ raw, headers, id }, reply, done) => {
+    reply.header("x-request-id", id);
+    done(faultOf(raw, headers));
+  });
   // Node limits their size. By default it also drops the headers after the thousandth, such as If-Match or a second X-Tenant.
   app.server.maxHeadersCount = 0;
   app.server.on("checkExpectation", ({ socket }) => answerSocket(socket, 417));
@@ -25,9 +28,6 @@ function faultOf(
   if (httpVersion === "1.1" && headers.host === undefined)
     return new Problem(400, "Bad Request", "The Host header is required");
   if (headers.host?.includes(",")) return new Problem(400, "Bad Request", "There must be one Host header");
-  const { "content-encoding": encoding = "identity", "content-length": length = "0" } = headers;
-  if (encoding.toLowerCase() !== "identity" && (Number(length) > 0 || headers["transfer-encoding"]))
-    return new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
   const query = url.indexOf("?");
   // The router takes an empty part for an id. Clients send absolute URLs to proxies, which may pass them on.
   const path = (query < 0 ? url : url.slice(0, query)).replace(/^https?:\/\/[^/]*/i, "");

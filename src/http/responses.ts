@@ -27,10 +27,14 @@ export function sendPage(reply: FastifyReply, row: Row): FastifyReply {
     const [path] = url.split("?", 1);
     const parameters = new URLSearchParams(url.slice(path!.length));
     parameters.set("cursor", row.next_cursor);
-    reply.header("link", `<${path}?${parameters.toString()}>; rel="next"`);
+    reply.header("link", `<${reply.server.publicUrl}${path}?${parameters.toString()}>; rel="next"`);
   }
   return sendRow(reply, row);
 }
+
+/** 201 names what was made. */
+export const located = (reply: FastifyReply, path: string): FastifyReply =>
+  reply.header("location", reply.server.publicUrl + path);
 
 /** An id as it was sent, except NUL, which the Postgres protocol cannot carry. An id with either character names nothing. */
 export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");

@@ -14,18 +14,20 @@ export function httpOptions(config: Config, logStream: LogStream | undefined): F
       return typeof given === "string" && /^[\w-]{1,64}$/.test(given) ? given : randomUUID();
     },
     clientErrorHandler: malformedRequest,
+    trustProxy: config.trustedProxies ?? false,
     http: {
       requireHostHeader: false, // protocol.ts refuses it with the usual body
       // Of two Authorization headers Node would take the first, and a proxy perhaps the second. Joined they are no valid token.
       joinDuplicateHeaders: true,
       // Must not exceed requestTimeout: Node would swap the two.
-      headersTimeout: 30_000,
+      headersTimeout: config.requestTimeoutMs,
       connectionsCheckingInterval: 2_000,
     },
     bodyLimit: 128 * 1024,
     routerOptions: { maxParamLength: 8_192 },
-    requestTimeout: 30_000,
-    connectionTimeout: 40_000, // idle: load-limit.ts decides. Longer than requestTimeout, which is answered with 408
+    requestTimeout: config.requestTimeoutMs,
+    // Idle: connections.ts decides. Longer than requestTimeout, which is answered with 408.
+    connectionTimeout: Math.max(40_000, config.requestTimeoutMs + 10_000),
     keepAliveTimeout: 5_000,
     return503OnClosing: false, // load-limit.ts refuses it with the usual body
   };

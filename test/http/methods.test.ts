@@ -38,3 +38,20 @@ test("a wrong method is 405 with Allow, an unknown address 404, both in the usua
       detail: "There is nothing at this address",
     });
 });
+
+test("the method is judged before the body: 404 and 405, whatever the body is", async () => {
+  const token = await operator();
+  for (const headers of [
+    { "content-type": "application/merge-patch+json" },
+    { "content-type": "nonsense" },
+    { "content-type": "application/json", "content-encoding": "gzip" },
+  ])
+    for (const [url, status] of [
+      ["/api/setup/tenant/x", 405],
+      ["/api/boards", 405],
+      ["/nothing", 404],
+    ] as const) {
+      const answer = await world.service.request({ method: "PATCH", url, token, headers, body: "{" });
+      assert.equal(answer.status, status, `${url} ${JSON.stringify(headers)}`);
+    }
+});

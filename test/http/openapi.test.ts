@@ -139,6 +139,39 @@ test("the page names the headers that a proxy must let pages of other origins se
   assert.deepEqual(told("Access-Control-Allow-Headers"), sent.toSorted());
 });
 
+test("every operation refuses a query parameter that it does not have, and changes nothing", async () => {
+  const id = await seedTenant(world.database.sql, { slug: "left-alone" });
+  const rows = () => world.database.sql`select id, slug, status, updated_at from app.tenants order by id`;
+  const before = await rows();
+  const by: Record<string, string> = { Setup: tokens.operator, Registration: tokens.newcomer };
+  for (const { operationId, method, path, tags, requestBody, security } of operations) {
+    const token = security ? {} : { token: by[tags[0]!] ?? tokens.owner };
+    const url = path.replace(/\{\w+\}/, id);
+    const body = requestBody && { body: requestBody.content["application/json"].example };
+    const answer = await world.service.request({
+      method: method.toUpperCase() as "GET",
+      url: `${url}?dry_run=true`,
+      ...token,
+      ...body,
+    });
+    assert.equal(answer.status, tags[0] === "GraphQL" ? 400 : 422, operationId);
+    assert.match(JSON.stringify(answer.body), /dry_run is not a known field/, operationId);
+  }
+  assert.deepEqual(await rows(), before);
+});
+
+test("every answer has a request id", async () => {
+  for (const url of ["/health", "/ready", "/openapi.json", "/docs", "/api/tenants/current", "/nothing"]) {
+    const answer = await world.service.request({
+      url,
+      token: tokens.owner,
+      headers: { "x-request-id": "asked-1" },
+      undocumented: true,
+    });
+    assert.equal(answer.headers["x-request-id"], "asked-1", url);
+  }
+});
+
 test("the service accepts the example body of every operation", async () => {
   const id = await seedTenant(world.database.sql, { slug: "globex" });
   const by: Record<string, string> = { Setup: tokens.operator, Registration: tokens.newcomer };

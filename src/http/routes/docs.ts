@@ -1,5 +1,6 @@
 import swaggerUi from "@fastify/swagger-ui";
 import type { FastifyError, FastifyInstance } from "fastify";
+import type { Config } from "../../config/config.ts";
 import { sendError } from "../error-handler.ts";
 
 /** All files come from this service. No `upgrade-insecure-requests`: the service may run on plain HTTP in a private network. */
@@ -38,17 +39,21 @@ html:not(.dark-mode) .swagger-ui {
 const VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1">';
 
 /** Pages to read and try the API. */
-export default async function docs(app: FastifyInstance): Promise<void> {
+export default async function docs(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
+  const prefix = config.publicUrl ? new URL(config.publicUrl).pathname.replace(/\/$/, "") : "";
   // @fastify/static answers 403 to a path outside its folder: here that is 404.
   app.setErrorHandler<FastifyError>((error, request, reply) =>
     sendError(error.statusCode === 403 ? { statusCode: 404 } : error, request, reply),
   );
   // Without a viewport a phone shows the page as wide as on a desktop, and small.
-  app.addHook("onSend", async (_request, _reply, payload) =>
-    typeof payload === "string" ? payload.replace("<head>", `<head>\n${VIEWPORT}`) : payload,
-  );
+  app.addHook("onSend", async (_request, reply, payload) => {
+    const location = reply.getHeader("location");
+    if (typeof location === "string") reply.header("location", prefix + location);
+    return typeof payload === "string" ? payload.replace("<head>", `<head>\n${VIEWPORT}`) : payload;
+  });
   await app.register(swaggerUi, {
     routePrefix: "/docs",
+    ...(prefix && { indexPrefix: prefix }),
     staticCSP: CSP,
     theme: { title: "Tenant management API", css: [{ filename: "docs.css", content: CSS }] },
     uiConfig: {

@@ -169,7 +169,7 @@ function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply)
     message,
     locations,
   }));
-  send(request, reply.header("x-request-id", request.id), { errors }, 400);
+  send(request, reply, { errors }, 400);
 }
 
 /** Errors of resolvers that are not for clients, such as a lost database, are answered as everywhere. */
@@ -213,7 +213,11 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     answer(request, reply, request.body),
   );
   app.get<{ Querystring: GraphqlQueryString }>("/graphql", queryGraphqlByGet, (request, reply) => {
-    const { variables = "null", ...rest } = request.query;
-    return answer(request, reply, { ...rest, variables: JSON.parse(variables) as object | null });
+    const { variables = "null", query, operationName = null } = request.query;
+    return answer(request, reply, {
+      query,
+      operationName,
+      variables: JSON.parse(variables) as object | null,
+    });
   });
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { callAsCaller } from "../../database/database.ts";
 import { refuseBody } from "../json-body.ts";
 import { addMember, listMembers, removeMember } from "../operations.ts";
-import { normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
+import { located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
 import type { AddMember, ListPage } from "../schemas/tenants.ts";
 
 /** The members of the tenant of the request. */
@@ -18,7 +18,7 @@ export default async function members(app: FastifyInstance): Promise<void> {
     const given = [auth_provider, auth_subject, email, display_name, role];
     const row = await callAsCaller(request, addMember, ...given);
     const { user_id } = JSON.parse(row.body) as { user_id: string };
-    return sendRow(reply.header("location", `/api/tenants/members/${user_id}`), row, 201);
+    return sendRow(located(reply, `/api/tenants/members/${user_id}`), row, 201);
   });
 
   const removing = { ...removeMember, preValidation: refuseBody };

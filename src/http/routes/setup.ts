@@ -10,7 +10,7 @@ import { RELEASE } from "../../migrate/release.ts";
 import { etagOf, ifMatch, isKnown } from "../etags.ts";
 import { invalid, refuseBody } from "../json-body.ts";
 import * as operations from "../operations.ts";
-import { CACHING, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
+import { CACHING, located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
 import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
 import type {
   CreateTenant,
@@ -60,7 +60,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     const mayBeDefault = !config.multiTenantMode && slug === config.defaultTenant.slug;
     const given = [name, slug, settings, include_sample_data, mayBeDefault, idempotencyKey(request)];
     const row = await callAsCaller(request, operations.createTenant, ...given);
-    return sendRow(reply.header("location", locationOf(row.body)), row, row.created ? 201 : 200);
+    return sendRow(located(reply, locationOf(row.body)), row, row.created ? 201 : 200);
   });
 
   app.get<{ Querystring: ListTenants }>("/tenants", operations.listTenants, async (request, reply) => {

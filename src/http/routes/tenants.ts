@@ -7,7 +7,7 @@ import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
 import { splitEmail } from "../../values/email.ts";
 import { getCurrentTenant, getRegistrationStatus, listMyTenants, registerTenant } from "../operations.ts";
-import { normalizeNames, sendRow } from "../responses.ts";
+import { located, normalizeNames, sendRow } from "../responses.ts";
 import type { Register, RegisteredTenant } from "../schemas/tenants.ts";
 import { locationOf } from "./setup.ts";
 
@@ -41,7 +41,7 @@ export default async function tenants(app: FastifyInstance, { config }: { config
       config.frontendBaseUrl,
     );
     return sendRow(
-      reply.header("location", locationOf(row.body)),
+      located(reply, locationOf(row.body)),
       { ...row, body: reachable(row.body, request) },
       row.status === "pending" ? 202 : 201,
     );

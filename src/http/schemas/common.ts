@@ -43,6 +43,9 @@ export const Nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
 const FieldError = Type.Object({ field: Type.String(), message: Type.String() }, { title: "FieldError" });
 
+/** A query that an operation has no parameters for is refused. */
+export const NoParameters = Type.Object({}, { additionalProperties: false });
+
 /** The body of every error. */
 export const ErrorBody = Type.Object(
   {

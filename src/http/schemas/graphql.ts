@@ -25,11 +25,18 @@ export const GraphqlQuery = Type.Object(
 );
 export type GraphqlQuery = Static<typeof GraphqlQuery>;
 
-export const GraphqlQueryString = Type.Object({
-  query,
-  operationName: Type.Optional(Type.String()),
-  variables: Type.Optional(Type.String({ format: "json-object", description: "A JSON object as text" })),
-});
+const objectAsText = Type.Optional(
+  Type.String({ format: "json-object", description: "A JSON object as text" }),
+);
+export const GraphqlQueryString = Type.Object(
+  {
+    query,
+    operationName: Type.Optional(Type.String()),
+    variables: objectAsText,
+    extensions: objectAsText,
+  },
+  { additionalProperties: false },
+);
 export type GraphqlQueryString = Static<typeof GraphqlQueryString>;
 
 const errors = Type.Array(

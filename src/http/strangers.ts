@@ -1,0 +1,61 @@
+import { isIPv6 } from "node:net";
+import type { FastifyInstance } from "fastify";
+import fp from "fastify-plugin";
+
+/** Without a valid token an address has so much time of the processor, by estimate, after so much at once: a thousand small answers a second. */
+const SMALL_MS = 1;
+const LARGE_MS = 20;
+const CHARACTERS_A_MS = 5_000;
+const AT_ONCE_MS = 200;
+/** An answer waits for so long at most, which costs less than a client that connects again. Beyond it the connection ends. */
+const LONGEST_MS = 10_000;
+const MOST_ADDRESSES = 10_000;
+
+/**
+ * Answers to callers without a valid token, and to those who have more open than their share, wait for their turn, each address and
+ * identity for its own. So a flood of them leaves the processor to those
+ * with one: its clients wait for their answers before they send more, or have their connections ended.
+ */
+export default fp(
+  async (app: FastifyInstance) => {
+    /** When the next answer to an address is due. */
+    const turns = new Map<string, number>();
+    app.addHook("onSend", (request, _reply, payload, done) => {
+      const { identity, refusal } = request;
+      const mayPass = identity && refusal?.reason !== "too_many_at_once";
+      if (mayPass) return done();
+      // Probes have turns of their own: a load balancer may ask from the address that a flood comes through.
+      const who = identity
+        ? `${identity.provider}\n${identity.subject}`
+        : `${networkOf(request.ip)}${request.routeOptions.config.probe ? " probes" : ""}`;
+      const now = performance.now();
+      const turn = Math.max(turns.get(who) ?? 0, now - AT_ONCE_MS);
+      const wait = turn - now;
+      const { socket } = request.raw;
+      // A proxy would take the end of a connection for a fault of the service, and connections of its do not carry one client only.
+      if (wait > LONGEST_MS && request.ip === socket.remoteAddress) socket.destroy();
+      else if (wait <= LONGEST_MS) {
+        if (turns.size >= MOST_ADDRESSES) turns.clear();
+        turns.set(who, turn + costOf(payload));
+      }
+      if (wait <= 0 || socket.destroyed) done();
+      else setTimeout(done, Math.min(wait, LONGEST_MS));
+    });
+  },
+  { name: "strangers" },
+);
+
+function costOf(payload: unknown): number {
+  if (typeof payload === "string") return Math.min(LARGE_MS, SMALL_MS + payload.length / CHARACTERS_A_MS);
+  return payload ? LARGE_MS : SMALL_MS;
+}
+
+/** IPv6 networks have 2^64 addresses each. */
+export function networkOf(address: string): string {
+  if (!isIPv6(address) || address.includes(".")) return address;
+  const [before = "", after] = address.split("::");
+  const head = before === "" ? [] : before.split(":");
+  const tail = after ? after.split(":") : [];
+  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => "0");
+  return [...head, ...(after === undefined ? [] : zeros), ...tail].slice(0, 4).join(":");
+}
