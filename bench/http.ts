@@ -53,7 +53,7 @@ export async function httpBench(server: BenchServer, { quick }: { quick: boolean
 }
 
 /** Service and floor as they are deployed: built. What runs TypeScript as it is names each closure anew, at every request. */
-function build(folder: string): void {
+export function build(folder: string): void {
   const root = path.resolve(import.meta.dirname, "..");
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   execFileSync(process.execPath, [tsc, "-p", path.join(root, "bench/tsconfig.json"), "--outDir", folder]);

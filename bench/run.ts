@@ -1,10 +1,11 @@
 /**
- * `npm run bench [-- --quick] [-- --only=http,rls,growth,deletion,audit]`: starts what it needs, prints figures and the
+ * `npm run bench [-- --quick] [-- --only=http,rls,growth,deletion,audit,fairness]`: starts what it needs, prints figures and the
  * ratios that the project is held to, and after a full run of all groups keeps them in docs/.
  */
 import { auditBench } from "./audit.ts";
 import { startBenchServer } from "./database.ts";
 import { deletionBench } from "./deletion.ts";
+import { fairSharesBench } from "./fair-shares.ts";
 import { growthBench } from "./growth.ts";
 import { httpBench } from "./http.ts";
 import { ratiosOf } from "./ratios.ts";
@@ -17,6 +18,7 @@ const GROUPS = {
   growth: growthBench,
   deletion: deletionBench,
   audit: auditBench,
+  fairness: fairSharesBench,
 };
 const options = process.argv.slice(2);
 const quick = options.includes("--quick");
