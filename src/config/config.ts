@@ -31,6 +31,7 @@ export interface Config {
   defaultTenant: { slug: string; name: string };
   /** `allowedDomains` as DNS writes them: IDNA, lower case. */
   registration: {
+    enabled: boolean;
     requiresApproval: boolean;
     allowedDomains: string[] | null;
     maxTenantsPerUser: number | null;
@@ -145,6 +146,7 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     operator: { claim: read("SERVICE_OPERATOR_CLAIM")!, role: read("SERVICE_OPERATOR_ROLE")! },
     defaultTenant: { slug: read("SERVICE_DEFAULT_TENANT_SLUG")!, name: read("SERVICE_DEFAULT_TENANT_NAME")! },
     registration: {
+      enabled: read("SERVICE_TENANT_REGISTRATION_ENABLED")!,
       requiresApproval: read("SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL")!,
       allowedDomains: read("SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS"),
       maxTenantsPerUser: read("SERVICE_MAX_TENANTS_PER_USER"),
