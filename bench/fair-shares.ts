@@ -4,7 +4,6 @@ import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import autocannon from "autocannon";
 import { SignJWT } from "jose";
 import { SECRET } from "./cases.ts";
 import { type BenchServer, seed, vacuum } from "./database.ts";
@@ -39,25 +38,42 @@ export async function fairSharesBench(server: BenchServer, { quick }: { quick: b
     const started = await start(path.join(built, "bench/service.js"), database.urls.service);
     child = started.child;
     const [busy, other] = await Promise.all([1, 2].map(n => sign({ sub: `user-${n}`, tenant: `t-${n}` })));
-    await load(started.address, busy!, 8, 2);
+    const pages = (clients: number) =>
+      startLoad(path.join(built, "bench/page-load.js"), started.address + PAGE, busy!, clients);
+    const warming = await pages(8);
     await quietTenant(started.address, other!, 2);
+    warming.child.kill();
     const figures: Figure[] = [];
     for (const clients of [0, ...CLIENTS]) {
-      await loopDelay(child);
-      const loaded = clients > 0 ? load(started.address, busy!, clients, seconds + 1) : undefined;
-      if (loaded) await sleep(500);
+      const loaded = clients > 0 ? await pages(clients) : undefined;
+      await ask(child, "delay"); // from here on
+      const before = {
+        at: performance.now(),
+        cpu: await cpuOf(child, server),
+        counts: await loaded?.counts(),
+      };
       const times = await quietTenant(started.address, other!, seconds);
-      const found = await loaded;
+      const [counts, cpu] = [await loaded?.counts(), await cpuOf(child, server)];
+      const answered = counts && counts.answered - before.counts!.answered;
+      const { delayMs } = await ask<{ delayMs: number }>(child, "delay");
+      loaded?.child.kill();
       figures.push({
         group: "fairness",
         case: "another tenant lists 20 boards",
         variant: clients === 0 ? "quiet" : `${clients} clients on pages of 1,000`,
         othersP50Ms: percentile(times, 0.5),
         othersP95Ms: percentile(times, 0.95),
-        pagesPerSecond: found ? Math.round(found.answered / found.duration) : null,
-        refused: found?.refused ?? null,
-        loopDelayMs: await loopDelay(child),
+        pagesPerSecond: answered
+          ? Math.round((answered / (performance.now() - before.at)) * 10_000) / 10
+          : null,
+        refused: counts ? counts.refused - before.counts!.refused : null,
+        cpuMsPerPage:
+          answered && cpu !== null && before.cpu !== null
+            ? Math.round((cpu - before.cpu) / answered / 100) / 10
+            : null,
+        loopDelayMs: Math.round(delayMs),
       });
+      await sleep(500); // what the killed clients left behind
     }
     return figures;
   } finally {
@@ -86,46 +102,47 @@ function start(file: string, url: string): Promise<{ child: ChildProcess; addres
   });
 }
 
-/** The longest that the event loop was late since the last call, in milliseconds. */
-function loopDelay(child: ChildProcess): Promise<number> {
+function ask<Answer>(child: ChildProcess, question: string): Promise<Answer> {
   return new Promise(resolve => {
-    child.once("message", message => resolve(Math.round((message as { delayMs: number }).delayMs)));
-    child.send("delay");
+    child.once("message", message => resolve(message as Answer));
+    child.send(question);
   });
 }
 
-/** In a thread of its own: what it reads must not delay the clock of the quiet client. */
-async function load(address: string, token: string, connections: number, duration: number) {
-  const result = await autocannon({
-    url: address + PAGE,
-    connections,
-    duration,
-    workers: 1,
-    headers: { authorization: `Bearer ${token}` },
-  });
-  if (result.non2xx > result["5xx"] || result.errors > 0)
-    throw new Error(`${result.non2xx} answers were not 2xx, ${result.errors} errors`);
-  return { answered: result["2xx"], refused: result["5xx"], duration: result.duration };
+async function cpuOf(child: ChildProcess, server: BenchServer): Promise<number | null> {
+  const { cpu } = await ask<{ cpu: NodeJS.CpuUsage }>(child, "cpu");
+  const database = server.cpu();
+  return database === null ? null : cpu.user + cpu.system + database;
 }
 
-/** The times of one client, one request after the other, in milliseconds. */
+/** Resolves when as many pages were answered as there are connections to the database. */
+async function startLoad(file: string, url: string, token: string, clients: number) {
+  const child = fork(file, [url, token, String(clients)]);
+  const counts = () => ask<{ answered: number; refused: number }>(child, "counts");
+  while ((await counts()).answered < 10) await sleep(50);
+  return { child, counts };
+}
+
+/** The times of one tenant's requests, forty a second whatever they take, in milliseconds. */
 async function quietTenant(address: string, token: string, seconds: number): Promise<number[]> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const agent = new Agent({ keepAlive: true });
   const headers = { authorization: `Bearer ${token}` };
-  const times: number[] = [];
-  const until = performance.now() + seconds * 1000;
-  while (performance.now() < until) {
-    const begun = performance.now();
-    const status = await new Promise<number>((resolve, reject) => {
-      const request = get(address + SHORT, { agent, headers }, response => {
-        response.resume().once("end", () => resolve(response.statusCode!));
-      });
-      request.once("error", reject);
-    });
-    if (status !== 200) throw new Error(`The other tenant got ${status}`);
-    times.push(performance.now() - begun);
-    await sleep(5);
+  const asked: Promise<number>[] = [];
+  const begun = performance.now();
+  for (let i = 0; i < seconds * 40; i++) {
+    await sleep(begun + i * 25 - performance.now());
+    const sent = performance.now();
+    asked.push(
+      new Promise((resolve, reject) => {
+        const request = get(address + SHORT, { agent, headers }, response => {
+          if (response.statusCode !== 200) reject(new Error(`The other tenant got ${response.statusCode}`));
+          response.resume().once("end", () => resolve(performance.now() - sent));
+        });
+        request.once("error", reject);
+      }),
+    );
   }
+  const times = await Promise.all(asked);
   agent.destroy();
   return times;
 }
