@@ -5,6 +5,7 @@
 import { auditBench } from "./audit.ts";
 import { startBenchServer } from "./database.ts";
 import { deletionBench } from "./deletion.ts";
+import { fairSharesBench } from "./fair-shares.ts";
 import { fairnessBench } from "./fairness.ts";
 import { growthBench } from "./growth.ts";
 import { httpBench } from "./http.ts";
@@ -14,11 +15,14 @@ import { rlsBench } from "./rls.ts";
 
 const GROUPS = {
   http: httpBench,
-  fairness: fairnessBench,
   rls: rlsBench,
   growth: growthBench,
   deletion: deletionBench,
   audit: auditBench,
+  fairness: async (...args: Parameters<typeof fairnessBench>) => [
+    ...(await fairnessBench(...args)),
+    ...(await fairSharesBench(...args)),
+  ],
 };
 const options = process.argv.slice(2);
 const quick = options.includes("--quick");

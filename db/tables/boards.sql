@@ -3,8 +3,9 @@ create table app.boards (
   id uuid not null default gen_random_uuid(),
   owner_id uuid not null,
   title text not null constraint boards_title_length check (char_length(title) between 1 and 255),
-  description text,
-  settings jsonb not null default '{}' constraint boards_settings_is_object check (jsonb_typeof(settings) = 'object'),
+  description text constraint boards_description_length check (char_length(description) <= 10000),
+  settings jsonb not null default '{}' constraint boards_settings_is_object check (jsonb_typeof(settings) = 'object')
+    constraint boards_settings_size check (octet_length(settings::text) <= 1048576),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now() constraint boards_times_in_order check (updated_at >= created_at),
   primary key (tenant_id, id),

@@ -6,7 +6,7 @@ create table app.credit_transactions (
   type text not null constraint credit_transactions_type_length check (char_length(type) between 1 and 50),
   amount bigint not null,
   balance_after bigint not null,
-  description text,
+  description text constraint credit_transactions_description_length check (char_length(description) <= 10000),
   -- Not now(): the order of a ledger is (created_at, id), so two rows of one transaction need two times.
   created_at timestamptz not null default clock_timestamp(),
   primary key (tenant_id, id),

@@ -6,8 +6,9 @@ create table app.generations (
   artifact_type text not null constraint generations_artifact_type_length check (char_length(artifact_type) between 1 and 50),
   status text not null default 'pending'
     constraint generations_status_known check (status in ('pending', 'processing', 'completed', 'failed', 'cancelled')),
-  input jsonb not null default '{}' constraint generations_input_is_object check (jsonb_typeof(input) = 'object'),
-  error text,
+  input jsonb not null default '{}' constraint generations_input_is_object check (jsonb_typeof(input) = 'object')
+    constraint generations_input_size check (octet_length(input::text) <= 1048576),
+  error text constraint generations_error_length check (char_length(error) <= 10000),
   created_at timestamptz not null default now(),
   completed_at timestamptz constraint generations_times_in_order check (completed_at >= created_at),
   primary key (tenant_id, id),

@@ -3,7 +3,7 @@ create table app.media (
   id uuid not null default gen_random_uuid(),
   generation_id uuid not null,
   storage_url text not null constraint media_storage_url_length check (char_length(storage_url) between 1 and 2048),
-  content_type text,
+  content_type text constraint media_content_type_length check (char_length(content_type) <= 255),
   size_bytes bigint constraint media_size_not_negative check (size_bytes >= 0),
   created_at timestamptz not null default now(),
   primary key (tenant_id, id),

@@ -2,7 +2,8 @@ create table app.provider_configs (
   tenant_id uuid not null,
   id uuid not null default gen_random_uuid(),
   provider_name text not null constraint provider_configs_name_length check (char_length(provider_name) between 1 and 255),
-  config jsonb not null default '{}' constraint provider_configs_config_is_object check (jsonb_typeof(config) = 'object'),
+  config jsonb not null default '{}' constraint provider_configs_config_is_object check (jsonb_typeof(config) = 'object')
+    constraint provider_configs_config_size check (octet_length(config::text) <= 1048576),
   is_enabled boolean not null default true,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now() constraint provider_configs_times_in_order check (updated_at >= created_at),

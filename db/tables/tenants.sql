@@ -6,13 +6,15 @@ create table app.tenants (
   slug text collate "C" not null
     constraint tenants_slug_format check (slug ~ '^[a-z0-9-]{1,255}$'),
   settings jsonb not null default '{}'
-    constraint tenants_settings_is_object check (jsonb_typeof(settings) = 'object'),
+    constraint tenants_settings_is_object check (jsonb_typeof(settings) = 'object')
+    constraint tenants_settings_size check (octet_length(settings::text) <= 1048576),
   status text not null default 'active'
     constraint tenants_status_known check (status in ('pending', 'active', 'suspended')),
   -- A flag and not the slug: a default tenant whose slug changes still cannot be deleted.
   is_default boolean not null default false,
   registration jsonb
-    constraint tenants_registration_is_object check (jsonb_typeof(registration) = 'object'),
+    constraint tenants_registration_is_object check (jsonb_typeof(registration) = 'object')
+    constraint tenants_registration_size check (octet_length(registration::text) <= 1048576),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
     constraint tenants_times_in_order check (updated_at >= created_at)

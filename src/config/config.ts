@@ -103,6 +103,7 @@ function configFrom(set: Partial<Record<Name, string>>) {
     operator: { claim: read("SERVICE_OPERATOR_CLAIM"), role: read("SERVICE_OPERATOR_ROLE") },
     defaultTenant: { slug: read("SERVICE_DEFAULT_TENANT_SLUG"), name: read("SERVICE_DEFAULT_TENANT_NAME") },
     registration: {
+      enabled: read("SERVICE_TENANT_REGISTRATION_ENABLED"),
       requiresApproval: read("SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL"),
       allowedDomains: read("SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS"),
       maxTenantsPerUser: read("SERVICE_MAX_TENANTS_PER_USER"),

@@ -112,6 +112,11 @@ export const TABLE = {
     default: "Default Tenant",
     meaning: "Name of the default tenant",
   },
+  SERVICE_TENANT_REGISTRATION_ENABLED: {
+    kind: "flag",
+    default: "true",
+    meaning: "Whether callers may register tenants, in multi-tenant mode",
+  },
   SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: {
     kind: "flag",
     default: "false",

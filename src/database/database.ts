@@ -7,7 +7,7 @@ import { toProblem } from "../errors/errors.ts";
 import { isUnresolved } from "../errors/problems.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { tenantLog } from "../observability/log.ts";
-import { Shares } from "./connection-shares.ts";
+import { Entered, Shares } from "./connection-shares.ts";
 import { Pipeline } from "./pipeline.ts";
 import { execute, onOwnConnection, type Row, statementOf } from "./statement.ts";
 
@@ -64,7 +64,9 @@ export default fp(
     app.decorate("database", {
       pools,
       pipelines,
-      shares: new Shares(config.databasePoolSize),
+      shares: new Shares(config.databasePoolSize * config.databasePipelineDepth, config.maxInFlight / 2),
+      entered: new Entered(),
+      depth: config.databasePipelineDepth,
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
       operatorRole: config.operator.role,
@@ -85,6 +87,10 @@ export interface Call {
    * `replica`: and asks for no membership. A replica that lags may answer it, but must never let a removed member in.
    */
   reads?: { short?: true; replica?: true };
+  /** The place of a page's limit among the values. A large page is no short read. */
+  limitAt?: number;
+  /** False: the tenant that the request names need not exist, or have the caller as a member. */
+  needsMembership?: false;
   /** Takes as long as a tenant is large: without the server's statement timeout, and with a share of the connections of its own. */
   long?: true;
 }
@@ -96,24 +102,31 @@ export async function callAsCaller(
   ...values: unknown[]
 ): Promise<Row> {
   const { identity, tenant, server } = request;
-  const { shares, operatorRole } = server.database;
+  const { operatorRole, entered } = server.database;
   const lacks = identity.operator ? null : operatorRole;
   const caller = [tenant.slug, identity.provider, identity.subject, identity.email, identity.name, lacks];
   const mayLag = identity.operator && call.reads?.replica;
+  const large = call.limitAt !== undefined && Number(values[call.limitAt]) > SHORT_PAGE;
   const work = async () => {
     const given = [...caller, ...values];
-    return (mayLag && (await askReplica(server, call, given))) || send(server, "primary", call, given);
+    const short = call.reads?.short && !large;
+    return (mayLag && (await askReplica(server, call, given))) || send(server, "primary", call, given, short);
   };
+  const name = callerName(identity);
+  // Only these put the transaction into the tenant that the request names.
+  const enters = tenant.slug !== null && call.needsMembership !== false ? tenant.slug : null;
   const span = request.span?.call(call.calls);
   try {
-    const share = shareOf(call, tenant.slug);
-    const row = await (share ? shares.run(...share, () => retried(work)) : retried(work));
+    const share = enters !== null && entered.has(enters, name) ? `tenant ${enters}` : name;
+    const row = await inShare(server, share, call, large, () => retried(work));
+    if (enters !== null) entered.add(enters, name);
     logResolved(request);
     return row;
   } catch (error) {
     const problem = toProblem(error);
     // A refusal for another reason comes after the tenant was resolved.
     if (problem && problem.status < 500 && !isUnresolved(problem)) logResolved(request);
+    else if (problem && isUnresolved(problem) && enters !== null) entered.delete(enters, name);
     throw problem ?? error;
   } finally {
     span?.end();
@@ -125,15 +138,34 @@ export function callFunction(app: FastifyInstance, calls: string, ...values: unk
   return send(app, "primary", { calls }, values);
 }
 
-/** Requests of one tenant may hold half of the connections, calls of one long function a fifth; short reads are not limited. */
-function shareOf(
+/** The name of a caller who entered no tenant; neither part can contain a line feed. */
+export const callerName = ({ provider, subject }: { provider: string; subject: string }) =>
+  `${provider}\n${subject}`;
+
+/** A longer page brings a hundred kilobytes and more, for which others would wait on its connection. */
+const SHORT_PAGE = 100;
+
+/**
+ * A short read takes one slot, other work as many as share a connection. A large page takes twice as many: the event loop has as much
+ * work with it as the database. One name may hold half of the slots, calls of one long function a fifth of the connections.
+ */
+function inShare<T>(
+  { database: { shares, depth } }: FastifyInstance,
+  name: string,
   { calls, reads, long }: Call,
-  slug: string | null,
-): [name: string, parts: number] | undefined {
+  large: boolean,
+  work: () => Promise<T>,
+): Promise<T> {
+  const partOf = (parts: number) => Math.ceil(shares.slots / depth / parts) * depth;
   // Not in the tenant's share too: the long calls would leave nothing of it to the tenant's requests.
-  if (long) return [calls, 5];
-  return slug === null || reads?.short ? undefined : [`tenant ${slug}`, 2];
+  if (long) return shares.run(calls, depth, partOf(5), work);
+  const weight = large ? 2 * depth : reads?.short ? 1 : depth;
+  return shares.run(name, weight, partOf(2), work);
 }
+
+/** As callFunction(), in the share of a caller. */
+export const callInShare = (app: FastifyInstance, name: string, calls: string, ...values: unknown[]) =>
+  inShare(app, name, { calls }, false, () => callFunction(app, calls, ...values));
 
 /** After a deadlock or a serialization failure nothing was committed, and another try may succeed. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
@@ -182,11 +214,17 @@ export async function loginFaults(pool: pg.Pool): Promise<string[]> {
 }
 
 /** One call, in a transaction of its own: one statement, one round trip. */
-async function send(app: FastifyInstance, at: keyof Pools, call: Call, values: unknown[]): Promise<Row> {
+async function send(
+  app: FastifyInstance,
+  at: keyof Pools,
+  call: Call,
+  values: unknown[],
+  short: boolean | undefined = call.reads?.short,
+): Promise<Row> {
   const { database, log } = app;
   const pool = database.pools[at]!;
   const { name, text } = statementOf(call.calls, values.length);
-  const pipeline = call.reads?.short ? database.pipelines.get(pool) : undefined;
+  const pipeline = short ? database.pipelines.get(pool) : undefined;
   const begin = call.long ? BEGIN_LONG : database.explicit ? "begin" : undefined;
   const attempt = (options: { name?: string; query_timeout?: number }) => {
     const work = (client: pg.ClientBase) => execute(client, text, values, options, begin);
@@ -232,6 +270,9 @@ declare module "fastify" {
       /** Empty when each call takes a connection of its own. */
       pipelines: ReadonlyMap<pg.Pool, Pipeline>;
       shares: Shares;
+      entered: Entered;
+      /** How many short reads share a connection. */
+      depth: number;
       prepared: boolean;
       explicit: boolean;
       /** The role that a refusal of a caller who is not an operator names. */

@@ -48,8 +48,6 @@ interface Run extends Partial<Call> {
   limit?: Bucket;
   /** For machines that watch the service: answered under load too. */
   probe?: true;
-  /** False: the tenant that the request names need not exist, or have the caller as a member. */
-  needsMembership?: false;
 }
 
 /** What /openapi.json has of an operation beyond its schemas; src/http/openapi.ts adds what all operations share. */
@@ -153,7 +151,7 @@ export const createTenant = setup("createTenant", "Create a tenant", {
 });
 
 export const listTenants = setup("listTenants", "List tenants, newest first", {
-  config: { calls: "list_tenants", reads: { replica: true }, limit: "setup_read" },
+  config: { calls: "list_tenants", reads: { replica: true }, limitAt: 0, limit: "setup_read" },
   description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
   querystring: ListTenants,
   response: { 200: TenantList },
@@ -216,7 +214,7 @@ export const getRegistrationStatus = registration(
   "getRegistrationStatus",
   "Whether tenants can be registered here",
   {
-    config: { calls: "get_registration_status", reads: {} },
+    config: { calls: "get_registration_status", reads: {}, limit: "registration_read" },
     description: "`null` means no limit, or every domain.",
     response: { 200: RegistrationStatus },
   },
@@ -253,7 +251,7 @@ export const listMyTenants = membership("listMyTenants", "Every tenant that I be
 });
 
 export const listMembers = membership("listMembers", "List the members of the tenant", {
-  config: { calls: "list_members", reads: { short: true } },
+  config: { calls: "list_members", reads: { short: true }, limitAt: 0 },
   description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: MemberList },
@@ -261,7 +259,7 @@ export const listMembers = membership("listMembers", "List the members of the te
 });
 
 export const addMember = membership("addMember", "Add a member, before the first sign-in", {
-  config: { calls: "add_member" },
+  config: { calls: "add_member", limit: "members_write" },
   description: "For owners and admins of the tenant; only an owner can add another owner.",
   body: AddMember,
   response: { 201: Member },
@@ -270,14 +268,14 @@ export const addMember = membership("addMember", "Add a member, before the first
 });
 
 export const removeMember = membership("removeMember", "Remove a member, or leave", {
-  config: { calls: "remove_member" },
+  config: { calls: "remove_member", limit: "members_write" },
   description: "For owners and admins of the tenant, and for the member. Takes effect with the next request.",
   response: { 200: RemovedMember },
   problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner"],
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {
-  config: { calls: "list_boards", reads: { short: true } },
+  config: { calls: "list_boards", reads: { short: true }, limitAt: 0 },
   description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: BoardList },

@@ -5,7 +5,7 @@
 import rateLimit from "@fastify/rate-limit";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
-import { callFunction } from "../database/database.ts";
+import { callerName, callInShare } from "../database/database.ts";
 import { refusal } from "../errors/problems.ts";
 
 const HOUR = 3_600_000;
@@ -16,6 +16,8 @@ const LIMITS = {
   setup_delete: { max: 5, timeWindow: HOUR },
   register: { max: 3, timeWindow: HOUR },
   setup_read: { max: 100, timeWindow: 60_000 },
+  members_write: { max: 100, timeWindow: 60_000 },
+  registration_read: { max: 100, timeWindow: 60_000 },
 } as const;
 
 export type Bucket = keyof typeof LIMITS;
@@ -32,9 +34,9 @@ function storeIn(app: FastifyInstance) {
       return new Store(options);
     }
     incr(identity: string, counted: Counted, timeWindow: number) {
-      callFunction(app, "take_rate_limit", this.bucket, identity, timeWindow / 1000).then(
+      callInShare(app, identity, "take_rate_limit", this.bucket, identity, timeWindow / 1000).then(
         row => {
-          // callFunction() names the first column `body`.
+          // callInShare() names the first column `body`.
           const { body: hits, reset_at } = row as unknown as { body: number; reset_at: string };
           counted(null, { current: hits, ttl: Number(reset_at) * 1000 - Date.now() });
         },
@@ -76,5 +78,4 @@ export default fp(
   { name: "rate-limit", dependencies: ["database", "auth"] },
 );
 
-/** The provider and the subject; neither can contain a line feed. */
-const identityKey = ({ identity }: FastifyRequest) => `${identity.provider}\n${identity.subject}`;
+const identityKey = ({ identity }: FastifyRequest) => callerName(identity);

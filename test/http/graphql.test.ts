@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { after, test } from "node:test";
 import { buildClientSchema, type GraphQLObjectType, getIntrospectionQuery } from "graphql";
 import { addressWith, seedTenant, seedUser, withService } from "../harness.ts";
@@ -224,6 +225,41 @@ test("the cost of a document is limited, however short it is", async () => {
     [400, "A document must ask for at most 24 fields of boards"],
   );
   assert.equal((await query("member", `{ boards { ${fields(24)} } }`)).status, 200);
+});
+
+test("a document whose answer would be too large is 400, within the time that others may wait", async () => {
+  const [wide] = [await seedTenant(sql, { slug: "wide" })];
+  const owner = await seedUser(sql, wide, { subject: "wendy" });
+  await sql`
+    insert into app.boards (tenant_id, owner_id, title, description)
+    select ${wide}, ${owner}, 'Board ' || n, repeat('a"', 1000) from generate_series(1, 1000) n`;
+  const ask = async (document: string) =>
+    world.service.request({
+      method: "POST",
+      url: "/graphql",
+      token: await person("wendy", "wide"),
+      body: { query: document },
+    });
+  const aliases = (field: string) => Array.from({ length: 24 }, (_, i) => `a${i}: ${field}`).join(" ");
+  const page = await ask("{ boards(limit: 1000) { title } }");
+  const most = Number(/at most (\d+) of them/.exec(page.body.errors?.[0].message)?.[1]);
+  assert.deepEqual([page.status, most > 500 && most < 1000], [400, true], JSON.stringify(page.body));
+  assert.equal((await ask(`{ boards(limit: ${most}) { title description } }`)).status, 200);
+  const delay = monitorEventLoopDelay({ resolution: 5 });
+  delay.enable();
+  for (const document of [
+    `{ boards(limit: 1000) { ${aliases("description")} } }`,
+    `{ boards(limit: ${most}) { ${aliases("description")} } }`,
+  ]) {
+    const { status, body } = await ask(document);
+    assert.deepEqual([status, body.data, body.errors.length], [400, undefined, 1]);
+    assert.match(body.errors[0].message, /too large/);
+  }
+  delay.disable();
+  // 200 ms on a machine that has nothing else to do.
+  assert.ok(delay.max < 1e9, `the event loop was late by ${delay.max / 1e6} ms`);
+  await sql`update app.boards set description = null where tenant_id = ${wide}`;
+  assert.equal((await ask(`{ boards(limit: 1000) { ${aliases("title")} } }`)).status, 200);
 });
 
 test("a database that fails in a resolver is 503 with Retry-After, as everywhere", async () => {

@@ -154,6 +154,58 @@ test("a question mark in a search stays in it on the next page", async () => {
   assert.equal(second.headers.link, undefined);
 });
 
+test("a page of large rows is shorter, has a Link, and a client that follows it sees every row once", async () => {
+  const { sql } = world.database;
+  const pages = async (url: string, token: string, list: string) => {
+    const sizes: number[] = [];
+    const seen: string[] = [];
+    for (let at: string | undefined = url; at; ) {
+      const { status, body, headers } = await world.service.request({ url: at, token });
+      assert.equal(status, 200);
+      sizes.push(Buffer.byteLength(JSON.stringify(body)));
+      seen.push(...body[list].map((one: { title?: string; slug?: string }) => one.title ?? one.slug));
+      at = /^<([^>]+)>; rel="next"$/.exec(String(headers.link))?.[1];
+    }
+    assert.ok(Math.max(...sizes) <= 2 * 1024 * 1024 + 200, String(sizes));
+    assert.deepEqual([sizes.length > 1, new Set(seen).size], [true, seen.length]);
+    return seen.length;
+  };
+  const [tenant] = await sql`insert into app.tenants (name, slug) values ('Wide', 'wide') returning id`;
+  await sql`
+    with u as (insert into app.users (tenant_id, auth_provider, auth_subject) values (${tenant!.id}, 'jwt', 'wendy') returning tenant_id, id)
+    insert into app.boards (tenant_id, owner_id, title, description, created_at, updated_at)
+    select tenant_id, id, 't' || n, repeat(case when n % 2 = 0 then 'ä' else '\n' end, 10000), at, at
+    from u, generate_series(1, 250) n, lateral (select timestamptz '2026-01-01' - n / 60 * interval '1 s') x (at)`;
+  const wendy = await person("wendy", "wide");
+  assert.equal(await pages("/api/boards?limit=1000", wendy, "boards"), 250);
+  const { body, headers } = await world.service.request({ url: "/api/boards?limit=50", token: wendy });
+  assert.deepEqual([body.boards.length, typeof headers.link], [50, "string"]);
+  await sql`
+    insert into app.tenants (name, slug, settings, created_at, updated_at)
+    select 'Heavy', 'heavy-' || n, jsonb_build_object('x', repeat('y', 900000)), at, at
+    from generate_series(1, 7) n, lateral (select timestamptz '2026-02-01') x (at)`;
+  assert.equal(await pages("/api/setup/tenants?limit=1000&search=Heavy", await operator(), "tenants"), 7);
+  await sql`delete from app.tenants where slug = 'wide' or slug like 'heavy-%'`;
+});
+
+test("texts and JSON beyond their size are refused", async () => {
+  const { sql } = world.database;
+  const [tenant] = await sql`insert into app.tenants (name, slug) values ('Sized', 'sized') returning id`;
+  const settings = (size: number) =>
+    sql`update app.tenants set settings = jsonb_build_object('x', repeat('y', ${size})) where id = ${tenant!.id}`;
+  await settings(1_048_576 - 9);
+  await assert.rejects(settings(1_048_576 - 8), /tenants_settings_size/);
+  // 1e308 is six characters of a body and three hundred of jsonb.
+  const { status } = await world.service.request({
+    method: "PUT",
+    url: `/api/setup/tenant/${tenant!.id}`,
+    token: await operator(),
+    body: `{"settings": {"x": [${"1e308,".repeat(20_000)}1]}}`,
+  });
+  assert.equal(status, 422);
+  await sql`delete from app.tenants where id = ${tenant!.id}`;
+});
+
 test("a page of boards ends where it should, whatever the boards' texts look like", async () => {
   const id = (n: number) => `00000000-0000-4000-8000-00000000000${n}`;
   await world.database.sql`

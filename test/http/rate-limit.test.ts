@@ -171,6 +171,26 @@ test("an identity is issuer and subject, whatever the tenant or token; buckets a
   );
 });
 
+test("changes of members share a limit, and the registration status has its own", async () => {
+  const token = await person("ann", "acme");
+  const ask = async (method: "POST" | "DELETE" | "GET", url: string) =>
+    world.service.request({ method, url, token, ...(method === "POST" && { body: {} }) });
+  const answers = [
+    await ask("POST", "/api/tenants/members"),
+    await ask("DELETE", "/api/tenants/members/x"),
+    await ask("GET", "/api/tenants/registration/status"),
+  ];
+  assert.deepEqual(
+    answers.map(answer => [answer.status, ...limits(answer).slice(0, 2).map(String)]),
+    [
+      [422, "100", "99"],
+      [404, "100", "98"],
+      [200, "100", "99"],
+    ],
+  );
+  assert.deepEqual(limits(await ask("GET", "/api/tenants/members")), [undefined, undefined, undefined]);
+});
+
 test("where the service's clock is ahead of the database's, Retry-After is a second", async t => {
   const token = await operator({ sub: "early" });
   await world.database.sql`

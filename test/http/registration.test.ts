@@ -51,6 +51,20 @@ test("registration status answers the settings", async () => {
   );
 });
 
+test("registration that is switched off is 403 whatever the body, and its status says so", () =>
+  besides({ SERVICE_TENANT_REGISTRATION_ENABLED: "false" }, async service => {
+    for (const body of [{}, { organization_name: "" }])
+      assertError(await register(body, { service }), 403, {
+        error: "Registration disabled",
+        detail: "Tenant registration is switched off",
+      });
+    const { body } = await service.request({
+      url: "/api/tenants/registration/status",
+      token: await person(somebody(), "new-here"),
+    });
+    assert.deepEqual([body.enabled, body.requires_approval], [false, false]);
+  }));
+
 test("a registration answers 201 and exactly the fields of the specification, and the caller is the owner", async () => {
   const { status, headers, body } = await register(
     { organization_slug: "first", organization_name: "First & Co" },

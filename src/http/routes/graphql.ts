@@ -30,6 +30,8 @@ declare module "mercurius" {
 
 /** The sum of all `boards` limits in a request. */
 const MOST_BOARDS = 1_000;
+/** Characters of boards in an answer: as much as a page of /api/boards holds. An alias costs as much as a field. */
+const MOST_BOARD_TEXT = 2 * 1024 * 1024;
 /** Fields of boards in a document, with fragments and aliases: each is repeated for every board. */
 const MOST_BOARD_FIELDS = 24;
 
@@ -53,14 +55,32 @@ interface Current {
   membership: object;
   limit: number;
   total: number;
+  /** Characters of boards so far. */
+  text: number;
   /** One read for all aliases. */
   boards?: Promise<object[]>;
 }
 const current = new WeakMap<FastifyRequest, Current>();
 
+/** The whole request gets 400 with it, not one field. */
+class TooLarge extends GraphQLError {}
+
 async function readBoards(request: FastifyRequest, limit: number): Promise<object[]> {
-  const { body } = await callAsCaller(request, listBoards, limit, null);
-  return (JSON.parse(body) as { boards: object[] }).boards;
+  const { body, next_cursor } = await callAsCaller(request, listBoards, limit, null);
+  const { boards } = JSON.parse(body) as { boards: object[] };
+  if (next_cursor && boards.length < limit)
+    throw new TooLarge(`These boards are too large for one answer; ask for at most ${boards.length} of them`);
+  return boards;
+}
+
+/** Beyond the limit it goes on without the values: as many errors as fields would cost more than the answer. */
+function boardField(name: string) {
+  return (board: Record<string, string | null>, _args: unknown, { request }: MercuriusContext) => {
+    const asked = current.get(request)!;
+    const value = board[name]!;
+    asked.text += value?.length ?? 0;
+    return asked.text > MOST_BOARD_TEXT ? "" : value;
+  };
 }
 
 /** A document may have many aliases. All resolvers run before the read begins, so one read with the largest limit serves them. */
@@ -82,6 +102,7 @@ const resolvers = {
       current.get(request)!.membership,
     boards,
   },
+  Board: Object.fromEntries(["title", "description"].map(name => [name, boardField(name)])),
 };
 
 const parseOptions = { maxTokens: 1_000 };
@@ -174,8 +195,11 @@ function answerFault(error: Fault, request: FastifyRequest, reply: FastifyReply)
 
 /** Errors of resolvers that are not for clients, such as a lost database, are answered as everywhere. */
 function raiseFaults<Result extends { errors?: readonly GraphQLError[] }>(result: Result) {
-  for (const { originalError: cause } of result.errors ?? [])
-    if (cause && !(cause instanceof GraphQLError) && (toProblem(cause)?.status ?? 500) >= 500) throw cause;
+  for (const error of result.errors ?? []) {
+    const { originalError: cause = error } = error;
+    if (cause instanceof TooLarge) throw cause;
+    if (!(cause instanceof GraphQLError) && (toProblem(cause)?.status ?? 500) >= 500) throw cause;
+  }
   return { statusCode: 200, response: result };
 }
 
@@ -185,7 +209,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
   // Before validation, which tells about the query.
   app.addHook("preValidation", async request => {
     const { body } = await callAsCaller(request, getCurrentTenant);
-    current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0 });
+    current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0, text: 0 });
   });
   await app.register(mercurius, {
     schema,
@@ -206,6 +230,8 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     const { query, variables, operationName } = asked;
     // Without an object mercurius would not check for missing variables before it runs.
     const found = await app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
+    if (current.get(request)!.text > MOST_BOARD_TEXT)
+      throw new TooLarge("The answer would be too large; ask for fewer boards, or for each field once");
     return send(request, reply, found);
   };
   const posting = { ...queryGraphql, bodyLimit: 32 * 1024 };

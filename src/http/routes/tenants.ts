@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Static } from "typebox";
 import type { Config } from "../../config/config.ts";
 import { callAsCaller } from "../../database/database.ts";
+import { refusal } from "../../errors/problems.ts";
 import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
 import { splitEmail } from "../../values/email.ts";
@@ -13,16 +14,18 @@ import { locationOf } from "./setup.ts";
 
 /** Self-service registration, and the tenants of the caller. */
 export default async function tenants(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
-  const { requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
+  const { enabled, requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
   const rules = [requiresApproval, maxTenantsPerUser, allowedDomains];
 
-  app.get("/registration/status", getRegistrationStatus, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, getRegistrationStatus, ...rules)),
-  );
+  app.get("/registration/status", getRegistrationStatus, async (request, reply) => {
+    const { body } = await callAsCaller(request, getRegistrationStatus, ...rules);
+    const off = () => JSON.stringify({ ...(JSON.parse(body) as object), enabled: false });
+    return sendRow(reply, { body: enabled ? body : off() });
+  });
 
   const registering = {
     ...registerTenant,
-    preValidation: config.multiTenantMode ? normalizeNames : refuseRegistration,
+    preValidation: !config.multiTenantMode ? refuseRegistration : enabled ? normalizeNames : refuseAll,
   };
   app.post<{ Body: Register }>("/register", registering, async (request, reply) => {
     const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } = request.body;
@@ -67,6 +70,11 @@ function reachable(body: string, { tenant: { slug, source } }: FastifyRequest): 
 /** In single-tenant mode: before validation, so that the refusal does not depend on the body. */
 async function refuseRegistration(request: FastifyRequest): Promise<void> {
   await callAsCaller(request, registerTenant, ...Array.from({ length: 10 }, () => null));
+}
+
+/** Switched off: no caller's request reaches the database. */
+async function refuseAll(): Promise<void> {
+  throw refusal("registration_disabled", { detail: "Tenant registration is switched off" });
 }
 
 function slugBase(name: string): string {
