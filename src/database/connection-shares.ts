@@ -36,6 +36,13 @@ export class Shares {
     return this.#shares.size;
   }
 
+  /** How much work waits for its turn. */
+  get waiting(): number {
+    let sum = 0;
+    for (const { waiting } of this.#waiting.values()) sum += waiting.length;
+    return sum;
+  }
+
   /**
    * Runs `work` when its name holds less than `limit` slots, and its turn has come.
    * @throws Problem 503 when that takes longer than 3 s, or when too much work waits under the name

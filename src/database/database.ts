@@ -147,7 +147,8 @@ const SHORT_PAGE = 100;
 
 /**
  * A short read takes one slot, other work as many as share a connection. A large page takes twice as many: the event loop has as much
- * work with it as the database. One name may hold half of the slots, calls of one long function a fifth of the connections.
+ * work with it as the database. Short reads of one name may take every slot, since they end soon, and do not
+ * stand behind its other work, which may hold half of the slots. Calls of one long function hold a fifth of the connections.
  */
 function inShare<T>(
   { database: { shares, depth } }: FastifyInstance,
@@ -159,8 +160,8 @@ function inShare<T>(
   const partOf = (parts: number) => Math.ceil(shares.slots / depth / parts) * depth;
   // Not in the tenant's share too: the long calls would leave nothing of it to the tenant's requests.
   if (long) return shares.run(calls, depth, partOf(5), work);
-  const weight = large ? 2 * depth : reads?.short ? 1 : depth;
-  return shares.run(name, weight, partOf(2), work);
+  if (reads?.short && !large) return shares.run(`reads of ${name}`, 1, shares.slots, work);
+  return shares.run(name, large ? 2 * depth : depth, partOf(2), work);
 }
 
 /** As callFunction(), in the share of a caller. */

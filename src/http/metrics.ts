@@ -105,7 +105,9 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     for (const [pool, { options }] of Object.entries(app.database.pools)) it.set({ pool }, options.max);
   });
   gauge("tms_database_waiting", "Requests waiting for a connection", ["pool"], it => {
-    for (const [pool, { waitingCount }] of Object.entries(app.database.pools)) it.set({ pool }, waitingCount);
+    const { pools, shares } = app.database;
+    for (const [pool, { waitingCount }] of Object.entries(pools))
+      it.set({ pool }, waitingCount + (pool === "primary" ? shares.waiting : 0));
   });
   gauge("tms_database_replica_resting", "1 while the primary answers for a replica that failed", [], it =>
     it.set(performance.now() < app.database.replicaRestsUntil ? 1 : 0),

@@ -122,7 +122,7 @@ test("a read does not overtake a request that waits for a connection", t =>
       asked = [told(urls[0])];
       await until("the read is sent", () => primary.idleCount === 0);
       asked.push(told(urls[1]));
-      await until("who needs a connection waits", () => primary.waitingCount === 1);
+      await until("who needs a connection waits", () => service.app.database.shares.waiting === 1);
       asked.push(told(urls[2]));
       await until("all are asked", () => service.app.inFlight.length === 3);
     });
