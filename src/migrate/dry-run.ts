@@ -4,7 +4,7 @@ import { explainDatabase } from "../database/connection-errors.ts";
 import { requireAddress } from "../database/url.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
-import { installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
+import { INSTALLER_SETTINGS, installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
 import { RELEASE, type Release, releaseHash } from "./release.ts";
 
 export interface Status {
@@ -51,7 +51,7 @@ async function withStatus<T>(
   work: (sql: ReturnType<typeof connect>, found: { status: Status; pending: Migration[] }) => Promise<T>,
 ): Promise<T> {
   const ownerUrl = requireAddress(given, "DATABASE_URL");
-  const sql = connect(ownerUrl, { connection: { application_name: "tms migrate", statement_timeout: 0 } });
+  const sql = connect(ownerUrl, { connection: INSTALLER_SETTINGS });
   try {
     const build = await committedMigrations();
     const applied = await appliedMigrations(sql);

@@ -8,6 +8,18 @@ import { hashOf, readSqlFile } from "./sql-files.ts";
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;
 
+/** Of the installer's session: what a database or a role sets for requests would change texts, or end the work. */
+export const INSTALLER_SETTINGS = {
+  application_name: "tms migrate",
+  statement_timeout: 0,
+  lock_timeout: 0,
+  idle_session_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+  row_security: true,
+  standard_conforming_strings: true,
+  quote_all_identifiers: false,
+};
+
 interface InstallOptions {
   /** Installs also when the database has the same files already: repairs functions that somebody changed. */
   reinstall?: boolean;

@@ -7,9 +7,9 @@ import { refuseKeyword, requireAddress, requireDatabase, userOf } from "../datab
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { prepareDatabase } from "./administrator.ts";
-import { APPLICATION, endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
+import { endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
-import { install, refuseOlderBuild } from "./installer.ts";
+import { INSTALLER_SETTINGS, install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
 import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
@@ -43,8 +43,6 @@ const UNHURRIED = {
   },
 };
 
-const INSTALLER = { connection: { ...UNHURRIED.connection, application_name: APPLICATION } };
-
 export interface Migrated {
   /** File names of the migrations that this call applied. */
   applied: string[];
@@ -66,7 +64,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const unlessInterrupted = untilAborted(signal);
   if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
   const sql = connect(ownerUrl, UNHURRIED);
-  const installer = connect(ownerUrl, INSTALLER);
+  const installer = connect(ownerUrl, { connection: INSTALLER_SETTINGS });
   let unlock = async () => {};
   try {
     await unlessInterrupted(refuseKeyword(sql, ownerUrl, "DATABASE_URL"));

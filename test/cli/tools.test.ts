@@ -82,7 +82,10 @@ test("the benchmark refuses what it does not know, before it begins minutes of w
       timeout: 120_000,
     });
     assert.equal(status, 2, option);
-    assert.match(stderr, /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit\n$/);
+    assert.match(
+      stderr,
+      /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit,fairness\n$/,
+    );
   }
 });
 
