@@ -33,5 +33,6 @@ for (let made = 0; made < count; made++) {
 setInterval(() => {
   if (drips) for (const socket of sockets) socket.write(drips);
 }, 1_000);
-await sleep(500);
+// What counts is how it goes on: the first connections of a new kind warm the compiler.
+await sleep(2_000);
 process.send!("begun");

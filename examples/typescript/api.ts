@@ -246,22 +246,22 @@ export interface Operations {
   /** Metrics for Prometheus */
   getMetrics: {
     takes: {  };
-    answers: Record<200, string> & Record<400 | 500 | 503, ErrorBody>;
+    answers: Record<200, string> & Record<400 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Whether the process is up */
   getHealth: {
     takes: {  };
-    answers: Record<200, { status: "ok"; }> & Record<400 | 500 | 503, ErrorBody>;
+    answers: Record<200, { status: "ok"; }> & Record<400 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Whether the service can handle requests */
   getReady: {
     takes: {  };
-    answers: Record<200, Readiness> & Record<400 | 500, ErrorBody> & Record<503, ErrorBody | NotReady>;
+    answers: Record<200, Readiness> & Record<400 | 422 | 429 | 500, ErrorBody> & Record<503, ErrorBody | NotReady>;
   };
   /** Whether the deployment is set up, and what to improve */
   getSetupStatus: {
     takes: {  };
-    answers: Record<200, SetupStatus> & Record<400 | 401 | 403 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, SetupStatus> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Why a caller is refused, or sees no rows */
   explainAccess: {
@@ -295,12 +295,12 @@ export interface Operations {
   /** Read a tenant */
   getTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-None-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<304, undefined> & Record<400 | 401 | 403 | 404 | 414 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, Tenant> & Record<304, undefined> & Record<400 | 401 | 403 | 404 | 414 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Change a tenant */
   updateTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: UpdateTenant; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Delete a tenant and all of its data */
   deleteTenant: {
@@ -310,27 +310,27 @@ export interface Operations {
   /** Reject a pending registration: deletes the tenant */
   rejectTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Approve a pending registration */
   approveTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Suspend an active tenant */
   suspendTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Resume a suspended tenant */
   resumeTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Whether tenants can be registered here */
   getRegistrationStatus: {
     takes: {  };
-    answers: Record<200, RegistrationStatus> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
+    answers: Record<200, RegistrationStatus> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Register an organization as a new tenant */
   registerTenant: {
@@ -340,37 +340,37 @@ export interface Operations {
   /** The tenant of this request, and my membership */
   getCurrentTenant: {
     takes: {  };
-    answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
+    answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Every tenant that I belong to */
   listMyTenants: {
     takes: {  };
-    answers: Record<200, MyTenants> & Record<400 | 401 | 403 | 500 | 503, ErrorBody>;
+    answers: Record<200, MyTenants> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** List the members of the tenant */
   listMembers: {
     takes: { query?: { limit?: number; cursor?: string; }; };
-    answers: Record<200, MemberList> & Record<400 | 401 | 403 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, MemberList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Add a member, before the first sign-in */
   addMember: {
     takes: { body: AddMember; };
-    answers: Record<201, Member> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<201, Member> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Remove a member, or leave */
   removeMember: {
     takes: { params: { user_id: string; }; };
-    answers: Record<200, RemovedMember> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, RemovedMember> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** List the boards of the tenant */
   listBoards: {
     takes: { query?: { limit?: number; cursor?: string; }; };
-    answers: Record<200, BoardList> & Record<400 | 401 | 403 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, BoardList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Query the tenant of the request */
   queryGraphql: {
     takes: { body: GraphqlQuery; };
-    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 413 | 415 | 422 | 500 | 503, ErrorBody>;
+    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** The same, by GET */
   queryGraphqlByGet: {
@@ -378,8 +378,9 @@ export interface Operations {
   query: string;
   operationName?: string;
   variables?: string;
+  extensions?: string;
 }; };
-    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 500 | 503, ErrorBody>;
+    answers: Record<200, GraphqlAnswer> & Record<400, ErrorBody | GraphqlRefusal> & Record<401 | 403 | 429 | 500 | 503, ErrorBody>;
   };
 }
 

@@ -51,7 +51,7 @@ export default fp(
     const { maxInFlight } = config;
     /** At least what one connection may send: a small instance has one bound for all. */
     const shareOf = (parts: number) => Math.max(MOST_PIPELINED, Math.ceil(maxInFlight / parts));
-    const shares = { address: shareOf(2), tenant: shareOf(2), identity: shareOf(10) };
+    const shares = { address: shareOf(10), tenant: shareOf(2), identity: shareOf(10) };
     // An array, not a Set. V8 links the hash table that a Set outgrew to the next one; once it is in the old generation, all later
     // entries survive until a full collection: that took a tenth of the CPU time.
     const open: Entry[] = [];

@@ -109,7 +109,10 @@ test("every value given is read", () => {
     SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: "Acme.COM, müller.de,acme.com",
     SERVICE_MAX_TENANTS_PER_USER: "3",
     SERVICE_FRONTEND_BASE_URL: "https://app.acme.com/tenants//",
+    SERVICE_PUBLIC_URL: "https://api.acme.com/tenancy/",
+    SERVICE_TRUSTED_PROXIES: "10.0.0.5, 10.1.0.0/16,2001:db8::/32",
     SERVICE_LOG_LEVEL: "WARN",
+    SERVICE_REQUEST_TIMEOUT: "5",
     SERVICE_SHUTDOWN_TIMEOUT: "2.5",
   });
   assertFields(config, {
@@ -141,7 +144,10 @@ test("every value given is read", () => {
       maxTenantsPerUser: 3,
     },
     frontendBaseUrl: "https://app.acme.com/tenants",
+    publicUrl: "https://api.acme.com/tenancy",
+    trustedProxies: ["10.0.0.5", "10.1.0.0/16", "2001:db8::/32"],
     logLevel: "warn",
+    requestTimeoutMs: 5_000,
     shutdownTimeoutMs: 2_500,
   });
 });
@@ -195,6 +201,17 @@ test("a value that is almost right is a fault", () => {
       "https://u@acme.com",
       "https://acme.com/?a=1",
       "https://acme.com/#a",
+    ],
+    SERVICE_PUBLIC_URL: ["api.acme.com", "https://acme.com/?a=1"],
+    SERVICE_TRUSTED_PROXIES: [
+      "true",
+      "1",
+      "nginx",
+      "10.0.0.0/33",
+      "10.0.0.0/0",
+      "10.0.0/8",
+      "10.0.0.1/8/8",
+      "::1/129",
     ],
     SERVICE_DEFAULT_TENANT_SLUG: ["a_b", "A", "a b", "x".repeat(256)],
     SERVICE_DEFAULT_TENANT_NAME: ["x".repeat(256)],
