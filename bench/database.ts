@@ -7,7 +7,7 @@ import { startEmbedded } from "../src/embedded/embedded.ts";
 import { migrate } from "../src/migrate/migrate.ts";
 
 export interface BenchServer {
-  /** A database of this name with all that another holds, or with the schema alone, db/current.sql included; its logins' addresses. */
+  /** A database of this name with all that another holds, or with the schema alone, db/migrations/current.sql included; its logins' addresses. */
   database(name: string, copyOf?: string): Promise<BenchDatabase>;
   /** Processor time of all backends so far, in microseconds; null where /proc does not tell. */
   cpu(): number | null;

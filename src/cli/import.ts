@@ -52,7 +52,7 @@ export const importCommand: CommandModule<object, Arguments> = {
         : [
             `Imported ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables`,
             media > 0 &&
-              `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/operations.md`,
+              `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/guides/export-import.md`,
           ];
       await printLine(lines.filter(line => line !== false).join("\n")).catch((fault: StartupError) => {
         throw new StartupError(`${done.slug} is imported, but: ${fault.message}`);

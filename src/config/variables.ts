@@ -4,7 +4,7 @@ export interface Variable {
   kind: keyof typeof KINDS;
   /** Parsed like a value that is set. */
   default?: string;
-  /** What docs/configuration.md prints as the default if there is no `default`. */
+  /** What docs/reference/configuration.md prints as the default if there is no `default`. */
   unset?: string;
   meaning: string;
 }

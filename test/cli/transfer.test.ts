@@ -248,7 +248,7 @@ test("an import under another id says how many media go on naming the former ten
   assert.match(imported.stdout, /^Imported filed-2 /);
   assert.equal(
     imported.stdout.split("\n")[1],
-    `${media!.n} media still name the files of the tenant they were exported from: see docs/operations.md`,
+    `${media!.n} media still name the files of the tenant they were exported from: see docs/guides/export-import.md`,
   );
   await sql`delete from app.tenants where slug = 'filed'`;
   assert.match((await run("import", file)).stdout, /^Imported filed \(.*\): \d+ rows in \d+ tables$/);
