@@ -89,6 +89,7 @@ async function checkDatabases(databases: Record<string, string>) {
 
 /** A migration commits by itself, before the installer and its gate: only the gate as its last statement undoes its tables. */
 function refuseUngated(text: string) {
+  if (/^--! no-transaction$/m.test(text)) return; // one statement alone
   const lines = text.split("\n").filter(line => !/^\s*(--(?!!).*)?$/.test(line));
   if (lines.length === 0)
     throw new StartupError(

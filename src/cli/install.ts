@@ -9,6 +9,8 @@ const sql = connect(url, { connection: INSTALLER_SETTINGS });
 try {
   if (await install(sql)) console.log("Installed the release");
 } catch (error) {
+  const { sqlFile } = error as { sqlFile?: string };
+  if (sqlFile) console.error(`In ${sqlFile}:`);
   tell(explainDatabase(error, url, "DATABASE_URL"));
   process.exitCode = 1;
 } finally {

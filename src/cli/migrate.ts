@@ -35,8 +35,8 @@ export const migrate: CommandModule<object, Arguments> = {
     const given = (["status", "dry-run", "reinstall", "only-roles"] as const).filter(name => args[name]);
     if (given.length > 1) throw new StartupError(`--${given[0]} and --${given[1]} exclude each other`);
     if (args["only-roles"]) return onlyRoles();
-    if (args.status) return onOwnerDatabase(console.error, { folder: environmentFolder }, printStatus);
-    if (args["dry-run"]) return onOwnerDatabase(console.error, { folder: environmentFolder }, printDryRun);
+    if (args.status) return onOwnerDatabase(console.error, {}, printStatus);
+    if (args["dry-run"]) return onOwnerDatabase(console.error, {}, printDryRun);
     return run(args.reinstall);
   },
 };
@@ -61,9 +61,9 @@ async function printDryRun({ url }: { url: string }) {
 function printPlan({ applied, pending, installed, build }: Status) {
   for (const file of applied) console.log(`applied  ${file}`);
   for (const file of pending) console.log(`pending  ${file}`);
-  const state = installed?.hash === build.hash ? "installed" : "pending  ";
-  const database = installed ? `the database has release ${installed.number}` : "the database has no release";
-  console.log(`${state.trim()}  release ${build.number}${state === "installed" ? "" : ` (${database})`}`);
+  const other = installed?.number === build.number ? "other files of it" : `release ${installed?.number}`;
+  if (installed?.hash === build.hash) console.log(`installed  release ${build.number}`);
+  else console.log(`pending  release ${build.number} (the database has ${installed ? other : "no release"})`);
 }
 
 async function run(reinstall: boolean) {
@@ -82,7 +82,7 @@ async function run(reinstall: boolean) {
     if (installed) console.log(`Installed release ${release}`);
     const state = applied.length > 0 || installed ? "now" : "up to date";
     console.log(`The schema is ${state} at ${version}, release ${release} (Postgres ${serverVersion})`);
-    console.log("Isolation is checked: the audit's schema checks found no error");
+    console.log("Isolation is checked: the gate found no error");
   } catch (fault) {
     if (!signal.aborted) throw fault;
     throw new Interrupted(signal.reason as NodeJS.Signals, (fault as Error).message);

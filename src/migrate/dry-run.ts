@@ -1,10 +1,11 @@
 /** What `migrate` would do, and the gate's verdict on it, in a transaction that is rolled back. */
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
-import { requireAddress } from "../database/url.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
 import { INSTALLER_SETTINGS, installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
+import { refuseNeighbours } from "./neighbours.ts";
+import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, type Release, releaseHash } from "./release.ts";
 
 export interface Status {
@@ -27,6 +28,7 @@ export const migrationStatus = (ownerUrl: string): Promise<Status> =>
 export function dryRun(ownerUrl: string): Promise<Status & { fault: string | null }> {
   return withStatus(ownerUrl, async (sql, { status, pending }) => {
     await refuseOlderBuild(sql);
+    if (status.applied.length === 0) await refuseNeighbours(sql);
     let at = "";
     const outcome: unknown = await sql
       .begin(async tx => {
@@ -50,8 +52,9 @@ async function withStatus<T>(
   given: string,
   work: (sql: ReturnType<typeof connect>, found: { status: Status; pending: Migration[] }) => Promise<T>,
 ): Promise<T> {
-  const ownerUrl = requireAddress(given, "DATABASE_URL");
-  const sql = connect(ownerUrl, { connection: INSTALLER_SETTINGS });
+  const ownerUrl = requireOwnerUrl(given);
+  // Requests queue behind a lock that it waits for, so it gives up as a migration does.
+  const sql = connect(ownerUrl, { connection: { ...INSTALLER_SETTINGS, lock_timeout: 60_000 } });
   try {
     const build = await committedMigrations();
     const applied = await appliedMigrations(sql);

@@ -3,7 +3,7 @@
 import type postgres from "postgres";
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
-import { refuseKeyword, requireAddress, requireDatabase, userOf } from "../database/url.ts";
+import { refuseKeyword, requireAddress } from "../database/url.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { prepareDatabase } from "./administrator.ts";
@@ -13,7 +13,8 @@ import { INSTALLER_SETTINGS, install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
 import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
-import { RELEASE } from "./release.ts";
+import { requireOwnerUrl } from "./owner-url.ts";
+import { RELEASE, releaseHash } from "./release.ts";
 import { takeOver } from "./takeover.ts";
 
 interface MigrateOptions {
@@ -65,7 +66,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
   const sql = connect(ownerUrl, UNHURRIED);
   const installer = connect(ownerUrl, { connection: INSTALLER_SETTINGS });
-  let unlock = async () => {};
+  let unlock: (() => Promise<void>) | undefined;
   try {
     await unlessInterrupted(refuseKeyword(sql, ownerUrl, "DATABASE_URL"));
     const serverVersion = await checkServer(sql);
@@ -78,6 +79,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
     await refuseOlderBuild(sql);
+    if (releaseHash() !== RELEASE.hash)
+      log(
+        `Files of db/ differ from release ${RELEASE.number}: the gate compares functions with these files, not with the release`,
+      );
     if (before.length === 0) await refuseNeighbours(sql);
     return await tellingBlockers(sql, log, async () => {
       if (options.current || build.length > before.length) {
@@ -97,21 +102,11 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   } finally {
     // A statement of the installer's that waits for a lock goes on in the server when its client is gone.
     await installer.end({ timeout: signal?.aborted ? 0 : 5 });
-    if (signal?.aborted) await endWorkers(sql).catch(() => {});
-    await unlock().catch(() => {}); // what went wrong before is what counts
+    // Without the turn the sessions at work are those of another process.
+    if (unlock && signal?.aborted) await endWorkers(sql).catch(() => {});
+    await unlock?.().catch(() => {}); // what went wrong before is what counts
     await sql.end({ timeout: signal?.aborted ? 0 : 5 });
   }
-}
-
-function requireOwnerUrl(given: string): string {
-  const ownerUrl = requireAddress(given, "DATABASE_URL");
-  if (userOf(ownerUrl) !== "tms_owner") {
-    throw new StartupError(
-      `DATABASE_URL must log in as tms_owner, not as ${userOf(ownerUrl) || "anybody else"}: postgres://tms_owner:password@host/database`,
-    );
-  }
-  requireDatabase(ownerUrl, "DATABASE_URL");
-  return ownerUrl;
 }
 
 /** The migrations stay, since graphile-migrate commits each by itself; the installer changed nothing. */
@@ -139,7 +134,7 @@ interface InstallFault {
   firstRelease?: boolean;
 }
 
-/** What it leaves behind ends with the process. */
+/** Rejects when the signal is aborted; the abandoned work ends with the process. */
 function untilAborted(signal: AbortSignal | undefined): <T>(work: Promise<T>) => Promise<T> {
   const aborted = new Promise<never>((_resolve, reject) => {
     const abort = () => reject(new StartupError(INTERRUPTED));

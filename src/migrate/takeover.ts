@@ -16,9 +16,10 @@ export async function takeOver(sql: postgres.Sql, first: Migration): Promise<boo
     /^comment on (?:table|column|index|type|schema) [\s\S]*?(?:'|\$\$);$/gm,
   )!;
   return sql.begin(async tx => {
-    const found =
-      await tx`delete from graphile_migrate.migrations where exists (select from graphile_migrate.migrations where hash = ${LAST})`;
-    if (found.count !== 34) return false;
+    const found = await tx`
+      delete from graphile_migrate.migrations
+      where (select count(*) = 34 and bool_or(hash = ${LAST}) from graphile_migrate.migrations)`;
+    if (found.count === 0) return false;
     for (const name of ["tables/release.sql", "functions/control/gate.sql"])
       await tx.unsafe(read(name)).simple();
     await tx.unsafe(comments.join("\n")).simple();

@@ -50,16 +50,20 @@ revoke all on function control.tg_tenants__count() from public;
 
 -- Created only if missing, as in tg_tenants__record.sql.
 do $$
+declare
+  v_trigger record;
 begin
-  if not exists (select from pg_trigger where tgfoid = 'control.tg_tenants__count()'::regprocedure) then
-    create trigger _500_count_insert after insert on app.tenants
-      referencing new table as come for each statement execute function control.tg_tenants__count();
-    create trigger _500_count_update after update on app.tenants
-      referencing old table as gone new table as come for each statement execute function control.tg_tenants__count();
-    create trigger _500_count_delete after delete on app.tenants
-      referencing old table as gone for each statement execute function control.tg_tenants__count();
-    create trigger _500_count_truncate after truncate on app.tenants
-      for each statement execute function control.tg_tenants__count();
-  end if;
+  for v_trigger in
+    select * from (values
+    ('_500_count_insert', 'insert', 'referencing new table as come'),
+    ('_500_count_update', 'update', 'referencing old table as gone new table as come'),
+    ('_500_count_delete', 'delete', 'referencing old table as gone'),
+    ('_500_count_truncate', 'truncate', '')
+    ) as wanted (name, event, tables)
+    where not exists (select from pg_trigger where tgname = name and tgfoid = 'control.tg_tenants__count()'::regprocedure)
+  loop
+    execute format('create trigger %I after %s on app.tenants %s for each statement execute function control.tg_tenants__count()',
+      v_trigger.name, v_trigger.event, v_trigger.tables);
+  end loop;
 end
 $$;

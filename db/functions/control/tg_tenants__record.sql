@@ -40,14 +40,19 @@ revoke all on function control.tg_tenants__record() from public;
 -- Created only if missing: `create or replace trigger` would block every writer of app.tenants at each release. A trigger that changes
 -- gets a new name, and the old name a line in db/drops.sql. On Citus the triggers are on the coordinator's own copy of the table.
 do $$
+declare
+  v_trigger record;
 begin
-  if not exists (select from pg_trigger where tgfoid = 'control.tg_tenants__record()'::regprocedure) then
-    create trigger _600_record_insert after insert on app.tenants
-      referencing new table as come for each statement execute function control.tg_tenants__record();
-    create trigger _600_record_update after update on app.tenants
-      referencing old table as gone new table as come for each statement execute function control.tg_tenants__record();
-    create trigger _600_record_delete after delete on app.tenants
-      referencing old table as gone for each statement execute function control.tg_tenants__record();
-  end if;
+  for v_trigger in
+    select * from (values
+    ('_600_record_insert', 'insert', 'referencing new table as come'),
+    ('_600_record_update', 'update', 'referencing old table as gone new table as come'),
+    ('_600_record_delete', 'delete', 'referencing old table as gone')
+    ) as wanted (name, event, tables)
+    where not exists (select from pg_trigger where tgname = name and tgfoid = 'control.tg_tenants__record()'::regprocedure)
+  loop
+    execute format('create trigger %I after %s on app.tenants %s for each statement execute function control.tg_tenants__record()',
+      v_trigger.name, v_trigger.event, v_trigger.tables);
+  end loop;
 end
 $$;
