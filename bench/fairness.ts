@@ -97,7 +97,7 @@ export async function fairnessBench(server: BenchServer, { quick }: { quick: boo
     const [rounds, seconds] = quick ? [1, 3] : [3, 3];
     await ask(service.address, member, 3); // warms plans, caches and the compiler
     const figures: Figure[] = [];
-    for (const attack of attacksOf(quick ? 2_000 : 20_000, mallory)) {
+    for (const attack of attacksOf(quick ? 2_000 : 10_000, mallory)) {
       console.error(`  ${attack.name} …`);
       const [quiet, attacked] = [[] as Asked[], [] as Asked[]];
       for (let round = 0; round < rounds; round++) {
