@@ -20,6 +20,24 @@ begin
 end
 $$;
 
+-- The workers keep the functions of the release before until this file has run. Those that the coordinator dropped, or dropped and created
+-- with another result, Citus does not know any more, so they are dropped there first.
+do $$
+declare
+  v_dropped text;
+begin
+  select string_agg(distinct f.name, ', ') into v_dropped
+  from run_command_on_workers($command$
+      select coalesce(json_agg(oid::regprocedure), '[]') from pg_proc where pronamespace = to_regnamespace('app')$command$) w
+  cross join json_array_elements_text(w.result::json) f (name)
+  where f.name like 'app.%'
+    and not exists (select from pg_dist_object where classid = 'pg_proc'::regclass and objid = to_regprocedure(f.name));
+  if v_dropped is not null then
+    perform run_command_on_workers('set citus.enable_ddl_propagation = off; drop function if exists ' || v_dropped);
+  end if;
+end
+$$;
+
 -- 1. Citus connects to workers as the current role, which may be the owner of a function. pg_hba.conf restricts these connections;
 --    pg_dist_authinfo holds their passwords.
 alter role tms_app login;
@@ -100,19 +118,16 @@ comment on function app.distribute(regclass) is
 revoke all on function app.distribute(regclass) from public;
 alter function app.distribute(regclass) owner to tms_owner;
 
--- 5. Parents first: Citus refuses to distribute a table that refers to one which is not distributed.
+-- 5. Parents first: Citus refuses to distribute a table that refers to one which is not distributed. Requests wait for this part, so it
+--    leaves out the tables that are distributed.
 do $$
 declare
   v_table regclass;
   v_copy text;
   v_trigger record;
 begin
-  perform app.write_policies('app.tenants', 'id');
-  for v_table in select conrelid from pg_constraint where contype = 'f' and confrelid = 'app.tenants'::regclass and conparentid = 0 loop
-    perform app.write_policies(v_table, 'tenant_id');
-  end loop;
-
   if not exists (select from pg_dist_partition where logicalrelid = 'app.tenants'::regclass) then
+    perform app.write_policies('app.tenants', 'id');
     perform create_reference_table('app.tenants');
   end if;
   select shard_name(logicalrelid, shardid) into strict v_copy from pg_dist_shard where logicalrelid = 'app.tenants'::regclass;
@@ -126,8 +141,12 @@ begin
       from levels l join pg_constraint c on c.confrelid = l.relid and c.contype = 'f' and c.conrelid <> c.confrelid
       where c.conrelid in (select relid from tables) and l.level < (select count(*) from tables)
     )
-    select relid from levels group by relid order by max(level), relid
+    select relid from levels
+    where relid not in (select logicalrelid from pg_dist_partition)
+    group by relid order by max(level), relid
   loop
+    -- Citus distributes the partitions with their table, so their policies may have no subquery either.
+    perform app.write_policies(relid, 'tenant_id') from pg_partition_tree(v_table);
     perform app.isolate(v_table);
   end loop;
   -- Only the coordinator's own copy of app.tenants has triggers. Every write reaches that copy, in the client's session, so each tenant
@@ -136,7 +155,9 @@ begin
     execute replace(v_trigger.definition, ' ON app.tenants ', format(' ON %s ', v_copy));
   end loop;
   -- The rows are in the shards now. This removes the local rows, also those of the tables that refer to app.tenants.
-  perform truncate_local_data_after_distributing_table('app.tenants');
+  if exists (select from pg_dist_partition where pg_relation_size(logicalrelid) > 0) then
+    perform truncate_local_data_after_distributing_table('app.tenants');
+  end if;
 end
 $$;
 

@@ -18,6 +18,8 @@ export const INSTALLER_SETTINGS = {
   row_security: true,
   standard_conforming_strings: true,
   quote_all_identifiers: false,
+  // A dry run's migrations may have opened connections to Citus workers, which would then get each file that has a SET LOCAL.
+  "citus.propagate_set_commands": "none",
 };
 
 interface InstallOptions {
