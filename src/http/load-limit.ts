@@ -34,6 +34,8 @@ interface Entry {
   /** Its body is here, its caller is known, and it has no answer yet: it counts against `maxInFlight`. */
   works: boolean;
   answered: boolean;
+  /** Of a client that needs no token. Kept: Node asks the system for it, behind several getters. */
+  address: string | null;
   /** Goes on with a request that waits for others of its connection or its identity. */
   goOn: (() => void) | null;
 }
@@ -59,9 +61,9 @@ export default fp(
     const connections = new Connections<Entry>(app.server, left);
 
     /** Nobody can have more than a share open while there are fewer in all: then nothing is counted. */
-    const isFull = (share: number, isOf: (request: FastifyRequest) => boolean) => {
+    const isFull = (share: number, isOf: (entry: Entry) => boolean) => {
       let count = open.length > share ? 0 : Number.NEGATIVE_INFINITY;
-      if (count === 0) for (const { reply } of open) if (isOf(reply.request)) count++;
+      if (count === 0) for (const entry of open) if (isOf(entry)) count++;
       return count > share;
     };
     /** Requests that wait for others of their identity, the oldest first. */
@@ -120,7 +122,7 @@ export default fp(
       const ended = socket.destroyed || socket.writableEnded;
       if (ended || (connection && connection.unanswered.length >= MOST_PIPELINED))
         return void socket.destroy();
-      const entry: Entry = { reply, connection, works: false, answered: false, goOn: null };
+      const entry: Entry = { reply, connection, works: false, answered: false, address: null, goOn: null };
       request.entry = entry;
       connection?.unanswered.push(entry);
       // Not `onResponse`: it does not run when the client leaves before the response.
@@ -135,9 +137,9 @@ export default fp(
         if (socket.destroyed || socket.writableEnded) return;
         entry.goOn = null;
         if (stopping) return done(STOPPING);
-        const full =
-          !request.routeOptions.config.knowsCallers &&
-          isFull(shares.address, one => !one.identity && one.ip === request.ip);
+        if (!request.routeOptions.config.knowsCallers) entry.address = request.ip;
+        const { address } = entry;
+        const full = address !== null && isFull(shares.address, one => one.address === address);
         done(full ? TOO_MANY : undefined);
       };
       if (!stopping) open.push(entry);
@@ -149,7 +151,8 @@ export default fp(
     // After authentication, and before the first use of the database.
     app.decorate("admit", ({ identity, entry }, done) => {
       if (entry!.connection) entry!.connection.known = true;
-      if (isFull(shares.identity, one => isSame(one.identity, identity))) return done(TOO_MANY);
+      if (isFull(shares.identity, ({ reply }) => isSame(reply.request.identity, identity)))
+        return done(TOO_MANY);
       begin(entry!, identity, done);
     });
 
@@ -169,8 +172,10 @@ export default fp(
      * refused beyond it.
      */
     const memberships = new WeakMap<Identity, string>();
-    const isOf = ({ identity }: FastifyRequest, slug: string) =>
-      identity !== undefined && memberships.get(identity) === slug;
+    const isOf = ({ reply }: Entry, slug: string) => {
+      const { identity } = reply.request as { identity?: Identity };
+      return identity !== undefined && memberships.get(identity) === slug;
+    };
     app.addHook("preValidation", (request, _reply, done) => {
       const { entry, identity, tenant } = request;
       if (!identity) return done();
@@ -178,7 +183,7 @@ export default fp(
       if (
         slug &&
         open.length > shares.tenant &&
-        isOf(request, slug) &&
+        isOf(entry!, slug) &&
         isFull(shares.tenant, one => isOf(one, slug))
       )
         return done(TOO_MANY);
