@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { FastifyInstance, FastifyReply, FastifyRequest, preParsingHookHandler } from "fastify";
+import type { FastifyInstance, FastifyReply, preParsingHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
