@@ -2,10 +2,10 @@
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { tell } from "../errors/startup-error.ts";
-import { INSTALLER_SETTINGS, install } from "../migrate/installer.ts";
+import { INSTALLER_SESSION, install } from "../migrate/installer.ts";
 
 const url = process.env.GM_DBURL!;
-const sql = connect(url, { connection: INSTALLER_SETTINGS });
+const sql = connect(url, { connection: INSTALLER_SESSION });
 try {
   if (await install(sql)) console.log("Installed the release");
 } catch (error) {

@@ -3,7 +3,7 @@ import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
-import { INSTALLER_SETTINGS, installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
+import { INSTALLER_SESSION, installedRelease, installWithin, refuseOlderBuild, settle } from "./installer.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, type Release, releaseHash } from "./release.ts";
@@ -32,6 +32,9 @@ export function dryRun(ownerUrl: string): Promise<Status & { fault: string | nul
     let at = "";
     const outcome: unknown = await sql
       .begin(async tx => {
+        await settle(tx);
+        // Requests queue behind a lock that it waits for, so it gives up as a migration does.
+        await tx`set local lock_timeout = '60s'`;
         await tx`set local app.maintenance = on`;
         for (const migration of pending) {
           at = `${migration.file}: `;
@@ -53,8 +56,7 @@ async function withStatus<T>(
   work: (sql: ReturnType<typeof connect>, found: { status: Status; pending: Migration[] }) => Promise<T>,
 ): Promise<T> {
   const ownerUrl = requireOwnerUrl(given);
-  // Requests queue behind a lock that it waits for, so it gives up as a migration does.
-  const sql = connect(ownerUrl, { connection: { ...INSTALLER_SETTINGS, lock_timeout: 60_000 } });
+  const sql = connect(ownerUrl, { connection: INSTALLER_SESSION });
   try {
     const build = await committedMigrations();
     const applied = await appliedMigrations(sql);

@@ -8,19 +8,21 @@ import { hashOf, readSqlFile } from "./sql-files.ts";
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;
 
-/** Of the installer's session: what a database or a role sets for requests would change texts, or end the work. */
-export const INSTALLER_SETTINGS = {
-  application_name: "tms migrate",
-  statement_timeout: 0,
-  lock_timeout: 0,
-  idle_session_timeout: 0,
-  idle_in_transaction_session_timeout: 0,
-  row_security: true,
-  standard_conforming_strings: true,
-  quote_all_identifiers: false,
-  // A dry run's migrations may have opened connections to Citus workers, which would then get each file that has a SET LOCAL.
-  "citus.propagate_set_commands": "none",
-};
+export const INSTALLER_SESSION = { application_name: "tms migrate" };
+
+/** Overrides settings of the database or role that would change results or time out. Not as startup parameters: poolers refuse those. */
+export async function settle(tx: postgres.TransactionSql): Promise<void> {
+  await tx
+    .unsafe(`
+      set local statement_timeout = 0;
+      set local idle_in_transaction_session_timeout = 0;
+      set local row_security = on;
+      set local standard_conforming_strings = on;
+      set local quote_all_identifiers = off;
+      -- Citus would send each file that has a SET LOCAL to its workers as a whole. Elsewhere this is only a name.
+      set local citus.propagate_set_commands = 'none'`)
+    .simple();
+}
 
 interface InstallOptions {
   /** Installs also when the database has the same files already: repairs functions that somebody changed. */
@@ -48,6 +50,7 @@ export async function installWithin(
   tx: postgres.TransactionSql,
   options: InstallOptions,
 ): Promise<Installed> {
+  await settle(tx);
   await tx`select pg_advisory_xact_lock(${INSTALLER_LOCK})`;
   // A check that waits for a lock gives up, and is an error then.
   await tx`set local lock_timeout = '10s'`;

@@ -9,7 +9,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { prepareDatabase } from "./administrator.ts";
 import { endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
-import { INSTALLER_SETTINGS, install, refuseOlderBuild } from "./installer.ts";
+import { INSTALLER_SESSION, install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
 import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
@@ -65,7 +65,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const unlessInterrupted = untilAborted(signal);
   if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
   const sql = connect(ownerUrl, UNHURRIED);
-  const installer = connect(ownerUrl, { connection: INSTALLER_SETTINGS });
+  const installer = connect(ownerUrl, { connection: INSTALLER_SESSION });
   let unlock: (() => Promise<void>) | undefined;
   try {
     await unlessInterrupted(refuseKeyword(sql, ownerUrl, "DATABASE_URL"));

@@ -179,7 +179,7 @@ test("answers to a flood of strangers wait for their turn, and beyond ten second
 
 test("pipelined requests are worked on one after the other", async t => {
   const release = await lockBoards(t);
-  const { app, raw, served } = await listen(t, 100);
+  const { app, raw, served } = await listen(t, 100, { SERVICE_DATABASE_PIPELINE_DEPTH: "1" });
   const body = JSON.stringify({ organization_name: "Behind", admin_email: "a@example.com" });
   const token = `authorization: Bearer ${ann}`;
   const type = "content-type: application/json";
