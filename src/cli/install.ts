@@ -1,8 +1,10 @@
 /** graphile-migrate's hook (.gmrc): installs the release in the database that it works on. */
+
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { tell } from "../errors/startup-error.ts";
-import { INSTALLER_SESSION, install } from "../migrate/installer.ts";
+import { install } from "../migrate/installer.ts";
+import { INSTALLER_SESSION } from "../migrate/session.ts";
 
 const url = process.env.GM_DBURL!;
 const sql = connect(url, { connection: INSTALLER_SESSION });

@@ -41,7 +41,7 @@ interface Entry {
 }
 
 /** Requests of one identity that are worked on at once; more wait for these. */
-const MOST_AT_ONCE = 64;
+const MOST_AT_ONCE = 16;
 
 /**
  * Counts the requests in flight. Beyond `maxInFlight` it refuses new ones with 503 rather than queue them. What is not yet whole, what

@@ -16,7 +16,7 @@ const LIMITS = {
   setup_delete: { max: 5, timeWindow: HOUR },
   register: { max: 3, timeWindow: HOUR },
   setup_read: { max: 100, timeWindow: 60_000 },
-  members_write: { max: 600, timeWindow: 60_000 },
+  members_write: { max: 100, timeWindow: 60_000 },
   registration_read: { max: 100, timeWindow: 60_000 },
 } as const;
 

@@ -1,12 +1,14 @@
 /** What `migrate` would do, and the gate's verdict on it, in a transaction that is rolled back. */
+
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
-import { INSTALLER_SESSION, installedRelease, installWithin, refuseOlderBuild, settle } from "./installer.ts";
+import { installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, type Release, releaseHash } from "./release.ts";
+import { INSTALLER_SESSION, settle } from "./session.ts";
 
 export interface Status {
   applied: string[];

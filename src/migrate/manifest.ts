@@ -8,6 +8,7 @@ import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE, releaseHash } from "./release.ts";
+import { settle } from "./session.ts";
 
 export const MANIFEST_SQL = path.join(PACKAGE_ROOT, "db", "audit", "manifest.sql");
 const BODY = /(?<=as \$\$)[\s\S]*?(?=\$\$;)/;
@@ -26,7 +27,7 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
   const shipped = [...source.matchAll(FUNCTION)].map(([, name, owner, body]) => ({ name, owner, body }));
   return sql.begin("read only", async tx => {
     await tx`set local search_path = pg_catalog, pg_temp`;
-    await tx`set local quote_all_identifiers = off`;
+    await settle(tx);
     const [manifest] = await tx`
       select from pg_proc where pronamespace = to_regnamespace('audit') and proname = 'manifest' and replace(prosrc, E'\r\n', E'\n') = ${source}`;
     if (!manifest) {

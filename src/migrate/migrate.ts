@@ -9,12 +9,13 @@ import { StartupError } from "../errors/startup-error.ts";
 import { prepareDatabase } from "./administrator.ts";
 import { endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
-import { INSTALLER_SESSION, install, refuseOlderBuild } from "./installer.ts";
+import { install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
 import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, releaseHash } from "./release.ts";
+import { INSTALLER_SESSION } from "./session.ts";
 import { takeOver } from "./takeover.ts";
 
 interface MigrateOptions {
