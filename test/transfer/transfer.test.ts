@@ -302,7 +302,7 @@ test("large rows come one by one, and go in a few at a time", async () => {
   const user = await seedUser(sql, id, { subject: "lou" });
   await sql`
     insert into app.boards (tenant_id, owner_id, title, settings)
-    select ${id}, ${user}, 'Board ' || n, jsonb_build_object('x', repeat(md5(n::text), 32768)) from generate_series(1, 12) n`;
+    select ${id}, ${user}, 'Board ' || n, jsonb_build_object('x', repeat(md5(n::text), 32760)) from generate_series(1, 12) n`;
   await sql`
     insert into app.users (tenant_id, auth_provider, auth_subject) select ${id}, 'jwt', 'lou-' || n from generate_series(1, 1500) n`;
   let largest = 0;
