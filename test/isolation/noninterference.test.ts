@@ -7,7 +7,7 @@ import { after, test } from "node:test";
 import fc from "fast-check";
 import { createStage, difference, type History, histories, type Stage, story } from "./histories.ts";
 
-const RUNS = process.env.TMS_ALL_ROUNDS ? 1_000 : 40;
+const RUNS = process.env.TMS_ALL_ROUNDS ? 1_000 : 30;
 
 const stages: Stage[] = [];
 async function newStage() {
