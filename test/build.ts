@@ -18,6 +18,8 @@ export async function build(): Promise<string> {
   const tsc = path.join(root, "node_modules/typescript/bin/tsc");
   const args = [tsc, "-p", "tsconfig.build.json", "--outDir", path.join(folder, "dist")];
   execFileSync(process.execPath, args, { cwd: root, stdio: "inherit" });
+  const bundle = ["--import", "tsx", "src/http/console-bundle.ts", path.join(folder, "dist")];
+  execFileSync(process.execPath, bundle, { cwd: root, stdio: "inherit" });
   symlinkSync(path.join(root, "node_modules"), path.join(folder, "node_modules"));
   for (const part of [".gmrc", "db"])
     cpSync(path.join(root, part), path.join(folder, part), { recursive: true });

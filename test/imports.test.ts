@@ -6,7 +6,7 @@ import { test } from "node:test";
 
 /** From the bottom up. Folders of one line do not import each other. */
 const LAYERS = [
-  ["values"],
+  ["values", "console"],
   ["errors"],
   ["config"],
   ["observability"],
@@ -65,7 +65,7 @@ function circle(imports: Imports): string[] {
 }
 
 const files = readdirSync(source, { recursive: true, encoding: "utf8" })
-  .filter(name => name.endsWith(".ts"))
+  .filter(name => /\.tsx?$/.test(name))
   .map(name => name.replaceAll(path.sep, "/"));
 const imports = importsOf(file => readFileSync(path.join(source, file), "utf8"), files);
 

@@ -83,9 +83,15 @@ async function guide(
     database,
     async sql => sql<{ id: string }[]>`select id from app.tenants where slug = ${MEMBERS[0].slug}`,
   );
+  const consoleFor = (token: string) => `${address}/console/#token=${token}`;
   return `The tenant management service is at ${address} (try the API at ${address}/docs).
 Multi-tenant mode is on; the tenants acme and globex have sample data. Ctrl-C stops it.
 Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, npm run audit and the other commands work on them.
+
+Begin in the console. As the operator of the deployment:
+${consoleFor(tokens.operator)}
+As Alice, who owns acme:
+${consoleFor(tokens.members[0]!)}
 
 Paste into another terminal. First, who you are, for the next 12 hours:
 

@@ -32,6 +32,10 @@ const KEYS = ["SERVICE_JWT_SECRET", "SERVICE_JWT_PUBLIC_KEY", "SERVICE_JWT_JWKS_
 function findFaults(set: Partial<Record<Name, string>>): string[] {
   const names = new Set((Object.keys(set) as Name[]).filter(name => parsed(set, name) === undefined));
   const faults = [...names].map(name => `${name}: expected ${KINDS[TABLE[name].kind].expects}`);
+  if (set.SERVICE_CONSOLE_CLIENT_ID && !isProvider(set.SERVICE_JWT_ISSUER))
+    faults.push(
+      "SERVICE_CONSOLE_CLIENT_ID: expected together with SERVICE_JWT_ISSUER, an https address, or http on this machine only",
+    );
   const keys = KEYS.filter(name => set[name]);
   if (keys.length > 1) faults.push(`${keys.join(", ")}: expected exactly one of them`);
   if (keys.length === 0 && set.SERVICE_DATABASE_URL)
@@ -45,6 +49,10 @@ function findFaults(set: Partial<Record<Name, string>>): string[] {
   }
   return faults;
 }
+
+/** The console reads the provider's discovery document below its issuer. */
+const isProvider = (issuer: string | undefined) =>
+  issuer !== undefined && KINDS.jwks.parse(issuer) !== undefined;
 
 /** Undefined if the value is invalid. */
 const parsed = <N extends Name>(set: Partial<Record<Name, string>>, name: N): Value<N> => {
@@ -110,6 +118,7 @@ function configFrom(set: Partial<Record<Name, string>>) {
     },
     frontendBaseUrl: read("SERVICE_FRONTEND_BASE_URL"),
     publicUrl: read("SERVICE_PUBLIC_URL"),
+    console: { clientId: read("SERVICE_CONSOLE_CLIENT_ID"), scope: read("SERVICE_CONSOLE_SCOPE") },
     trustedProxies: read("SERVICE_TRUSTED_PROXIES"),
     logLevel: read("SERVICE_LOG_LEVEL") ?? (read("SERVICE_DEBUG") ? "debug" : "info"),
     maxInFlight: read("SERVICE_MAX_REQUESTS_IN_FLIGHT"),

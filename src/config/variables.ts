@@ -138,6 +138,16 @@ export const TABLE = {
     meaning:
       "Where clients reach the service: what `Link`, `Location`, `/docs` and `/openapi.json` name, such as `https://api.example/tenancy`",
   },
+  SERVICE_CONSOLE_CLIENT_ID: {
+    kind: "text",
+    meaning:
+      "Client of the console at the provider that `SERVICE_JWT_ISSUER` names; without it the console takes pasted tokens only",
+  },
+  SERVICE_CONSOLE_SCOPE: {
+    kind: "text",
+    default: "openid profile email",
+    meaning: "Scope that the console asks for; with `offline_access` some providers renew a sign-in silently",
+  },
   SERVICE_TRUSTED_PROXIES: {
     kind: "proxies",
     meaning: "Comma-separated addresses or networks of proxies whose `X-Forwarded-For` names the client",

@@ -16,6 +16,7 @@ import protocol from "./protocol.ts";
 import rateLimit from "./rate-limit.ts";
 import readiness from "./readiness.ts";
 import boards from "./routes/boards.ts";
+import consolePage from "./routes/console.ts";
 import docs from "./routes/docs.ts";
 import graphql from "./routes/graphql.ts";
 import health from "./routes/health.ts";
@@ -48,6 +49,7 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   await app.register(metrics, { config });
   await app.register(health);
   await app.register(docs, { config });
+  await app.register(consolePage, { config });
 
   // Routes below need a token, are admitted, count against a rate limit, and need a tenant: in this order.
   await app.register(async api => {

@@ -1,0 +1,173 @@
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { waiting } from "./api.ts";
+import { arriving } from "./arrival.ts";
+import { type Me, readMe } from "./me.ts";
+import { pageOf } from "./pages/index.tsx";
+import { SignIn } from "./pages/sign-in.tsx";
+import { Loaded, Loading, useLoad } from "./parts/load.tsx";
+import { Name, said } from "./parts/text.tsx";
+import { go, path, route } from "./router.ts";
+import { session, signOut } from "./session.ts";
+import { useStore } from "./store.ts";
+
+export function App() {
+  const current = useStore(session);
+  const pending = useStore(arriving);
+  return (
+    <>
+      <Waiting />
+      {current ? <SignedIn key={current.claims.sub as string} /> : pending ? <Loading /> : <SignIn />}
+      <Toast />
+    </>
+  );
+}
+
+function Waiting() {
+  const why = useStore(waiting);
+  return <div role="status">{why && <p class="banner">{why}</p>}</div>;
+}
+
+function Toast() {
+  const text = useStore(said);
+  useEffect(() => {
+    if (text === "") return;
+    const timer = setTimeout(() => said.set(""), 6_000);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <div role="status" class="toast">
+      {text}
+    </div>
+  );
+}
+
+function SignedIn() {
+  const me = useLoad("me", readMe);
+  if (me.value) return <Frame me={me.value} reload={me.reload} />;
+  return (
+    <div class="gate">
+      <Loaded of={me}>{() => null}</Loaded>
+      {!me.loading && (
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The slug of the organization that the reader looks at. */
+const chosen = (me: Me, parts: string[]): string | undefined => {
+  const slug = parts[0] === "org" ? parts[1] : undefined;
+  return slug ?? me.tenants.find(({ status }) => status === "active")?.slug ?? me.tenants[0]?.slug;
+};
+
+function Frame({ me, reload }: { me: Me; reload: () => void }) {
+  const { parts } = useStore(route);
+  const slug = chosen(me, parts);
+  const mine = me.tenants.find(tenant => tenant.slug === slug);
+  const page = pageOf({ me, parts, slug, reload });
+  return (
+    <div class="frame">
+      <button type="button" class="skip" onClick={toMain}>
+        Skip to the page
+      </button>
+      <header class="side">
+        <a class="brand" href="#/">
+          <img src={icon} alt="" /> Tenants
+        </a>
+        {me.operator && (
+          <Section title="Deployment" parts={parts}>
+            {[
+              ["Waiting", ["waiting"]],
+              ["Tenants", ["tenants"]],
+              ["Activity", ["activity"]],
+              ["Isolation", ["isolation"]],
+              ["Why?", ["why"]],
+              ["Setup", ["setup"]],
+            ]}
+          </Section>
+        )}
+        {me.tenants.length > 1 && (
+          <label class="picker field">
+            <span class="unseen">Organization</span>
+            <select
+              value={slug}
+              onChange={event => go(path(["org", (event.target as HTMLSelectElement).value]))}
+            >
+              {me.tenants.map(one => (
+                <option key={one.slug} value={one.slug}>
+                  {one.name}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        {slug && mine && (
+          <Section title={me.tenants.length > 1 ? "Organization" : mine.name} parts={parts}>
+            {[
+              ["Overview", ["org", slug]],
+              ["Members", ["org", slug, "members"]],
+              ...(mine.role === "member"
+                ? []
+                : ([
+                    ["Invitations", ["org", slug, "invitations"]],
+                    ["Keys", ["org", slug, "keys"]],
+                    ["Settings", ["org", slug, "settings"]],
+                    ["Activity", ["org", slug, "activity"]],
+                  ] as [string, string[]][])),
+            ]}
+          </Section>
+        )}
+        <div class="who">
+          <b title={me.name}>
+            <Name>{me.name}</Name>
+          </b>
+          <span class="dim">
+            {[me.operator && "operator", mine && `${mine.role} of ${mine.slug}`].filter(Boolean).join(", ") ||
+              "no organization yet"}
+          </span>
+          <button type="button" onClick={signOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {page}
+      </main>
+    </div>
+  );
+}
+
+const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
+
+function toMain() {
+  document.getElementById("main")?.focus();
+}
+
+function Section({
+  title,
+  parts,
+  children,
+}: {
+  title: string;
+  parts: string[];
+  children: [label: string, to: string[]][];
+}): ComponentChildren {
+  const here = (to: string[]) =>
+    to.join("/") === parts.slice(0, Math.max(to.length, to[0] === "org" ? 3 : 1)).join("/") ||
+    (to[0] === "tenants" && parts[0] === "tenant");
+  return (
+    <nav aria-label={title}>
+      <h2>
+        <bdi>{title}</bdi>
+      </h2>
+      {children.map(([label, to]) => (
+        <a key={label} href={path(to)} aria-current={here(to) ? "page" : undefined}>
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,35 @@
+/** What an address may bring: a token (the demo's links), a provider's code, an invitation. It leaves the address at once. */
+import { finish } from "./oidc.ts";
+import { replace } from "./router.ts";
+import { ended, endSession, resume, signIn } from "./session.ts";
+import { createStore } from "./store.ts";
+
+/** The provider's answer is on its way. */
+export const arriving = createStore(false);
+/** A token that a link brought, until the reader takes it. Anybody can send a link, so it signs in by itself only on this machine. */
+export const offered = createStore<string | null>(null);
+
+const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+export async function arrive(): Promise<void> {
+  const address = new URL(location.href);
+  const token = /^#token=([\w.~-]+)$/.exec(address.hash)?.[1];
+  const answer = ["code", "error"].some(name => address.searchParams.has(name));
+  const invitation = address.searchParams.get("invitation");
+  if (invitation) replace(`${location.pathname}#/invitation/${encodeURIComponent(invitation)}`);
+  else if (token || answer) replace(`${location.pathname}#/`);
+  if (token && LOCAL.test(location.hostname)) return signIn({ access: token });
+  if (token) offered.set(token);
+  if (!answer) return resume();
+  arriving.set(true);
+  try {
+    const { tokens, hash } = await finish(address);
+    replace(location.pathname + (hash || "#/"));
+    signIn(tokens);
+  } catch (error) {
+    endSession(null);
+    ended.set(`The sign-in failed: ${error instanceof Error ? error.message : String(error)}`);
+  } finally {
+    arriving.set(false);
+  }
+}

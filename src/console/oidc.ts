@@ -1,0 +1,133 @@
+/** OpenID Connect: authorization code with PKCE, renewed by refresh token. */
+import * as oauth from "oauth4webapi";
+import { settings } from "./settings.ts";
+
+export interface Tokens {
+  access: string;
+  refresh?: string;
+  /** Came from the provider, so its session ends with ours. */
+  provider?: true;
+}
+
+const PENDING = "sign-in";
+interface Pending {
+  state: string;
+  nonce: string;
+  verifier: string;
+  /** Where the reader was. */
+  hash: string;
+}
+
+const configured = settings.oidc;
+/** The service's configuration takes http for providers on this machine only. */
+const options = { [oauth.allowInsecureRequests]: configured?.issuer.startsWith("http:") === true };
+const client: oauth.Client = { client_id: configured?.clientId ?? "" };
+const redirectUri = new URL(location.pathname, location.origin).href;
+
+let server: Promise<oauth.AuthorizationServer> | undefined;
+function discover(): Promise<oauth.AuthorizationServer> {
+  const issuer = new URL(configured!.issuer);
+  server ??= oauth
+    .discoveryRequest(issuer, options)
+    .then(answer => oauth.processDiscoveryResponse(issuer, answer))
+    .catch(error => {
+      server = undefined;
+      throw error;
+    });
+  return server;
+}
+
+/** Providers name the API that a token is for in one of these two ways. */
+function audience(): Record<string, string> {
+  const name = configured!.audience;
+  if (!name) return {};
+  return /^https?:/.test(name) ? { audience: name, resource: name } : { audience: name };
+}
+
+/** Leaves for the provider's page. */
+export async function goToProvider(hash: string): Promise<void> {
+  const { authorization_endpoint: endpoint } = await discover();
+  const pending: Pending = {
+    state: oauth.generateRandomState(),
+    nonce: oauth.generateRandomNonce(),
+    verifier: oauth.generateRandomCodeVerifier(),
+    hash,
+  };
+  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+  const to = new URL(endpoint!);
+  const { scope } = configured!;
+  for (const [name, value] of Object.entries({
+    client_id: client.client_id,
+    redirect_uri: redirectUri,
+    response_type: "code",
+    scope,
+    state: pending.state,
+    nonce: pending.nonce,
+    code_challenge: await oauth.calculatePKCECodeChallenge(pending.verifier),
+    code_challenge_method: "S256",
+    // Providers give a refresh token for this scope only to people who agreed to it.
+    ...(scope.split(" ").includes("offline_access") && { prompt: "consent" }),
+    ...audience(),
+  }))
+    to.searchParams.set(name, value);
+  location.assign(to);
+}
+
+/** The tokens for the code in the address, and where the reader was. */
+export async function finish(address: URL): Promise<{ tokens: Tokens; hash: string }> {
+  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null") as Pending | null;
+  sessionStorage.removeItem(PENDING);
+  if (!pending) throw new Error("This tab did not ask for this sign-in.");
+  const as = await discover();
+  const parameters = oauth.validateAuthResponse(as, client, address, pending.state);
+  const answer = await oauth.authorizationCodeGrantRequest(
+    as,
+    client,
+    oauth.None(),
+    parameters,
+    redirectUri,
+    pending.verifier,
+    { ...options, additionalParameters: audience() },
+  );
+  const found = await oauth.processAuthorizationCodeResponse(as, client, answer, {
+    expectedNonce: pending.nonce,
+    requireIdToken: true,
+  });
+  return { tokens: tokensOf(found), hash: pending.hash };
+}
+
+function tokensOf({ access_token, refresh_token }: oauth.TokenEndpointResponse, before?: string): Tokens {
+  if (access_token.split(".").length !== 3)
+    throw new Error(
+      "The provider's access token is not a JWT, which the service needs. Have the provider issue one for its audience (SERVICE_JWT_AUDIENCE).",
+    );
+  const refresh = refresh_token ?? before;
+  return { access: access_token, provider: true, ...(refresh && { refresh }) };
+}
+
+export async function renew({ refresh }: Tokens): Promise<Tokens> {
+  const as = await discover();
+  const answer = await oauth.refreshTokenGrantRequest(as, client, oauth.None(), refresh!, {
+    ...options,
+    additionalParameters: audience(),
+  });
+  return tokensOf(await oauth.processRefreshTokenResponse(as, client, answer), refresh);
+}
+
+/** Ends the refresh token, then the provider's own session, whose page leads back here. */
+export async function revoke({ access, refresh, provider }: Tokens): Promise<void> {
+  if (!provider) return;
+  try {
+    const as = await discover();
+    if (as.revocation_endpoint)
+      await oauth.revocationRequest(as, client, oauth.None(), refresh ?? access, options);
+    if (!as.end_session_endpoint) return;
+    const to = new URL(as.end_session_endpoint);
+    // Without id_token_hint: no token stands in an address. The provider may ask whether to sign out.
+    to.searchParams.set("client_id", client.client_id);
+    to.searchParams.set("post_logout_redirect_uri", redirectUri);
+    location.assign(to);
+  } catch {
+    // The provider is away; this tab has forgotten the tokens.
+  }
+}

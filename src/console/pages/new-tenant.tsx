@@ -1,0 +1,59 @@
+import { useState } from "preact/hooks";
+import { call } from "../api.ts";
+import { Form, TextField } from "../parts/form.tsx";
+import { useAction } from "../parts/load.tsx";
+import { say, Title } from "../parts/text.tsx";
+import { go, path } from "../router.ts";
+
+const slugOf = (name: string) =>
+  name
+    .normalize("NFKD")
+    .replace(/\p{M}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-+|-+$/g, "")
+    .slice(0, 255);
+
+export function NewTenant() {
+  const action = useAction();
+  const [name, setName] = useState("");
+  const [slug, setSlug] = useState("");
+  /** The same for a second press after a lost answer. */
+  const [key] = useState(() => crypto.randomUUID());
+  const create = ({ owner = "", samples }: Record<string, string>) =>
+    action.run(async () => {
+      const body = {
+        name,
+        slug: slug || slugOf(name),
+        include_sample_data: samples === "on",
+        ...(owner && { owner: { auth_subject: owner } }),
+      };
+      const { body: made } = await call("createTenant", { headers: { "Idempotency-Key": key }, body });
+      say(`${made.slug} is created`);
+      go(path(["tenant", made.tenant_id]));
+    });
+  return (
+    <>
+      <p class="crumb">
+        <a href="#/tenants">Tenants</a>
+      </p>
+      <Title id="new">New tenant</Title>
+      <div class="panel">
+        <Form action={action} submit="Create tenant" onSubmit={create}>
+          <TextField label="Name" name="name" required maxLength={255} value={name} onInput={setName} />
+          <TextField
+            label="Slug"
+            name="slug"
+            value={slug}
+            onInput={setSlug}
+            placeholder={slugOf(name)}
+            hint="How requests name the tenant: lower-case letters, digits, hyphens. Without one it is made from the name."
+          />
+          <label class="check">
+            <input type="checkbox" name="samples" /> With sample data
+          </label>
+        </Form>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,109 @@
+import { useState } from "preact/hooks";
+import { offered } from "../arrival.ts";
+import { goToProvider } from "../oidc.ts";
+import { Form, TextField } from "../parts/form.tsx";
+import { Failure, useAction } from "../parts/load.tsx";
+import { Name, Title } from "../parts/text.tsx";
+import { claimsOf, ended, signIn } from "../session.ts";
+import { settings } from "../settings.ts";
+import { useStore } from "../store.ts";
+
+const icon = () => document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
+
+export function SignIn() {
+  const why = useStore(ended);
+  const token = useStore(offered);
+  const provider = useAction();
+  return (
+    <main class="gate">
+      <div class="brand">
+        <img src={icon()} alt="" /> Tenants
+      </div>
+      <div class="panel">
+        <Title id="sign-in">Sign in</Title>
+        {why && (
+          <p class="note warn" role="alert">
+            {why}
+          </p>
+        )}
+        {token && <Offer token={token} />}
+        {settings.oidc && (
+          <>
+            <button
+              type="button"
+              class="primary"
+              disabled={provider.busy}
+              onClick={() => provider.run(() => goToProvider(location.hash))}
+            >
+              {provider.busy ? "Working…" : `Sign in at ${new URL(settings.oidc.issuer).host}`}
+            </button>
+            {provider.error !== undefined && <Failure error={provider.error} />}
+          </>
+        )}
+        {settings.oidc ? (
+          <details>
+            <summary>Or paste a token</summary>
+            <Paste />
+          </details>
+        ) : (
+          <Paste />
+        )}
+      </div>
+      <p class="hint">
+        The token stays in this tab. Signing out, or closing the tab, forgets it. The console only does what
+        the <a href="../docs/">API</a> does.
+      </p>
+    </main>
+  );
+}
+
+/** A link brought it: only the reader can know whether they want to be this person. */
+function Offer({ token }: { token: string }) {
+  const { sub, email } = claimsOf(token) as { sub?: string; email?: string };
+  return (
+    <div class="note">
+      <p>
+        This link brings a token of <Name>{email ?? sub ?? "somebody"}</Name>.
+      </p>
+      <button
+        type="button"
+        onClick={() => {
+          offered.set(null);
+          signIn({ access: token });
+        }}
+      >
+        Sign in with it
+      </button>
+    </div>
+  );
+}
+
+function Paste() {
+  const action = useAction();
+  const [text, setText] = useState("");
+  return (
+    <Form
+      action={action}
+      submit="Sign in with this token"
+      disabled={text.trim() === ""}
+      onSubmit={() => {
+        offered.set(null);
+        signIn({ access: text.trim().replace(/^bearer\s+/i, "") });
+      }}
+    >
+      <TextField
+        label="Token"
+        name="token"
+        rows={4}
+        value={text}
+        onInput={setText}
+        required
+        hint={
+          <>
+            A JWT or an API key. <code>npm run token</code> signs one; <code>npm run demo</code> prints some.
+          </>
+        }
+      />
+    </Form>
+  );
+}

@@ -1,0 +1,98 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Tenant, TenantStatus } from "../../../examples/typescript/api.ts";
+import { call } from "../api.ts";
+import { SelectField, TextField } from "../parts/form.tsx";
+import { More, Rows, useList } from "../parts/load.tsx";
+import { Table } from "../parts/table.tsx";
+import { Badge, Copy, Name, Time, Title } from "../parts/text.tsx";
+import { path, replace, route } from "../router.ts";
+import { useStore } from "../store.ts";
+
+const STATUSES = [
+  ["", "All but deleted"],
+  ["active", "Active"],
+  ["pending", "Waiting for approval"],
+  ["suspended", "Suspended"],
+] as const;
+
+export function Tenants() {
+  const { query } = useStore(route);
+  const [search, status] = [query.get("search") ?? "", query.get("status") ?? ""];
+  const [text, setText] = useState(search);
+  const filter = (more: Record<string, string>) => replace(path(["tenants"], { search, status, ...more }));
+  useEffect(() => {
+    if (text === search) return;
+    const timer = setTimeout(() => filter({ search: text }), 250);
+    return () => clearTimeout(timer);
+  }, [text, search]);
+  const list = useList<Tenant>(`tenants ${search} ${status}`, async (cursor, signal) => {
+    const answer = await call(
+      "listTenants",
+      {
+        query: {
+          limit: 100,
+          ...(search && { search }),
+          ...(status && { status: status as TenantStatus }),
+          ...(cursor && { cursor }),
+        },
+      },
+      { signal },
+    );
+    return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
+  });
+  return (
+    <>
+      <div class="head">
+        <Title id="tenants">Tenants</Title>
+        <a class="button primary" href={path(["tenants", "new"])}>
+          New tenant
+        </a>
+      </div>
+      <div class="filters">
+        <TextField
+          label="Search"
+          name="search"
+          type="search"
+          placeholder="A part of the name or slug"
+          value={text}
+          onInput={setText}
+        />
+        <SelectField
+          label="Status"
+          name="status"
+          value={status}
+          options={STATUSES}
+          onChange={value => filter({ status: value })}
+        />
+      </div>
+      <div class="panel flush">
+        <Rows
+          list={list}
+          empty={search || status ? <p>No tenant matches.</p> : <p>There is no tenant yet.</p>}
+        >
+          {items => (
+            <Table
+              label="Tenants"
+              rows={items}
+              keyOf={({ tenant_id }) => tenant_id}
+              columns={[
+                [
+                  "Name",
+                  ({ tenant_id, name }) => (
+                    <a class="row" href={path(["tenant", tenant_id])}>
+                      <Name>{name}</Name>
+                    </a>
+                  ),
+                ],
+                ["Slug", ({ slug }) => <Copy label="slug">{slug}</Copy>],
+                ["Status", ({ status }) => <Badge>{status}</Badge>, "tight"],
+                ["Created", ({ created_at }) => <Time at={created_at} />, "tight"],
+              ]}
+            />
+          )}
+        </Rows>
+        <More list={list} one="tenant" />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,110 @@
+import { useState } from "preact/hooks";
+import type { Tenant } from "../../../examples/typescript/api.ts";
+import { call } from "../api.ts";
+import { Dialog, Form, TextField } from "../parts/form.tsx";
+import { Failure, More, Rows, useAction, useList } from "../parts/load.tsx";
+import { Copy, Name, say, Time, Title } from "../parts/text.tsx";
+import { path } from "../router.ts";
+
+export function Waiting() {
+  const list = useList<Tenant>("waiting", async (cursor, signal) => {
+    const query = { status: "pending" as const, limit: 50, ...(cursor && { cursor }) };
+    const answer = await call("listTenants", { query }, { signal });
+    return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
+  });
+  const gone = (id: string) => list.change(items => items.filter(({ tenant_id }) => tenant_id !== id));
+  return (
+    <>
+      <div class="head">
+        <div>
+          <Title id="waiting">Waiting for approval</Title>
+          <p class="lead">
+            Organizations that were registered, newest first. Their people get in once you approve.
+          </p>
+        </div>
+        <button type="button" onClick={list.reload} disabled={list.load.loading}>
+          Look again
+        </button>
+      </div>
+      <Rows
+        list={list}
+        empty={
+          <>
+            <p>Nobody waits for approval.</p>
+            <p>
+              New registrations appear here when <code>SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL</code> is
+              on. <a href="#/tenants">All tenants</a>
+            </p>
+          </>
+        }
+      >
+        {items => items.map(tenant => <Registration key={tenant.tenant_id} tenant={tenant} gone={gone} />)}
+      </Rows>
+      <More list={list} one="registration" />
+    </>
+  );
+}
+
+function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => void }) {
+  const { tenant_id, name, slug, created_at } = tenant;
+  const action = useAction();
+  const [rejecting, setRejecting] = useState(false);
+  const approve = () =>
+    action.run(async () => {
+      await call("approveTenant", { params: { tenant_id } });
+      say(`${slug} is approved`);
+      gone(tenant_id);
+    });
+  return (
+    <article class="panel" aria-labelledby={`name-${tenant_id}`}>
+      <div class="head">
+        <div>
+          <h2 id={`name-${tenant_id}`}>
+            <a class="row" href={path(["tenant", tenant_id])}>
+              <Name>{name}</Name>
+            </a>
+          </h2>
+          <p class="dim">
+            <Copy label="slug">{slug}</Copy> registered <Time at={created_at} />
+          </p>
+        </div>
+        <div class="buttons">
+          <button type="button" onClick={() => setRejecting(true)} disabled={action.busy}>
+            Reject…
+          </button>
+          <button type="button" class="primary" onClick={approve} disabled={action.busy}>
+            {action.busy ? "Working…" : "Approve"}
+          </button>
+        </div>
+      </div>
+      {action.error !== undefined && <Failure error={action.error} />}
+      {rejecting && <Reject tenant={tenant} close={() => setRejecting(false)} done={() => gone(tenant_id)} />}
+    </article>
+  );
+}
+
+export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => void; done: () => void }) {
+  const action = useAction();
+  const { tenant_id, name, slug } = tenant;
+  const reject = () =>
+    action.run(async () => {
+      await call("rejectTenant", { params: { tenant_id } });
+      say(`${slug} is rejected`);
+      done();
+    });
+  return (
+    <Dialog
+      title={
+        <>
+          Reject <Name>{name}</Name>?
+        </>
+      }
+      onClose={close}
+    >
+      <Form action={action} submit="Reject and delete" danger onSubmit={reject}>
+        <p>The registration is deleted, and its slug is free again.</p>
+        <TextField label="Reason" name="reason" maxLength={500} hint="Optional. It stands in the activity." />
+      </Form>
+    </Dialog>
+  );
+}

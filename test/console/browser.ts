@@ -1,0 +1,137 @@
+/** A real Chromium on the real service: what the console's tests share. Skipped, with the reason, where none is installed. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import type { AddressInfo } from "node:net";
+import axe from "axe-core";
+import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
+import type { Service } from "../harness.ts";
+
+const program = ["chromium", "chromium-browser", "google-chrome"].find(
+  name => spawnSync(name, ["--version"]).status === 0,
+);
+export const skip = program ? false : "no Chromium is installed here (Debian: apt-get install chromium)";
+
+/** Generous: machines that run tests are busy. */
+export const PATIENCE_MS = 30_000;
+
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-dev-shm-usage",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export async function startBrowser(): Promise<Browser> {
+  const found = spawnSync("which", [program!], { encoding: "utf8" }).stdout.trim();
+  return chromium.launch({ executablePath: found, args: ARGS, timeout: 60_000 });
+}
+
+/** Where the service listens from now on. */
+export async function listen({ app }: Service): Promise<string> {
+  await app.listen({ host: "127.0.0.1", port: 0 });
+  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+}
+
+/** A refusal that the page shows in words; Chromium logs it too. */
+const EXPECTED = /^Failed to load resource: the server responded with a status of (4\d\d|503)/;
+
+/** A person at the console, in a tab of their own. */
+export class Visitor {
+  /** Errors and warnings of the page, breaches of its policy, requests to other hosts. */
+  readonly faults: string[] = [];
+  /** What axe-core found, by the page's heading. */
+  readonly violations: string[] = [];
+
+  private constructor(
+    readonly page: Page,
+    readonly url: string,
+    readonly others: readonly string[],
+  ) {
+    page.setDefaultTimeout(PATIENCE_MS);
+    page.on("console", message => {
+      if (["error", "warning"].includes(message.type()) && !EXPECTED.test(message.text()))
+        this.faults.push(message.text());
+    });
+    page.on("pageerror", error => this.faults.push(error.message));
+    page.on("request", request => {
+      if (![url, ...others].some(one => request.url().startsWith(one)) && !request.url().startsWith("data:"))
+        this.faults.push(`a request to ${request.url()}`);
+    });
+  }
+
+  /** `others`: addresses beside the service's that the page may ask. */
+  static async arrive(
+    browser: Browser,
+    url: string,
+    { others = [], ...options }: BrowserContextOptions & { others?: string[] } = {},
+  ): Promise<Visitor> {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+    return new Visitor(await context.newPage(), url, others);
+  }
+
+  /** By a link like the demo's. */
+  async signIn(token: string): Promise<void> {
+    await this.page.goto(`${this.url}/console/#token=${token}`);
+    await this.page.locator(".frame h1").waitFor();
+  }
+
+  /** Opens a page of the console, and waits for its heading. */
+  async open(hash: string, heading: string | RegExp): Promise<void> {
+    await this.page.evaluate(`location.hash = ${JSON.stringify(hash)}`);
+    await this.heading(heading);
+  }
+
+  heading(name: string | RegExp): Promise<void> {
+    return this.page.getByRole("heading", { name, level: 1 }).waitFor();
+  }
+
+  button(name: string | RegExp, within: Page | Locator = this.page): Locator {
+    return within.getByRole("button", { name, exact: typeof name === "string" });
+  }
+
+  press(name: string | RegExp, within?: Locator): Promise<void> {
+    return this.button(name, within).click();
+  }
+
+  dialog(): Locator {
+    return this.page.getByRole("dialog");
+  }
+
+  /** A text that appears. */
+  sees(text: string | RegExp, within: Page | Locator = this.page): Promise<void> {
+    return within.getByText(text).first().waitFor();
+  }
+
+  /** Runs axe-core on what the page shows now, and sees that nothing is wider than the window. */
+  async check(): Promise<void> {
+    const { page } = this;
+    await page.evaluate(`document.querySelector(".loading") === null`);
+    if (!(await page.evaluate("typeof axe === 'object'"))) await page.evaluate(axe.source);
+    const found = await page.evaluate<axe.AxeResults>(
+      "axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",
+    );
+    const title = await page.title();
+    for (const { id, nodes } of found.violations)
+      this.violations.push(`${title}: ${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+    const [width, room] = await page.evaluate<[number, number]>(
+      "[document.documentElement.scrollWidth, innerWidth]",
+    );
+    if (width > room) this.violations.push(`${title}: ${width} px wide, in a window of ${room}`);
+  }
+
+  /** Fails the test if the page did anything wrong since the last time. */
+  assertFine(): void {
+    assert.deepEqual(
+      { faults: this.faults.splice(0), violations: this.violations.splice(0) },
+      { faults: [], violations: [] },
+    );
+  }
+
+  async leave(): Promise<void> {
+    await this.page.context().close();
+  }
+}
