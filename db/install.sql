@@ -47,6 +47,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/member_json.sql
 \ir functions/app/move_tenant.sql
 \ir functions/app/read_cursor.sql
+\ir functions/app/record_event.sql
+\ir functions/app/record_own_event.sql
 \ir functions/app/refuse.sql
 \ir functions/app/refuse_slug.sql
 \ir functions/app/release.sql
@@ -72,6 +74,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 
 \ir functions/control/create_sample_data.sql
 \ir functions/control/empty_tenant.sql
+\ir functions/control/event_origin.sql
+\ir functions/control/event_place.sql
 \ir functions/control/gate.sql
 \ir functions/control/join_default.sql
 \ir functions/control/leaking_tables.sql

@@ -74,7 +74,7 @@ async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
 }
 
 const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
-  `${at.slice(0, 19)}Z  ${event.padEnd(10)}  ${slug} (${name})${changed ? ` ${changed.join(", ")}` : ""}  by ${
+  `${at.slice(0, 19)}Z  ${event.padEnd(18)}  ${slug} (${name})${changed ? ` ${changed.join(", ")}` : ""}  by ${
     actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`
   }`;
 

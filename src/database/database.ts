@@ -108,6 +108,8 @@ export async function callAsCaller(
   const mayLag = identity.operator && call.reads?.replica;
   const large = call.limitAt !== undefined && Number(values[call.limitAt]) > SHORT_PAGE;
   const work = async () => {
+    // What writes may write an event, which names the request.
+    if (!call.reads) return send(server, "primary", call, [request.id, ...caller, ...values], false, true);
     const given = [...caller, ...values];
     const short = call.reads?.short && !large;
     return (mayLag && (await askReplica(server, call, given))) || send(server, "primary", call, given, short);
@@ -221,10 +223,11 @@ async function send(
   call: Call,
   values: unknown[],
   short: boolean | undefined = call.reads?.short,
+  inContext = false,
 ): Promise<Row> {
   const { database, log } = app;
   const pool = database.pools[at]!;
-  const { name, text } = statementOf(call.calls, values.length);
+  const { name, text } = statementOf(call.calls, values.length, inContext);
   const pipeline = short ? database.pipelines.get(pool) : undefined;
   const begin = call.long ? BEGIN_LONG : database.explicit ? "begin" : undefined;
   const attempt = (options: { name?: string; query_timeout?: number }) => {

@@ -14,14 +14,30 @@ export interface Row {
 
 const statements = new Map<string, { name: string; text: string }>();
 
-/** By function and number of arguments; the name is also the one that it is prepared under. */
-export function statementOf(calls: string, parameters: number): { name: string; text: string } {
-  const name = `${calls}/${parameters}`;
+/**
+ * By function and number of arguments; the name is also the one that it is prepared under. `inContext`: the first value is not the
+ * function's but the setting app.request_id of the transaction.
+ */
+export function statementOf(
+  calls: string,
+  parameters: number,
+  inContext = false,
+): { name: string; text: string } {
+  const name = inContext ? `${calls}/${parameters} in context` : `${calls}/${parameters}`;
   let statement = statements.get(name);
   if (!statement) {
-    const list = Array.from({ length: parameters }, (_, i) => `$${i + 1}`).join(", ");
+    const values = Array.from({ length: parameters }, (_, i) => `$${i + 1}`);
     // The alias names the column of functions that return one value; the first column of others gets the same name.
-    statement = { name, text: `select * from api.${calls}(${list}) as f (body)` };
+    const call = () => `api.${calls}(${values.join(", ")}) as f (body)`;
+    if (inContext) {
+      const context = `select set_config('app.request_id', ${values.shift()}, true)`;
+      // The first argument depends on the setting, so that it is made before the call.
+      values[0] = `case when c.request_id is not null then ${values[0]} end`;
+      statement = {
+        name,
+        text: `select f.* from (${context}) as c (request_id) cross join lateral ${call()}`,
+      };
+    } else statement = { name, text: `select * from ${call()}` };
     statements.set(name, statement);
   }
   return statement;

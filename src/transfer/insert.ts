@@ -32,7 +32,7 @@ export async function insertTenant(
   // Files of earlier releases contain generated columns.
   const left = ["is_default", ...special.keys(), ...generated];
   const columns = [...special.keys(), ...given.filter(column => !left.includes(column))];
-  await sql.unsafe("set local app.event = 'imported'");
+  await sql.unsafe("set local app.event = 'tenant.imported'");
   try {
     const [inserted] = await sql.unsafe<{ id: string; slug: string }[]>(
       `${insertion({ ...here, columns }, column => special.get(column) ?? `r.${quote(column)}`)} returning id, slug`,

@@ -169,35 +169,35 @@ test("events prints what happened, of one tenant on request, and follows", async
   const all = await run("events", "--tenant", "acme");
   assert.match(
     all.stdout,
-    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}created {5}acme \(Acme\) {2}by the login postgres$/m,
+    /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}tenant\.created +acme \(Acme\) {2}by the login postgres$/m,
   );
   assert.doesNotMatch(all.stdout, /acme-2/);
   const json = await run("events", "--last", "1", "--json");
   assert.equal(json.stdout.trim().split("\n").length, 1);
   const { id, event } = JSON.parse(json.stdout);
-  assert.deepEqual([typeof id, event], ["number", "imported"]);
+  assert.deepEqual([typeof id, event], ["number", "tenant.imported"]);
   const following = tenancy(["events", "--follow", "--last", "1", "--tenant", "globex"], env);
   await seedTenant(sql, { slug: "other" });
   await seedTenant(sql, { slug: "globex", name: "Globex" });
-  await following.prints(/created {5}globex/);
+  await following.prints(/tenant\.created +globex/);
   await sql`update app.tenants set slug = 'globex-2' where slug = 'globex'`;
   await sql`delete from app.tenants where slug = 'globex-2'`;
-  await following.prints(/updated {5}globex-2 \(Globex\) slug .*\n.*deleted {5}globex-2/);
+  await following.prints(/tenant\.updated +globex-2 \(Globex\) slug .*\n.*tenant\.deleted +globex-2/);
   assert.doesNotMatch(following.stdout, /other|acme/);
   // A connection that is lost is taken up again; a right that is gone is an error.
   await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = 'tms_owner' and datname = current_database()`;
   await seedTenant(sql, { slug: "globex", name: "Back" });
-  await following.prints(/created {5}globex \(Back\)/);
+  await following.prints(/tenant\.created +globex \(Back\)/);
   // More at once than one look takes.
   await sql`
     insert into app.tenants (slug, name) select 'bulk-' || n, 'Bulk' from generate_series(1, 5000) n`;
   await sql`update app.tenants set name = 'Again' where slug = 'globex'`;
-  await following.prints(/updated {5}globex/);
+  await following.prints(/tenant\.updated +globex/);
   // Of a tenant to which nothing happened for so long, the last event is the last one, too.
   const old = tenancy(["events", "--follow", "--last", "1", "--tenant", "globex-2"], env);
-  await old.prints(/deleted {5}globex-2/);
+  await old.prints(/tenant\.deleted +globex-2/);
   await seedTenant(sql, { slug: "globex-2", name: "New" });
-  await old.prints(/created {5}globex-2 \(New\)/);
+  await old.prints(/tenant\.created +globex-2 \(New\)/);
   old.child.kill("SIGTERM");
   assert.equal((await outcome(old)).stdout.split("\n").length, 2);
   await sql`revoke select on control.tenant_events from tms_owner`;
@@ -224,16 +224,16 @@ test("events that follow are neither what is older nor told twice; a latecomer i
   await following.prints(/\n/);
   await first`commit`;
   first.release();
-  await following.prints(/created {5}first /);
+  await following.prints(/tenant\.created +first /);
   await sql.begin(async late => {
     await late`select set_config('app.actor', '["jwt", "ann"]', true)`;
     await seedTenant(late, { slug: "late" });
     await seedTenant(sql, { slug: "early" });
-    await following.prints(/created {5}early /);
+    await following.prints(/tenant\.created +early /);
     await sql`insert into app.tenants (slug, name) select 'many-' || n, 'Many' from generate_series(1, 2500) n`;
     await until("all are told", () => following.stdout.split("\n").length > 2_503);
   });
-  await following.prints(/created {5}late \(late\) {2}by ann of jwt$/m);
+  await following.prints(/tenant\.created +late \(late\) {2}by ann of jwt$/m);
   const away = "The database cannot be reached; retrying\n";
   for (const [i, slug] of ["back", "again"].entries()) {
     wire.refuse(true);
@@ -241,7 +241,7 @@ test("events that follow are neither what is older nor told twice; a latecomer i
     await until("it is told", () => following.stderr === away.repeat(i + 1));
     await seedTenant(sql, { slug });
     wire.refuse(false);
-    await following.prints(new RegExp(`created {5}${slug} `));
+    await following.prints(new RegExp(`tenant\\.created +${slug} `));
   }
   following.child.kill("SIGTERM");
   const { code, stdout, stderr } = await outcome(following);
@@ -283,10 +283,10 @@ test("events that follow tell what was committed between their first two looks",
     await following.ended;
     relay.close();
   });
-  await following.prints(/created {5}beyond /);
+  await following.prints(/tenant\.created +beyond /);
   await seedTenant(database.sql, { slug: "behind" });
-  await following.prints(/created {5}behind /);
-  assert.match(following.stdout, /created {5}between /);
+  await following.prints(/tenant\.created +behind /);
+  assert.match(following.stdout, /tenant\.created +between /);
 });
 
 test("a connection that was refused is made once the server is there", async t => {
@@ -351,7 +351,7 @@ test("events names a slug that no tenant has or had; of a tenant without events 
   const silent = await run("events", "--tenant", "fleeting");
   assert.deepEqual([silent.code, silent.stdout, silent.stderr], [0, "", ""]);
   await sql`delete from app.tenants where id = ${id}`;
-  assert.match((await run("events", "--tenant", "fleeting")).stdout, /deleted {5}fleeting/);
+  assert.match((await run("events", "--tenant", "fleeting")).stdout, /tenant\.deleted +fleeting/);
 });
 
 test("events ends quietly when its reader has gone", () => {

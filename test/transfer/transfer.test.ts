@@ -106,7 +106,7 @@ test("a tenant goes into another deployment and is the same there, to the last d
   assert.equal(next!.id, 1201, "a number that was imported is not given out again");
   await target.sql`delete from app."Odd notes" where id = 1201`;
   const [event] = await target.sql`select event, login from control.tenant_events where tenant_id = ${acme}`;
-  assert.deepEqual({ ...event }, { event: "imported", login: "tms_owner" });
+  assert.deepEqual({ ...event }, { event: "tenant.imported", login: "tms_owner" });
 });
 
 test("beside the original it gets another slug and another id, and nothing of the original changes", async () => {

@@ -8,33 +8,44 @@ as $$
 declare
   v_event constant text := nullif(current_setting('app.event', true), '');
   v_actor constant json := nullif(current_setting('app.actor', true), '');
+  v_reason constant text := nullif(current_setting('app.reason', true), '');
+  v_request constant text := nullif(current_setting('app.request_id', true), '');
 begin
   if tg_op = 'INSERT' then
-    insert into control.tenant_events (event, tenant_id, slug, name, actor_provider, actor_subject)
-    select coalesce(v_event, case when registration is null then 'created' else 'registered' end),
-      id, slug, name, v_actor ->> 0, v_actor ->> 1
-    from come;
+    insert into control.tenant_events (epoch, n, event, tenant_id, slug, name, actor_provider, actor_subject, reason, request_id)
+    select l.epoch, l.n + row_number() over (),
+      coalesce(v_event, case when registration is null then 'tenant.created' else 'tenant.registered' end),
+      id, slug, name, v_actor ->> 0, v_actor ->> 1, v_reason, v_request
+    from come, control.event_place() l;
   elsif tg_op = 'UPDATE' then
-    insert into control.tenant_events (event, tenant_id, slug, name, changed, actor_provider, actor_subject)
-    select case when g.status = c.status then 'updated' when c.status = 'suspended' then 'suspended'
-                when g.status = 'pending' then 'approved' else 'resumed' end,
-           c.id, c.slug, c.name, nullif(k.changed, '{}'), v_actor ->> 0, v_actor ->> 1
+    insert into control.tenant_events (epoch, n, event, tenant_id, slug, name, changed, actor_provider, actor_subject, reason, request_id)
+    select l.epoch, l.n + row_number() over (),
+           case when v_event = 'tenant.replaced' then v_event when g.status = c.status then 'tenant.updated'
+                when c.status = 'deleted' then 'tenant.deletion_scheduled' when g.status = 'deleted' then 'tenant.restored'
+                when c.status = 'suspended' then 'tenant.suspended' when g.status = 'pending' then 'tenant.approved'
+                else 'tenant.resumed' end,
+           c.id, c.slug, c.name, nullif(k.changed, '{}'), v_actor ->> 0, v_actor ->> 1, v_reason, v_request
     from gone g join come c using (id)
+    cross join control.event_place() l
     cross join lateral (select array_remove(array[
       case when g.name <> c.name then 'name' end, case when g.slug <> c.slug then 'slug' end,
       case when g.settings <> c.settings then 'settings' end], null) as changed) k
-    where g.status <> c.status or k.changed <> '{}';
+    where g.status <> c.status or k.changed <> '{}' or v_event = 'tenant.replaced';
   else
-    insert into control.tenant_events (event, tenant_id, slug, name, actor_provider, actor_subject)
-    select case status when 'pending' then 'rejected' else 'deleted' end, id, slug, name, v_actor ->> 0, v_actor ->> 1
-    from gone;
+    -- The INSERT that follows is the event.
+    insert into control.tenant_events (epoch, n, event, tenant_id, slug, name, actor_provider, actor_subject, reason, request_id)
+    select l.epoch, l.n + row_number() over (), case status when 'pending' then 'tenant.rejected' else 'tenant.deleted' end,
+      id, slug, name, v_actor ->> 0, v_actor ->> 1, v_reason, v_request
+    from gone, control.event_place() l
+    where v_event is distinct from 'tenant.replaced';
   end if;
   return null;
 end
 $$;
 comment on function control.tg_tenants__record() is
 $$Writes control.tenant_events: one row for each tenant that a statement changed. The setting app.actor is [provider, subject] as JSON;
-app.event replaces the event of an INSERT.$$;
+app.reason says why, app.request_id names the request. app.event replaces the event of an INSERT; tenant.replaced also that of an UPDATE, and
+a DELETE writes none then.$$;
 revoke all on function control.tg_tenants__record() from public;
 
 -- Created only if missing: `create or replace trigger` would block every writer of app.tenants at each release. A trigger that changes

@@ -250,6 +250,8 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "runs_sample_positive sample": ["0"],
       "tenant_counts_shard_check shard": ["-1", "64"],
       "tenant_events_known event": ["'closed'"],
+      "tenant_events_reason_length reason": text(500),
+      "tenant_events_request_id_length request_id": text(64),
       "tenants_name_length name": ["repeat('x', 256)"],
       "tenants_name_not_blank name": ["E' \\t'"],
       "tenants_registration_is_object registration": ["'[]'"],
