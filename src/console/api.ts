@@ -1,4 +1,9 @@
-import { addresses, type Operations } from "../../examples/typescript/api.ts";
+import { type Operations as Known, addresses as known } from "../../examples/typescript/api.ts";
+import { type Soon, soon } from "./soon.ts";
+
+type Operations = Soon & Omit<Known, keyof Soon>;
+const addresses: Record<string, readonly [string, string]> = { ...soon, ...known };
+
 import { endSession, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";
 import { createStore } from "./store.ts";
@@ -54,7 +59,7 @@ const tenantHeader = (token: string, tenant: string | undefined): Record<string,
 };
 
 export function addressOf(operation: Name, params: Record<string, string> = {}, query: object = {}): URL {
-  const filled = addresses[operation][1].replace(/\{(\w+)\}/g, (_all, name: string) =>
+  const filled = addresses[operation]![1].replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(params[name]!),
   );
   const to = new URL(filled.slice(1), BASE);
@@ -144,7 +149,7 @@ export async function call<O extends Name>(
     string,
     Record<string, string> | undefined
   >;
-  const [method] = addresses[operation];
+  const [method] = addresses[operation]!;
   const to = addressOf(operation, params, query);
   const init: Init = {
     method,
@@ -160,7 +165,7 @@ export async function call<O extends Name>(
       next: link ? cursorOf(link) : null,
     };
   };
-  return method === ("GET" as string) ? retrying(once, options.signal) : once();
+  return method === "GET" ? retrying(once, options.signal) : once();
 }
 
 const cursorOf = (link: string): string | null => new URL(link, BASE).searchParams.get("cursor");

@@ -1,10 +1,15 @@
 import type { ComponentChildren } from "preact";
 import type { Me } from "../me.ts";
 import { Title } from "../parts/text.tsx";
-import { path } from "../router.ts";
+import { Accept } from "./invitation.tsx";
 import { NewTenant } from "./new-tenant.tsx";
+import { Organization } from "./org/index.tsx";
+import { Register } from "./register.tsx";
+import { Setup } from "./setup.tsx";
+import { TenantPage } from "./tenant/index.tsx";
 import { Tenants } from "./tenants.tsx";
 import { Waiting } from "./waiting.tsx";
+import { Why } from "./why.tsx";
 
 export interface Here {
   me: Me;
@@ -25,21 +30,31 @@ const NotHere = () => (
 );
 
 function operatorPage({ parts }: Here): ComponentChildren {
-  const [first, second] = parts;
+  const [first, second, third = ""] = parts;
   if (first === "waiting") return <Waiting />;
   if (first === "tenants") return second === "new" ? <NewTenant /> : <Tenants />;
+  if (first === "tenant" && second) return <TenantPage id={second} tab={third} />;
+  if (first === "why") return <Why />;
+  if (first === "setup") return <Setup />;
   return null;
+}
+
+function ownPage(here: Here): ComponentChildren {
+  const { me, parts } = here;
+  const [first, second, third = ""] = parts;
+  if (first === "register") return <Register here={here} />;
+  if (first === "invitation" && second) return <Accept token={second} here={here} />;
+  const mine = first === "org" ? me.tenants.find(({ slug }) => slug === second) : undefined;
+  return mine && <Organization key={mine.slug} mine={mine} tab={third} here={here} />;
 }
 
 export function pageOf(here: Here): ComponentChildren {
   const { me, parts } = here;
   if (parts.length === 0) return pageOf({ ...here, parts: firstOf(here) });
-  return (me.operator && operatorPage(here)) || <NotHere />;
+  return (me.operator && operatorPage(here)) || ownPage(here) || <NotHere />;
 }
 
 const firstOf = ({ me, slug }: Here): string[] => {
   if (me.operator) return ["waiting"];
   return slug ? ["org", slug] : ["register"];
 };
-
-export const tenantPath = (id: string, ...more: string[]) => path(["tenant", id, ...more]);

@@ -1,0 +1,179 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import type { CurrentTenant, MyTenant } from "../../../../examples/typescript/api.ts";
+import { type Answer, call } from "../../api.ts";
+import { Form, TextField } from "../../parts/form.tsx";
+import { type Load, Loaded, useAction, useLoad } from "../../parts/load.tsx";
+import { Badge, Copy, Name, say, Time, Title } from "../../parts/text.tsx";
+import { go, path } from "../../router.ts";
+import type { Here } from "../index.tsx";
+import { Members, membersOfMine } from "../members.tsx";
+import { Dates } from "../tenant/index.tsx";
+import { Invitations } from "./invitations.tsx";
+import { Keys } from "./keys.tsx";
+import { OwnSettings } from "./settings.tsx";
+
+export interface Own {
+  slug: string;
+  current: CurrentTenant;
+  etag: string | null;
+  load: Load<Answer<CurrentTenant>>;
+  here: Here;
+}
+
+/** An organization, as its own people see it. */
+export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string; here: Here }) {
+  const { slug, status } = mine;
+  const load = useLoad(`current ${slug}`, signal =>
+    call("getCurrentTenant", undefined, { tenant: slug, signal }),
+  );
+  if (status !== "active")
+    return (
+      <>
+        <Title id={slug}>
+          <Name>{mine.name}</Name>
+        </Title>
+        <p class="note warn">
+          {status === "pending"
+            ? "It waits for an operator's approval. Look again later."
+            : `It is ${status}. An operator of this deployment can say why.`}
+        </p>
+        <div class="buttons">
+          <button type="button" onClick={() => here.reload()}>
+            Look again
+          </button>
+        </div>
+      </>
+    );
+  return (
+    <Loaded of={load}>
+      {answer => {
+        const { tenant } = answer.body;
+        if (tenant.slug !== slug) return <Elsewhere named={tenant.slug} wanted={slug} />;
+        return <Page tab={tab} own={{ slug, current: answer.body, etag: answer.etag, load, here }} />;
+      }}
+    </Loaded>
+  );
+}
+
+/** The token wins over X-Tenant. */
+function Elsewhere({ named, wanted }: { named: string; wanted: string }) {
+  return (
+    <>
+      <Title id="elsewhere">Your token is for another organization</Title>
+      <p class="note warn">
+        It names <code>{named}</code>, and the service goes by that. Sign in with a token that names{" "}
+        <code>{wanted}</code>, or none.
+      </p>
+      <p>
+        <a class="button" href={path(["org", named])}>
+          Go to {named}
+        </a>
+      </p>
+    </>
+  );
+}
+
+const TITLES: Record<string, string> = {
+  members: "Members",
+  invitations: "Invitations",
+  keys: "API keys",
+  settings: "Settings",
+  activity: "Activity",
+};
+
+function Page({ own, tab }: { own: Own; tab: string }) {
+  const { tenant } = own.current;
+  return (
+    <>
+      <div class="head">
+        <div>
+          {tab && (
+            <p class="crumb">
+              <a href={path(["org", own.slug])}>
+                <Name>{tenant.name}</Name>
+              </a>
+            </p>
+          )}
+          <Title id={`${own.slug} ${tab}`}>{tab ? TITLES[tab] : <Name>{tenant.name}</Name>}</Title>
+        </div>
+      </div>
+      {partOf(own, tab)}
+    </>
+  );
+}
+
+function partOf(own: Own, tab: string): ComponentChildren {
+  const { slug, current, here } = own;
+  if (tab === "members")
+    return (
+      <Members
+        of={membersOfMine(slug, current.membership, () => {
+          go("#/");
+          here.reload();
+        })}
+      />
+    );
+  if (current.membership.role !== "member") {
+    if (tab === "invitations") return <Invitations own={own} />;
+    if (tab === "keys") return <Keys own={own} />;
+    if (tab === "settings") return <OwnSettings own={own} />;
+  } else if (tab) return <p class="note">Owners and admins of the organization see this.</p>;
+  return <Overview own={own} />;
+}
+
+function Overview({ own }: { own: Own }) {
+  const { tenant, membership } = own.current;
+  return (
+    <div class="grid">
+      <section class="panel" aria-label="Facts">
+        <h2>Facts</h2>
+        <dl class="facts">
+          <dt>Slug</dt>
+          <dd>
+            <Copy label="slug">{tenant.slug}</Copy>
+          </dd>
+          <dt>Id</dt>
+          <dd>
+            <Copy label="id">{tenant.tenant_id}</Copy>
+          </dd>
+          <dt>You are</dt>
+          <dd>
+            <Badge>{membership.role}</Badge>
+          </dd>
+          <dt>You joined</dt>
+          <dd>
+            <Time at={membership.joined_at} />
+          </dd>
+          <Dates tenant={tenant} />
+        </dl>
+      </section>
+      {membership.role !== "member" && <Rename own={own} />}
+    </div>
+  );
+}
+
+function Rename({ own }: { own: Own }) {
+  const { slug, current, etag, load, here } = own;
+  const action = useAction();
+  const [name, setName] = useState(current.tenant.name);
+  const rename = () =>
+    action.run(async () => {
+      await call(
+        "updateCurrentTenant",
+        { body: { name }, headers: etag ? { "If-Match": etag } : {} },
+        { tenant: slug },
+      );
+      say("The name is saved");
+      load.reload();
+      here.reload();
+    });
+  return (
+    <section class="panel" aria-label="Name">
+      <h2>Name</h2>
+      <Form action={action} submit="Save name" disabled={name === current.tenant.name} onSubmit={rename}>
+        <TextField label="Name" name="name" required maxLength={255} value={name} onInput={setName} />
+      </Form>
+    </section>
+  );
+}

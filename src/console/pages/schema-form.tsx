@@ -1,0 +1,165 @@
+import type { ComponentChildren } from "preact";
+import { isObject, pretty } from "../diff.ts";
+import { Field } from "../parts/form.tsx";
+
+type Json = Record<string, unknown>;
+
+/** What the form knows of JSON Schema; anything else of it is checked by the service. */
+export interface Schema {
+  type?: string | string[];
+  title?: string;
+  description?: string;
+  enum?: unknown[];
+  properties?: Record<string, Schema>;
+  required?: string[];
+  minimum?: number;
+  maximum?: number;
+  maxLength?: number;
+  default?: unknown;
+  "x-tenant-writable"?: boolean;
+}
+
+interface Props {
+  schema: Schema;
+  value: Json;
+  writable: readonly string[] | null;
+  onChange: (value: Json) => void;
+}
+
+/** One control for each property of the schema. Keys that it does not name are kept as they are. */
+export function SchemaForm({ schema, value, writable, onChange }: Props) {
+  const set = (key: string, next: unknown) => {
+    const { [key]: _, ...rest } = value;
+    onChange(next === undefined ? rest : { ...rest, [key]: next });
+  };
+  return (
+    <>
+      {Object.entries(schema.properties ?? {}).map(([key, part]) => (
+        <Control
+          key={key}
+          name={key}
+          schema={part}
+          value={value[key]}
+          disabled={writable !== null && !writable.includes(key)}
+          required={schema.required?.includes(key) === true}
+          onChange={next => set(key, next)}
+        />
+      ))}
+    </>
+  );
+}
+
+interface ControlProps {
+  name: string;
+  schema: Schema;
+  value: unknown;
+  disabled: boolean;
+  required: boolean;
+  onChange: (value: unknown) => void;
+}
+
+function Control(props: ControlProps): ComponentChildren {
+  const { name, schema, value, disabled, onChange } = props;
+  const label = schema.title ?? name;
+  const type = Array.isArray(schema.type) ? schema.type.find(one => one !== "null") : schema.type;
+  const hint = [schema.description, disabled && "Only an operator changes this."].filter(Boolean).join(" ");
+  if (type === "object" && schema.properties && (value === undefined || isObject(value)))
+    return (
+      <fieldset disabled={disabled}>
+        <legend>{label}</legend>
+        {hint && <p class="hint">{hint}</p>}
+        <SchemaForm schema={schema} value={value ?? {}} writable={null} onChange={onChange} />
+      </fieldset>
+    );
+  if (type === "boolean" && (value === undefined || typeof value === "boolean"))
+    return (
+      <div class="field">
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={value ?? schema.default === true}
+            disabled={disabled}
+            onChange={event => onChange((event.target as HTMLInputElement).checked)}
+          />
+          {label}
+        </label>
+        {hint && <p class="hint">{hint}</p>}
+      </div>
+    );
+  return (
+    <Field label={label} hint={hint}>
+      {ids => <Plain {...props} type={type} ids={ids} />}
+    </Field>
+  );
+}
+
+function Plain({
+  schema,
+  value,
+  disabled,
+  required,
+  onChange,
+  type,
+  ids,
+}: ControlProps & { type: string | undefined; ids: object }) {
+  const shared = { ...ids, disabled, required };
+  if (schema.enum)
+    return (
+      <select
+        {...shared}
+        onChange={event => {
+          const text = (event.target as HTMLSelectElement).value;
+          onChange(text === "" ? undefined : JSON.parse(text));
+        }}
+      >
+        <option value="">(not set)</option>
+        {schema.enum.map(one => (
+          <option key={pretty(one)} value={JSON.stringify(one)} selected={pretty(one) === pretty(value)}>
+            {typeof one === "string" ? one : JSON.stringify(one)}
+          </option>
+        ))}
+      </select>
+    );
+  if ((type === "number" || type === "integer") && (value === undefined || typeof value === "number"))
+    return (
+      <input
+        {...shared}
+        type="number"
+        step={type === "integer" ? 1 : "any"}
+        {...(schema.minimum !== undefined && { min: schema.minimum })}
+        {...(schema.maximum !== undefined && { max: schema.maximum })}
+        value={value ?? ""}
+        onInput={event => {
+          const { value: text, valueAsNumber } = event.target as HTMLInputElement;
+          onChange(text === "" ? undefined : valueAsNumber);
+        }}
+      />
+    );
+  if (type === "string" && (value === undefined || typeof value === "string"))
+    return (
+      <input
+        {...shared}
+        {...(schema.maxLength !== undefined && { maxLength: schema.maxLength })}
+        value={value ?? ""}
+        onInput={event => onChange((event.target as HTMLInputElement).value || undefined)}
+      />
+    );
+  return (
+    <textarea
+      {...shared}
+      class="code"
+      rows={4}
+      defaultValue={value === undefined ? "" : pretty(value)}
+      onChange={event => {
+        const area = event.target as HTMLTextAreaElement;
+        try {
+          onChange(area.value.trim() === "" ? undefined : JSON.parse(area.value));
+          area.setCustomValidity("");
+        } catch {
+          area.setCustomValidity("This is no JSON");
+          area.reportValidity();
+        }
+      }}
+    />
+  );
+}

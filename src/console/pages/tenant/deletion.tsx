@@ -1,0 +1,89 @@
+import { useState } from "preact/hooks";
+import { type Answer, call } from "../../api.ts";
+import { Form, TextField } from "../../parts/form.tsx";
+import { Failure, useAction } from "../../parts/load.tsx";
+import { Table } from "../../parts/table.tsx";
+import { count, Name, say } from "../../parts/text.tsx";
+import { go } from "../../router.ts";
+import type { DryRun, OneTenant } from "../../soon.ts";
+import type { Open } from "./index.tsx";
+
+/** First what would be deleted, then the slug by hand. */
+export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+  const { tenant_id, name, slug } = answer.body;
+  const params = { tenant_id };
+  const trial = useAction();
+  const action = useAction();
+  const [counted, setCounted] = useState<Answer<DryRun> | null>(null);
+  const [typed, setTyped] = useState("");
+  const countRows = () =>
+    trial.run(async () => setCounted(await call("deleteTenant", { params, query: { dry_run: true } })));
+  const remove = ({ reason = "" }: Record<string, string>) =>
+    action.run(async () => {
+      const { etag } = counted!;
+      const { body } = await call("deleteTenant", {
+        params,
+        headers: etag ? { "If-Match": etag } : {},
+        ...(reason.trim() && { body: { reason: reason.trim() } }),
+      });
+      say(`${body.message}. ${body.warning}`);
+      go("#/tenants");
+    });
+  if (!counted)
+    return (
+      <section class="panel" aria-label="Delete">
+        <h2>
+          Delete <Name>{name}</Name>
+        </h2>
+        <p>First the rows are counted, and nothing is changed.</p>
+        {trial.error !== undefined && <Failure error={trial.error} />}
+        <div class="buttons">
+          <button type="button" disabled={trial.busy} onClick={countRows}>
+            {trial.busy ? "Counting…" : "Count what would be deleted"}
+          </button>
+        </div>
+      </section>
+    );
+  return (
+    <section class="panel bad" aria-label="Delete">
+      <h2>
+        Delete <Name>{name}</Name> and {count(counted.body.total_rows, "row")}
+      </h2>
+      <div class="panel flush">
+        <Table
+          label="Rows that would be deleted"
+          rows={counted.body.rows.filter(({ rows }) => rows > 0)}
+          keyOf={({ relation }) => relation}
+          columns={[
+            ["Table", ({ relation }) => <code>{relation}</code>],
+            ["Rows", ({ rows }) => rows.toLocaleString("en"), "num"],
+          ]}
+        />
+      </div>
+      <Form action={action} submit="Delete for good" danger disabled={typed !== slug} onSubmit={remove}>
+        <TextField
+          label={
+            <>
+              Type the slug <code>{slug}</code>
+            </>
+          }
+          name="typed"
+          value={typed}
+          onInput={setTyped}
+        />
+        <TextField label="Reason" name="reason" maxLength={500} hint="Optional. It stands in the activity." />
+      </Form>
+      <div class="buttons">
+        <button
+          type="button"
+          onClick={() => {
+            setCounted(null);
+            load.reload();
+          }}
+        >
+          Do not delete
+        </button>
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,106 @@
+import type { ComponentChildren } from "preact";
+import { type Answer, call } from "../../api.ts";
+import type { Load } from "../../parts/load.tsx";
+import { Loaded, useLoad } from "../../parts/load.tsx";
+import { Badge, Copy, Name, Time, Title } from "../../parts/text.tsx";
+import { path } from "../../router.ts";
+import type { OneTenant } from "../../soon.ts";
+import { Members, membersByOperator } from "../members.tsx";
+import { SettingsEditor, settingsIn } from "../settings-editor.tsx";
+import { Deletion } from "./deletion.tsx";
+import { Overview } from "./overview.tsx";
+
+export type Open = Load<Answer<OneTenant>>;
+
+const TABS = [
+  ["", "Overview"],
+  ["settings", "Settings"],
+  ["members", "Members"],
+  ["activity", "Activity"],
+  ["delete", "Delete"],
+] as const;
+
+/** One tenant, as operators see it. */
+export function TenantPage({ id, tab }: { id: string; tab: string }) {
+  const load = useLoad(`tenant ${id}`, signal =>
+    call("getTenant", { params: { tenant_id: id } }, { signal }),
+  );
+  return (
+    <>
+      <p class="crumb">
+        <a href="#/tenants">Tenants</a>
+      </p>
+      <Loaded of={load}>{answer => <Page load={load} answer={answer} tab={tab} />}</Loaded>
+    </>
+  );
+}
+
+function Page({ load, answer, tab }: { load: Open; answer: Answer<OneTenant>; tab: string }) {
+  const { tenant_id, name, slug, status } = answer.body;
+  return (
+    <>
+      <div class="head">
+        <div>
+          <Title id={tenant_id}>
+            <Name>{name}</Name>
+          </Title>
+          <p class="dim">
+            <Copy label="slug">{slug}</Copy> <Badge>{status}</Badge>
+          </p>
+        </div>
+      </div>
+      <nav class="tabs" aria-label="Parts of this tenant">
+        {TABS.map(([part, label]) => (
+          <a
+            key={part}
+            href={path(["tenant", tenant_id, ...(part ? [part] : [])])}
+            aria-current={tab === part ? "page" : undefined}
+          >
+            {label}
+          </a>
+        ))}
+      </nav>
+      {partOf(load, answer, tab)}
+    </>
+  );
+}
+
+function partOf(load: Open, answer: Answer<OneTenant>, tab: string): ComponentChildren {
+  const { tenant_id } = answer.body;
+  const params = { tenant_id };
+  if (tab === "members") return <Members of={membersByOperator(tenant_id)} />;
+  if (tab === "delete") return <Deletion load={load} answer={answer} />;
+  if (tab === "settings")
+    return (
+      <SettingsEditor
+        now={settingsIn(answer)}
+        schema={null}
+        writable={null}
+        save={async (_patch, whole, etag) =>
+          settingsIn(
+            await call("updateTenant", {
+              params,
+              headers: etag ? { "If-Match": etag } : {},
+              body: { settings: whole },
+            }),
+          )
+        }
+        read={async () => settingsIn(await call("getTenant", { params }))}
+        saved={({ value, etag }) => load.set({ ...answer, etag, body: { ...answer.body, settings: value } })}
+      />
+    );
+  return <Overview load={load} answer={answer} />;
+}
+
+export const Dates = ({ tenant }: { tenant: { created_at: string; updated_at: string } }) => (
+  <>
+    <dt>Created</dt>
+    <dd>
+      <Time at={tenant.created_at} />
+    </dd>
+    <dt>Last changed</dt>
+    <dd>
+      <Time at={tenant.updated_at} />
+    </dd>
+  </>
+);

@@ -1,0 +1,94 @@
+import type { Member, MemberRole, Tenant } from "../../examples/typescript/api.ts";
+
+export interface Invitation {
+  invitation_id: string;
+  role: MemberRole;
+  email: string | null;
+  invited_by: string | null;
+  created_at: string;
+  expires_at: string;
+}
+export interface Key {
+  key_id: string;
+  name: string;
+  role: MemberRole;
+  created_by: string | null;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+}
+export interface OneTenant extends Tenant {
+  registration?: Record<string, unknown> | null;
+  members_count?: number;
+  deleted_at?: string | null;
+  purge_at?: string | null;
+}
+export interface DryRun {
+  tenant_id: string;
+  dry_run: true;
+  rows: { relation: string; rows: number }[];
+  total_rows: number;
+}
+type Id = { params: { tenant_id: string } };
+type Reason = Id & { headers?: Record<string, string>; body?: { reason?: string } };
+
+export interface Soon {
+  getTenant: { takes: Id; answers: Record<200, OneTenant> };
+  suspendTenant: { takes: Reason; answers: Record<200, Tenant> };
+  rejectTenant: { takes: Reason; answers: Record<200, { message: string }> };
+  deleteTenant: {
+    takes: Reason & { query?: { dry_run?: boolean } };
+    answers: Record<200, DryRun & { message: string; warning: string }>;
+  };
+  restoreTenant: { takes: Id; answers: Record<200, Tenant> };
+  patchTenant: {
+    takes: Id & { headers?: Record<string, string>; body: object };
+    answers: Record<200, Tenant>;
+  };
+  updateCurrentTenant: {
+    takes: { headers?: Record<string, string>; body: object };
+    answers: Record<200, Tenant>;
+  };
+  listTenantMembers: { takes: Id & { query?: object }; answers: Record<200, { members: Member[] }> };
+  addTenantMember: { takes: Id & { body: object }; answers: Record<201, Member> };
+  changeTenantMember: {
+    takes: { params: { tenant_id: string; user_id: string }; body: object };
+    answers: Record<200, Member>;
+  };
+  removeTenantMember: {
+    takes: { params: { tenant_id: string; user_id: string } };
+    answers: Record<200, object>;
+  };
+  changeMember: { takes: { params: { user_id: string }; body: object }; answers: Record<200, Member> };
+  listInvitations: { takes: { query?: object }; answers: Record<200, { invitations: Invitation[] }> };
+  createInvitation: {
+    takes: { body: object };
+    answers: Record<201, Invitation & { token: string; accept_url?: string }>;
+  };
+  revokeInvitation: { takes: { params: { invitation_id: string } }; answers: Record<200, object> };
+  acceptInvitation: {
+    takes: { body: { token: string } };
+    answers: Record<200, { tenant: Tenant; membership: Member }>;
+  };
+  listKeys: { takes: { query?: object }; answers: Record<200, { keys: Key[] }> };
+  createKey: { takes: { body: object }; answers: Record<201, Key & { key: string }> };
+  revokeKey: { takes: { params: { key_id: string } }; answers: Record<200, object> };
+}
+
+export const soon = {
+  restoreTenant: ["POST", "/api/setup/tenant/{tenant_id}/restore"],
+  patchTenant: ["PATCH", "/api/setup/tenant/{tenant_id}"],
+  updateCurrentTenant: ["PATCH", "/api/tenants/current"],
+  listTenantMembers: ["GET", "/api/setup/tenant/{tenant_id}/members"],
+  addTenantMember: ["POST", "/api/setup/tenant/{tenant_id}/members"],
+  changeTenantMember: ["PATCH", "/api/setup/tenant/{tenant_id}/members/{user_id}"],
+  removeTenantMember: ["DELETE", "/api/setup/tenant/{tenant_id}/members/{user_id}"],
+  changeMember: ["PATCH", "/api/tenants/members/{user_id}"],
+  listInvitations: ["GET", "/api/tenants/invitations"],
+  createInvitation: ["POST", "/api/tenants/invitations"],
+  revokeInvitation: ["DELETE", "/api/tenants/invitations/{invitation_id}"],
+  acceptInvitation: ["POST", "/api/tenants/invitations/accept"],
+  listKeys: ["GET", "/api/tenants/keys"],
+  createKey: ["POST", "/api/tenants/keys"],
+  revokeKey: ["DELETE", "/api/tenants/keys/{key_id}"],
+} as const;
