@@ -24,6 +24,24 @@ const MEMBERS = [
   { variable: "BOB", sub: "bob", slug: "globex", organization: "Globex" },
 ] as const;
 
+interface Newcomer {
+  sub: string;
+  slug: string;
+  organization: string;
+  admin_name?: string;
+  use_case?: string;
+  organization_size?: string;
+}
+
+const NEWCOMER: Newcomer = {
+  sub: "dana",
+  slug: "vandelay",
+  organization: "Vandelay Industries",
+  admin_name: "Dana Vandelay",
+  use_case: "Pictures of what we import, and of what we export",
+  organization_size: "small",
+};
+
 function demoConfig(): Config {
   const env = Object.fromEntries(
     OBEYED.flatMap(name => (process.env[name] ? [[name, process.env[name]]] : [])),
@@ -31,6 +49,7 @@ function demoConfig(): Config {
   const { config } = loadConfig({
     SERVICE_DATA_DIR: DEMO_DATA_DIR,
     SERVICE_MULTI_TENANT_MODE: "true",
+    SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true",
     ...(flagOf(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,
   });
@@ -50,27 +69,51 @@ async function runOnSomePort(config: Config, signal: AbortSignal): Promise<Runni
   }
 }
 
-/** Registers the member's organization over HTTP, unless an earlier demo did. */
-async function ensureTenant(
-  address: string,
-  token: string,
-  { slug, organization, sub }: (typeof MEMBERS)[number],
-) {
+/** A GET; with a body, a POST. */
+async function ask(address: string, token: string, path: string, body?: object): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const current = await fetch(`${address}/api/tenants/current`, { headers });
-  if (current.ok) return;
-  const body = JSON.stringify({
+  const post = body && { method: "POST", body: JSON.stringify(body) };
+  return fetch(`${address}/api/${path}`, { headers, ...post });
+}
+
+/** Registers an organization over HTTP. It waits for an operator's approval. */
+async function register(address: string, token: string, { slug, organization, sub, ...more }: Newcomer) {
+  const answer = await ask(address, token, "tenants/register", {
     organization_name: organization,
     organization_slug: slug,
     admin_email: `${sub}@${slug}.example`,
+    ...more,
   });
-  const answer = await fetch(`${address}/api/tenants/register`, { method: "POST", headers, body });
-  if (!answer.ok) {
-    const { detail } = (await answer.json()) as { detail?: string };
-    throw new StartupError(
-      `The demo could not register ${organization}: ${detail} (to start again, remove its data folder)`,
+  if (answer.ok) return;
+  const { detail } = (await answer.json()) as { detail?: string };
+  throw new StartupError(
+    `The demo could not register ${organization}: ${detail} (to start again, remove its data folder)`,
+  );
+}
+
+/** Registers the member's organization and approves it, unless an earlier demo did. */
+async function ensureTenant(
+  address: string,
+  { token, operator }: { token: string; operator: string },
+  member: (typeof MEMBERS)[number],
+) {
+  if ((await ask(address, token, "tenants/current")).ok) return;
+  const waiting = async () => {
+    const answer = await ask(address, operator, `setup/tenants?status=pending&search=${member.slug}`);
+    return ((await answer.json()) as { tenants?: { tenant_id: string; slug: string }[] }).tenants?.find(
+      ({ slug }) => slug === member.slug,
     );
-  }
+  };
+  const { sub, slug, organization } = member;
+  if (!(await waiting())) await register(address, token, { sub, slug, organization });
+  await ask(address, operator, `setup/tenant/${(await waiting())!.tenant_id}/approve`, {});
+}
+
+/** So that there is something to approve. */
+async function ensureNewcomer(address: string, token: string) {
+  const mine = await ask(address, token, "tenants/mine");
+  const { tenants } = (await mine.json()) as { tenants: unknown[] };
+  if (tenants.length === 0) await register(address, token, NEWCOMER);
 }
 
 /** The commands to paste. They work as printed, in this order. */
@@ -85,7 +128,7 @@ async function guide(
   );
   const consoleFor = (token: string) => `${address}/console/#token=${token}`;
   return `The tenant management service is at ${address} (try the API at ${address}/docs).
-Multi-tenant mode is on; the tenants acme and globex have sample data. Ctrl-C stops it.
+Multi-tenant mode is on; the tenants acme and globex have sample data, Vandelay Industries waits for approval. Ctrl-C stops it.
 Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, npm run audit and the other commands work on them.
 
 Begin in the console. As the operator of the deployment:
@@ -111,7 +154,7 @@ curl -sSw '\\n' $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
 curl -sSw '\\n' -X PUT $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR" -H "$JSON" -d '{"name":"Initrode"}'
 curl -sSw '\\n' -X DELETE $API/setup/tenant/$ID -H "Authorization: Bearer $OPERATOR"
 
-# Carol belongs nowhere yet and registers an organization of her own
+# Carol belongs nowhere yet and registers an organization of her own, which waits for the operator
 curl -sSw '\\n' $API/tenants/register -H "Authorization: Bearer $CAROL" -H "$JSON" \\
   -d '{"organization_name":"Hooli","admin_email":"carol@hooli.example"}'
 
@@ -145,10 +188,11 @@ export const demo: CommandModule = {
       const members: string[] = [];
       for (const member of MEMBERS) {
         const { sub, slug } = member;
-        await ensureTenant(address, sign({ sub, tenant: slug }), member);
+        await ensureTenant(address, { token: sign({ sub, tenant: slug }), operator }, member);
         // Without a tenant claim X-Tenant decides, which shows the refusal.
         members.push(sign({ sub }));
       }
+      await ensureNewcomer(address, sign({ sub: "dana", tenant: "vandelay" }));
       console.log(await guide(running, { operator, members, carol }));
     } catch (error) {
       if (signal.aborted) return; // the request failed because the service is stopping

@@ -66,14 +66,36 @@ test("the demo's curl lines work as printed", { skip: !hasCurl && "curl is not i
   const [created, listed, read, updated, deleted, registered, acme, refused, globex] = answers;
   assert.equal(answers.length, 9);
   assert.equal(created!.slug, "initech");
-  assert.equal(listed!.total_count, 4);
+  assert.equal(listed!.total_count, 5);
   assert.equal(read!.name, "Initech");
   assert.equal(updated!.name, "Initrode");
   assert.equal(deleted!.message, "Tenant 'Initrode' (initech) deleted successfully");
-  assert.equal(registered!.tenant_slug, "hooli");
+  assert.deepEqual([registered!.tenant_slug, registered!.status], ["hooli", "pending"]);
   assert.equal((acme!.tenant as { slug: string }).slug, "acme");
   assert.equal(refused!.error, "Access denied");
   assert.equal((globex!.tenant as { slug: string }).slug, "globex");
+});
+
+test("its links lead to the console, and one registration waits there", async () => {
+  const links = [...demo.stdout.matchAll(/^(http\S+\/console\/)#token=(\S+)$/gm)];
+  assert.equal(links.length, 2);
+  const [[, page, operator], [, , alice]] = links as unknown as [string[], string[]];
+  assert.match(await (await fetch(page!)).text(), /<div id="console">/);
+  const ask = async (token: string, path: string) => {
+    const answer = await fetch(new URL(`../api/${path}`, page), {
+      headers: { authorization: `Bearer ${token}`, "x-tenant": "acme" },
+    });
+    return (await answer.json()) as { tenants: { slug: string }[] };
+  };
+  const { tenants } = await ask(operator!, "setup/tenants?status=pending&search=vandelay");
+  assert.deepEqual(
+    tenants.map(({ slug }) => slug),
+    ["vandelay"],
+  );
+  assert.deepEqual(
+    (await ask(alice!, "tenants/mine")).tenants.map(({ slug }) => slug),
+    ["acme"],
+  );
 });
 
 test("the demo's tokens live for the twelve hours that it says", () => {

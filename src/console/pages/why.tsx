@@ -142,7 +142,9 @@ function Answer({ found }: { found: Explanation }) {
           <li>
             <b>Tenant</b>
             <code>{tenant.slug ?? "(default)"}</code>
-            <span class="dim">named by {tenant.source.replaceAll("_", " ")}</span>
+            <span class="dim">
+              {tenant.source === "given" ? "as given" : `named by ${tenant.source.replaceAll("_", " ")}`}
+            </span>
             {tenant.exists ? <Badge>{tenant.status ?? "unknown"}</Badge> : <Badge>unknown</Badge>}
           </li>
           <li>
