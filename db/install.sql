@@ -28,6 +28,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/count_tenants.sql
 \ir functions/app/count_tenants_like.sql
 \ir functions/app/create_sample_data.sql
+\ir functions/app/deletion_counts.sql
 \ir functions/app/empty_tenant.sql
 \ir functions/app/enter_default.sql
 \ir functions/app/enter_lobby.sql
@@ -35,6 +36,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/fence_tenant.sql
 \ir functions/app/find_tenant.sql
 \ir functions/app/find_tenant_to_change.sql
+\ir functions/app/find_tenant_to_delete.sql
 \ir functions/app/insert_tenant.sql
 \ir functions/app/is_behind.sql
 \ir functions/app/isolate.sql
@@ -46,6 +48,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/lock_tenant.sql
 \ir functions/app/member_json.sql
 \ir functions/app/move_tenant.sql
+\ir functions/app/purge_tenant.sql
 \ir functions/app/read_cursor.sql
 \ir functions/app/record_event.sql
 \ir functions/app/record_own_event.sql
@@ -60,6 +63,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/require_operator.sql
 \ir functions/app/require_own_table.sql
 \ir functions/app/require_status.sql
+\ir functions/app/schedule_deletion.sql
 \ir functions/app/schema_version.sql
 \ir functions/app/set_actor.sql
 \ir functions/app/set_tenant.sql
@@ -100,7 +104,9 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/get_setup_status.sql
 \ir functions/api/setup/get_tenant.sql
 \ir functions/api/setup/list_tenants.sql
+\ir functions/api/setup/preview_deletion.sql
 \ir functions/api/setup/reject_tenant.sql
+\ir functions/api/setup/restore_tenant.sql
 \ir functions/api/setup/resume_tenant.sql
 \ir functions/api/setup/suspend_tenant.sql
 \ir functions/api/setup/update_tenant.sql

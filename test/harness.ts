@@ -251,7 +251,9 @@ export async function seedTenant(
   }: { slug: string; name?: string; status?: string; isDefault?: boolean },
 ): Promise<string> {
   const [row] = await sql<{ id: string }[]>`
-    insert into app.tenants (slug, name, status, is_default) values (${slug}, ${name}, ${status}, ${isDefault}) returning id`;
+    insert into app.tenants (slug, name, status, is_default, deleted_at, purge_at, status_before)
+    select ${slug}, ${name}, ${status}, ${isDefault}, d.at, d.at + interval '30 days', case when d.at is not null then 'active' end
+    from (select case when ${status} = 'deleted' then now() end as at) d returning id`;
   return row!.id;
 }
 

@@ -46,15 +46,16 @@ create unique index tenants_one_default on app.tenants (is_default) where is_def
     $q$select null::uuid as tenant_id, jsonb_build_object('status', s.status) as key,
          format('control.tenant_counts says %s tenants are %s, app.tenants holds %s', app.count_tenants(s.status), s.status, s.n) as detail
        from (select v.status, count(t.id) as n
-             from unnest(array['pending', 'active', 'suspended']) as v (status) left join app.tenants t on t.status = v.status
+             from unnest(array['pending', 'active', 'suspended', 'deleted']) as v (status) left join app.tenants t on t.status = v.status
              group by v.status) s
        where app.count_tenants(s.status) <> s.n$q$,
     $q$begin;
 set local app.maintenance = 'on';
 lock table app.tenants in share row exclusive mode;
 delete from control.tenant_counts;
-insert into control.tenant_counts (shard, pending, active, suspended)
-select 0, count(*) filter (where status = 'pending'), count(*) filter (where status = 'active'), count(*) filter (where status = 'suspended')
+insert into control.tenant_counts (shard, pending, active, suspended, deleted)
+select 0, count(*) filter (where status = 'pending'), count(*) filter (where status = 'active'),
+  count(*) filter (where status = 'suspended'), count(*) filter (where status = 'deleted')
 from app.tenants;
 commit;$q$),
 

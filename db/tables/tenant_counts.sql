@@ -4,7 +4,8 @@ create table control.tenant_counts (
   shard int primary key check (shard between 0 and 63),
   pending bigint not null default 0,
   active bigint not null default 0,
-  suspended bigint not null default 0
+  suspended bigint not null default 0,
+  deleted bigint not null default 0
 ) with (fillfactor = 50);
 revoke all on table control.tenant_counts from public;
 grant select, insert, update on table control.tenant_counts to tms_registrar;

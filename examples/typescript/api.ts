@@ -41,7 +41,7 @@ export type SetupStatus = {
   recommendations: Array<string>;
 };
 
-export type TenantStatus = "active" | "pending" | "suspended";
+export type TenantStatus = "active" | "pending" | "suspended" | "deleted";
 
 export type Explanation = {
   /** Whether the request would be let into the tenant */ allowed: boolean;
@@ -113,6 +113,8 @@ export type Tenant = {
   settings: Record<string, unknown>;
   created_at: string;
   updated_at: string;
+  deleted_at?: string;
+  /** Until then the tenant can be restored. Both times are there only while it is deleted */ purge_at?: string;
 };
 
 export type TenantList = { tenants: Array<Tenant>; total_count: number; };
@@ -128,6 +130,15 @@ export type DeletedTenant = {
   tenant_id: string;
   warning: string;
 };
+
+export type DeletionPreview = {
+  tenant_id: string;
+  dry_run: true;
+  rows: Array<{ relation: string; rows: number | null; }>;
+  total_rows: number;
+};
+
+export type WithReason = { /** Why; stands in the event */ reason?: string; };
 
 export type RegistrationStatus = {
   enabled: boolean;
@@ -304,26 +315,31 @@ export interface Operations {
   };
   /** Delete a tenant and all of its data */
   deleteTenant: {
-    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; query?: { dry_run?: boolean; reason?: string; }; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, DeletedTenant | DeletionPreview> & Record<400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Reject a pending registration: deletes the tenant */
   rejectTenant: {
-    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: WithReason; };
     answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Suspend an active tenant */
+  suspendTenant: {
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: WithReason; };
+    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Approve a pending registration */
   approveTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
     answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
-  /** Suspend an active tenant */
-  suspendTenant: {
+  /** Resume a suspended tenant */
+  resumeTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
     answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
-  /** Resume a suspended tenant */
-  resumeTenant: {
+  /** Restore a deleted tenant */
+  restoreTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
     answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
@@ -397,9 +413,10 @@ export const addresses = {
   updateTenant: ["PUT", "/api/setup/tenant/{tenant_id}"],
   deleteTenant: ["DELETE", "/api/setup/tenant/{tenant_id}"],
   rejectTenant: ["POST", "/api/setup/tenant/{tenant_id}/reject"],
-  approveTenant: ["POST", "/api/setup/tenant/{tenant_id}/approve"],
   suspendTenant: ["POST", "/api/setup/tenant/{tenant_id}/suspend"],
+  approveTenant: ["POST", "/api/setup/tenant/{tenant_id}/approve"],
   resumeTenant: ["POST", "/api/setup/tenant/{tenant_id}/resume"],
+  restoreTenant: ["POST", "/api/setup/tenant/{tenant_id}/restore"],
   getRegistrationStatus: ["GET", "/api/tenants/registration/status"],
   registerTenant: ["POST", "/api/tenants/register"],
   getCurrentTenant: ["GET", "/api/tenants/current"],

@@ -26,9 +26,12 @@ const changed = await operator("updateTenant", {
 if (changed.status !== 200) throw new Error(changed.body.detail);
 console.log(`${changed.body.slug} is now called ${changed.body.name}`);
 
-const deleted = await operator("deleteTenant", { params: { tenant_id } });
+const preview = await operator("deleteTenant", { params: { tenant_id }, query: { dry_run: true } });
+if (preview.status !== 200) throw new Error(preview.body.detail);
+if ("rows" in preview.body) console.log(`Its deletion would delete ${preview.body.total_rows} row(s)`);
+const deleted = await operator("deleteTenant", { params: { tenant_id }, query: { reason: "Only a trial" } });
 if (deleted.status !== 200) throw new Error(deleted.body.detail);
-console.log(deleted.body.message);
+if ("message" in deleted.body) console.log(deleted.body.message);
 
 const alice = createClient({ url, token: ALICE, tenant: "acme" });
 const current = await alice("getCurrentTenant");

@@ -116,6 +116,7 @@ function configFrom(set: Partial<Record<Name, string>>) {
       allowedDomains: read("SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS"),
       maxTenantsPerUser: read("SERVICE_MAX_TENANTS_PER_USER"),
     },
+    deletionGraceDays: read("SERVICE_TENANT_DELETION_GRACE"),
     frontendBaseUrl: read("SERVICE_FRONTEND_BASE_URL"),
     publicUrl: read("SERVICE_PUBLIC_URL"),
     console: { clientId: read("SERVICE_CONSOLE_CLIENT_ID"), scope: read("SERVICE_CONSOLE_SCOPE") },

@@ -114,6 +114,10 @@ export const KINDS = {
     expects: "seconds, more than 0 and at most 3600",
     parse: (text: string) => number(text, /^\d+(\.\d+)?$/, 0.001, 3600),
   },
+  days: {
+    expects: "a whole number of days, 0 to 3650",
+    parse: (text: string) => number(text, /^\d+$/, 0, 3650),
+  },
   path: { expects: "a folder", parse: (text: string) => resolve(text) },
   database: {
     expects:

@@ -132,6 +132,12 @@ export const TABLE = {
     unset: "unlimited",
     meaning: "How many tenants one user may own",
   },
+  SERVICE_TENANT_DELETION_GRACE: {
+    kind: "days",
+    default: "0",
+    meaning:
+      "Days in which a deleted tenant can be restored, before `tenancy purge` may remove it; 0: a deletion is at once and for good",
+  },
   SERVICE_FRONTEND_BASE_URL: { kind: "webAddress", meaning: "Base address used to build `dashboard_url`" },
   SERVICE_PUBLIC_URL: {
     kind: "webAddress",

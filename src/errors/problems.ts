@@ -76,6 +76,7 @@ export const PROBLEMS = {
   member_not_found: [404, "Member not found", `Member with ID ${ID} not found`],
   tenants_slug_key: [409, "Conflict", "A tenant with slug 'acme' already exists"],
   users_tenant_identity_key: BY_CONSTRAINT.users_tenant_identity_key,
+  tenant_deleted: [409, "Conflict", "The tenant that this Idempotency-Key created is deleted"],
   wrong_status: [409, "Conflict", "The tenant is active, not pending"],
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],

@@ -30,6 +30,11 @@ export async function refuseBody({ body }: FastifyRequest): Promise<void> {
   if (fields.length > 0) throw invalid(fields.map(field => ({ field, message: "is not a known field" })));
 }
 
+/** For operations whose body need not be there: none is an empty object. */
+export async function fillBody(request: FastifyRequest): Promise<void> {
+  if (request.body === undefined) request.body = {};
+}
+
 const ZIPPED = new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
 
 /** Parses JSON bodies, and refuses values that Postgres or JSON would change. */

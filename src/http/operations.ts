@@ -1,5 +1,5 @@
 import type { FastifySchema } from "fastify";
-import type { TSchema } from "typebox";
+import { type TSchema, Type } from "typebox";
 import type { Call } from "../database/database.ts";
 import type { ProblemName } from "../errors/problems.ts";
 import type { Bucket } from "./rate-limit.ts";
@@ -16,6 +16,8 @@ import {
   CreatedTenant,
   CreateTenant,
   DeletedTenant,
+  DeleteTenant,
+  DeletionPreview,
   ExplainByClaims,
   ExplainBySlug,
   Explanation,
@@ -24,6 +26,7 @@ import {
   Tenant,
   TenantList,
   UpdateTenant,
+  WithReason,
 } from "./schemas/setup.ts";
 import {
   AddMember,
@@ -46,6 +49,8 @@ export type ResponseHeader = "ETag" | "Link" | "Location";
 interface Run extends Partial<Call> {
   /** The bucket of src/http/rate-limit.ts that counts it. */
   limit?: Bucket;
+  /** What runs instead with the query `dry_run=true`, and the bucket that counts it. */
+  dryRun?: Call & { limit: Bucket };
   /** For machines that watch the service: answered under load too. */
   probe?: true;
 }
@@ -147,7 +152,7 @@ export const createTenant = setup("createTenant", "Create a tenant", {
   response: { 200: CreatedTenant, 201: CreatedTenant },
   accepts: ["Idempotency-Key"],
   sends: ["Location"],
-  problems: ["tenants_slug_key", "idempotency_key_reused"],
+  problems: ["tenants_slug_key", "tenant_deleted", "idempotency_key_reused"],
 });
 
 export const listTenants = setup("listTenants", "List tenants, newest first", {
@@ -175,9 +180,19 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
 });
 
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
-  config: { calls: "delete_tenant", long: true, limit: "setup_delete" },
-  description: "Irreversible. Deletes the tenant and all of its rows in one transaction.",
-  response: { 200: DeletedTenant },
+  config: {
+    calls: "delete_tenant",
+    long: true,
+    limit: "setup_delete",
+    dryRun: { calls: "preview_deletion", reads: {}, needsMembership: false, long: true, limit: "setup_read" },
+  },
+  description:
+    "Irreversible: deletes the tenant and all of its rows in one transaction. With `SERVICE_TENANT_DELETION_GRACE` its status " +
+    "becomes `deleted`, everybody is refused, and it can be restored until the date in `warning`; deleting a deleted tenant is " +
+    "irreversible. With `dry_run=true` nothing changes, and the answer counts the rows that would go.",
+  querystring: DeleteTenant,
+  response: { 200: Type.Union([DeletedTenant, DeletionPreview]) },
+  sends: ["ETag"],
   ...changesTenant("default_tenant_delete", "tenant_busy"),
 });
 
@@ -192,18 +207,26 @@ const move = (name: string, summary: string, description: string, ...problems: P
 /** By the last part of their path. */
 export const moves = {
   approve: move("approve", "Approve a pending registration", "Lets its members in. Takes no body."),
-  suspend: move(
-    "suspend",
-    "Suspend an active tenant",
-    "Its members are refused until it is resumed; nothing is deleted. Takes no body.",
-    "default_tenant_suspend",
-  ),
   resume: move("resume", "Resume a suspended tenant", "Lets its members in again. Takes no body."),
+  restore: move(
+    "restore",
+    "Restore a deleted tenant",
+    "It gets the status back that it had; no row has changed meanwhile. Takes no body.",
+  ),
 };
+
+export const suspendTenant = setup("suspendTenant", "Suspend an active tenant", {
+  config: { calls: "suspend_tenant" },
+  description: "Its members are refused until it is resumed; nothing is deleted.",
+  body: WithReason,
+  ...sendsTenant,
+  ...changesTenant("wrong_status", "default_tenant_suspend"),
+});
 
 export const rejectTenant = setup("rejectTenant", "Reject a pending registration: deletes the tenant", {
   config: { calls: "reject_tenant" },
-  description: "The slug is free again. Takes no body.",
+  description: "The slug is free again.",
+  body: WithReason,
   response: { 200: DeletedTenant },
   ...changesTenant("wrong_status"),
 });

@@ -58,7 +58,10 @@ export default fp(
     ) as Record<Bucket, ReturnType<FastifyInstance["createRateLimit"]>>;
 
     app.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
-      const bucket = request.routeOptions.config.limit;
+      const { limit, dryRun } = request.routeOptions.config;
+      // Before validation: a value that is no flag, or given twice, is refused, and counts as the operation itself.
+      const isDryRun = dryRun && (request.query as { dry_run?: unknown }).dry_run === "true";
+      const bucket = isDryRun ? dryRun.limit : limit;
       if (!bucket) return;
       const found = await limiters[bucket](request);
       if (found.isAllowed) return;

@@ -14,7 +14,7 @@ interface Readiness {
   known: Known | null;
 }
 interface Known {
-  tenants: Record<"pending" | "active" | "suspended", number>;
+  tenants: Record<"pending" | "active" | "suspended" | "deleted", number>;
   /** The last isolation audit that ran to its end. */
   audit: {
     finished_at: string;

@@ -29,15 +29,19 @@ export default fp(async (app: FastifyInstance) => {
     const validate = ajv.compile(schema);
     if (httpPart !== "querystring") return validate;
     // Query parameters are strings. Ajv's coercion would take Infinity, 1e2 and 0x10 for integers.
-    const integers = Object.entries(schema.properties ?? {}).flatMap(([name, { type }]) =>
-      type === "integer" ? name : [],
-    );
+    const named = (wanted: string) =>
+      Object.entries(schema.properties ?? {}).flatMap(([name, { type }]) => (type === wanted ? name : []));
+    const [integers, flags] = [named("integer"), named("boolean")];
     return (query: Record<string, unknown>) => {
       const twice = Object.keys(query).filter(name => Array.isArray(query[name]));
       if (twice.length) return { error: twice.map(name => ({ ...REPEATED, instancePath: `/${name}` })) };
       for (const name of integers) {
         const text = query[name];
         if (typeof text === "string" && /^[+-]?\d+$/.test(text)) query[name] = Number(text);
+      }
+      for (const name of flags) {
+        const text = query[name];
+        if (text === "true" || text === "false") query[name] = text === "true";
       }
       return validate(query) || { error: validate.errors! };
     };

@@ -11,6 +11,7 @@ for (const [slug, status] of [
   ["beta", "active"],
   ["waits", "pending"],
   ["halted", "suspended"],
+  ["dropped", "deleted"],
 ] as const) {
   ids[slug] = await seedTenant(sql, { slug, status });
   if (slug !== "beta")
@@ -108,7 +109,7 @@ test("a malformed X-Tenant is refused with the value that was sent, whatever the
   }
 });
 
-test("unknown, pending, suspended, left and foreign tenants answer the same, byte for byte and header by header", async () => {
+test("unknown, pending, suspended, deleted, left and foreign tenants answer the same, byte for byte and header by header", async () => {
   for (const [method, url, body] of MEMBER_ONLY) {
     const answers = new Set<string>();
     for (const [sub, claim, header] of [
@@ -116,6 +117,7 @@ test("unknown, pending, suspended, left and foreign tenants answer the same, byt
       ["ann", "no-such-tenant", undefined],
       ["ann", "waits", undefined],
       ["ann", "halted", undefined],
+      ["ann", "dropped", undefined],
       ["ann", "beta", undefined],
       ["ann", undefined, "beta"],
       ["out", "acme", undefined],

@@ -17,10 +17,12 @@ const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = 
   ["GET", `/api/setup/tenant/${ID}`],
   ["PUT", `/api/setup/tenant/${ID}`, { name: "n", slug: "hostile", settings: {} }],
   ["DELETE", `/api/setup/tenant/${ID}`],
-  ...["approve", "reject", "suspend", "resume"].map((move): [Method, string] => [
+  ...["approve", "resume", "restore"].map((move): [Method, string] => [
     "POST",
     `/api/setup/tenant/${ID}/${move}`,
   ]),
+  ["POST", `/api/setup/tenant/${ID}/reject`, { reason: "r" }],
+  ["POST", `/api/setup/tenant/${ID}/suspend`, { reason: "r" }],
   ["GET", "/api/setup/explain?tenant=acme&subject=ann"],
   ["POST", "/api/setup/explain", { claims: { sub: "ann", tenant: "acme" }, header: "acme" }],
   ["GET", "/api/tenants/registration/status"],

@@ -123,7 +123,7 @@ test("a query that breaks a rule is 422 with the parameter's name", async () => 
 
 test("the message for a parameter says in words what it may be", async () => {
   for (const [query, field, message] of [
-    ["?status=gone", "status", "must be one of active, pending, suspended"],
+    ["?status=gone", "status", "must be one of active, pending, suspended, deleted"],
     ["?limit=ten", "limit", "must be an integer"],
     ["?status=active&status=pending", "status", "must be given only once"],
     [`?search=${"x".repeat(256)}`, "search", "must have at most 255 characters"],

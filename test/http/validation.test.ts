@@ -140,7 +140,7 @@ test("numbers, nesting and repeated keys that cannot be stored unchanged are ref
 });
 
 test("an operation without a body refuses one, unless it is an empty object", async () => {
-  const url = `/api/setup/tenant/${await seedTenant(sql, { slug: "no-body" })}/suspend`;
+  const url = `/api/setup/tenant/${await seedTenant(sql, { slug: "no-body", status: "suspended" })}/resume`;
   const send = async (body: string) =>
     world.service.request({ method: "POST", url, body, token: await operator(), undocumented: true });
   for (const body of ["null", "5", "[]"]) {

@@ -9,6 +9,7 @@ declare
   v_pending bigint := 0;
   v_active bigint := 0;
   v_suspended bigint := 0;
+  v_deleted bigint := 0;
   v_shard int := pg_backend_pid() % 64;
 begin
   if tg_op = 'TRUNCATE' then
@@ -17,15 +18,15 @@ begin
   end if;
   if tg_op <> 'INSERT' then
     select v_pending - count(*) filter (where status = 'pending'), v_active - count(*) filter (where status = 'active'),
-           v_suspended - count(*) filter (where status = 'suspended')
-    into v_pending, v_active, v_suspended from gone;
+           v_suspended - count(*) filter (where status = 'suspended'), v_deleted - count(*) filter (where status = 'deleted')
+    into v_pending, v_active, v_suspended, v_deleted from gone;
   end if;
   if tg_op <> 'DELETE' then
     select v_pending + count(*) filter (where status = 'pending'), v_active + count(*) filter (where status = 'active'),
-           v_suspended + count(*) filter (where status = 'suspended')
-    into v_pending, v_active, v_suspended from come;
+           v_suspended + count(*) filter (where status = 'suspended'), v_deleted + count(*) filter (where status = 'deleted')
+    into v_pending, v_active, v_suspended, v_deleted from come;
   end if;
-  if v_pending <> 0 or v_active <> 0 or v_suspended <> 0 then
+  if (v_pending, v_active, v_suspended, v_deleted) <> (0, 0, 0, 0) then
     -- A transaction locks its shard until it ends, which may be long in an import. Another one then takes a shard that is not locked.
     select shard into v_shard from control.tenant_counts where shard = v_shard for update skip locked;
     if not found then
@@ -36,10 +37,11 @@ begin
       select n into v_shard from generate_series(0, 63) n
       where not exists (select from control.tenant_counts where shard = n) order by random() limit 1;
     end if;
-    insert into control.tenant_counts as c (shard, pending, active, suspended)
-    values (coalesce(v_shard, pg_backend_pid() % 64), v_pending, v_active, v_suspended)
+    insert into control.tenant_counts as c (shard, pending, active, suspended, deleted)
+    values (coalesce(v_shard, pg_backend_pid() % 64), v_pending, v_active, v_suspended, v_deleted)
     on conflict (shard) do update
-    set pending = c.pending + excluded.pending, active = c.active + excluded.active, suspended = c.suspended + excluded.suspended;
+    set pending = c.pending + excluded.pending, active = c.active + excluded.active,
+        suspended = c.suspended + excluded.suspended, deleted = c.deleted + excluded.deleted;
   end if;
   return null;
 end

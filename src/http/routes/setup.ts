@@ -8,16 +8,18 @@ import type { Claims } from "../../identity/auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../../identity/explain.ts";
 import { RELEASE } from "../../migrate/release.ts";
 import { etagOf, ifMatch, isKnown } from "../etags.ts";
-import { invalid, refuseBody } from "../json-body.ts";
+import { fillBody, invalid, refuseBody } from "../json-body.ts";
 import * as operations from "../operations.ts";
 import { CACHING, located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
 import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
 import type {
   CreateTenant,
+  DeleteTenant,
   ExplainByClaims,
   ExplainBySlug,
   ListTenants,
   UpdateTenant,
+  WithReason,
 } from "../schemas/setup.ts";
 
 type One = { Params: { tenant_id: string } };
@@ -83,8 +85,14 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   });
 
   const deleting = { ...operations.deleteTenant, preValidation: refuseBody };
-  app.delete<One>("/tenant/:tenant_id", deleting, async (request, reply) => {
-    const given = [tenantId(request), ifMatch(request)];
+  app.delete<One & { Querystring: DeleteTenant }>("/tenant/:tenant_id", deleting, async (request, reply) => {
+    const { dry_run, reason } = request.query;
+    const found = [tenantId(request), ifMatch(request)];
+    if (dry_run) {
+      const preview = { config: operations.deleteTenant.config.dryRun };
+      return sendRow(reply, await callAsCaller(request, preview, ...found));
+    }
+    const given = [...found, config.deletionGraceDays, reason];
     const deleted = callAsCaller(request, operations.deleteTenant, ...given).catch((error: Error) => {
       // A deletion waits only for writers of its tenant.
       const metWriters = hasState(error.cause, "lock_not_available", "deadlock_detected");
@@ -93,10 +101,19 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     return sendRow(reply, await deleted);
   });
 
-  const rejecting = { ...operations.rejectTenant, preValidation: refuseBody };
-  app.post<One>("/tenant/:tenant_id/reject", rejecting, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, operations.rejectTenant, tenantId(request), ifMatch(request))),
-  );
+  type Reasoned = One & { Body: WithReason };
+  const rejecting = { ...operations.rejectTenant, preValidation: fillBody };
+  app.post<Reasoned>("/tenant/:tenant_id/reject", rejecting, async (request, reply) => {
+    const given = [tenantId(request), ifMatch(request), request.body.reason];
+    return sendRow(reply, await callAsCaller(request, operations.rejectTenant, ...given));
+  });
+
+  const suspending = { ...operations.suspendTenant, preValidation: fillBody };
+  app.post<Reasoned>("/tenant/:tenant_id/suspend", suspending, async (request, reply) => {
+    const given = [tenantId(request), ifMatch(request), request.body.reason];
+    const row = await callAsCaller(request, operations.suspendTenant, ...given);
+    return sendRow(reply, { ...row, etag: etagOf(row.body) });
+  });
 
   for (const [move, operation] of Object.entries(operations.moves)) {
     const moving = { ...operation, preValidation: refuseBody };

@@ -38,6 +38,14 @@ export const Email = Type.String({
   description: "Its domain has two labels or more",
   examples: ["ada@acme.com"],
 });
+export const Reason = Type.String({
+  minLength: 1,
+  maxLength: 500,
+  pattern: NAME_PATTERN,
+  format: "faithful-text",
+  description: "Why; stands in the event",
+  examples: ["Contract ended, ticket 4711"],
+});
 export const Text = (example: string) => Type.String({ examples: [example] });
 export const Nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });

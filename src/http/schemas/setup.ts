@@ -1,8 +1,10 @@
 import { type Static, Type } from "typebox";
-import { JsonObject, Name, Nullable, Page, Slug, Text, Timestamp, Uuid } from "./common.ts";
+import { JsonObject, Name, Nullable, Page, Reason, Slug, Text, Timestamp, Uuid } from "./common.ts";
 
 /** Swagger UI shows the first as the example. (With `examples` it would fill it in as the filter of the list.) */
-export const TenantStatus = Type.Enum(["active", "pending", "suspended"], { title: "TenantStatus" });
+export const TenantStatus = Type.Enum(["active", "pending", "suspended", "deleted"], {
+  title: "TenantStatus",
+});
 
 export const Tenant = Type.Object(
   {
@@ -13,6 +15,13 @@ export const Tenant = Type.Object(
     settings: JsonObject,
     created_at: Timestamp,
     updated_at: Timestamp,
+    deleted_at: Type.Optional(Timestamp),
+    purge_at: Type.Optional(
+      Type.String({
+        format: "date-time",
+        description: "Until then the tenant can be restored. Both times are there only while it is deleted",
+      }),
+    ),
   },
   { title: "Tenant" },
 );
@@ -95,6 +104,46 @@ export const DeletedTenant = Type.Object(
   },
   { title: "DeletedTenant" },
 );
+
+export const DeleteTenant = Type.Object(
+  {
+    dry_run: Type.Boolean({
+      default: false,
+      description: "Changes nothing, and answers how many rows the deletion would delete",
+    }),
+    reason: Type.Optional(Reason),
+  },
+  { additionalProperties: false },
+);
+export type DeleteTenant = Static<typeof DeleteTenant>;
+
+export const DeletionPreview = Type.Object(
+  {
+    tenant_id: Uuid,
+    dry_run: Type.Literal(true),
+    rows: Type.Array(
+      Type.Object({
+        relation: Text("app.boards"),
+        rows: Nullable(
+          Type.Integer({ description: "Null: the service may not read this table; the audit says why" }),
+        ),
+      }),
+    ),
+    total_rows: Type.Integer(),
+  },
+  { title: "DeletionPreview" },
+);
+
+/** The body of an operation that takes nothing but a reason, and that too need not be there. */
+export const WithReason = Type.Object(
+  { reason: Type.Optional(Reason) },
+  {
+    additionalProperties: false,
+    title: "WithReason",
+    examples: [{ reason: "Contract ended, ticket 4711" }],
+  },
+);
+export type WithReason = Static<typeof WithReason>;
 
 export const ExplainBySlug = Type.Object(
   {

@@ -80,6 +80,7 @@ test("a used slug is 409 on create and update, and an unknown id is 404, whateve
         "reject_tenant",
         "suspend_tenant",
         "resume_tenant",
+        "restore_tenant",
       ])
         await refused(call(tx, name, operator, id), ...gone);
     }
@@ -126,6 +127,7 @@ test("approve, reject, suspend and resume apply only to their own status", () =>
     const moves = {
       approve: ["pending", "active"],
       suspend: ["active", "suspended"],
+      restore: ["deleted", "active"],
       resume: ["suspended", "active"],
       reject: ["pending", "gone"],
     };
@@ -219,6 +221,8 @@ test("every CHECK constraint refuses a value just outside it", () =>
     await tx`insert into audit.runs default values`;
     await tx`insert into audit.found select id, 'x', 1, 'info', null, null, '{}', '', '' from audit.runs`;
     const before = "now() - interval '1 hour'";
+    await tx`insert into app.tenants (name, slug, status, deleted_at, purge_at, status_before)
+      values ('Gone', 'gone', 'deleted', now(), now(), 'active')`;
     const text = (max: number) => ["''", `repeat('x', ${max + 1})`];
     const refused: Record<string, string[]> = {
       "board_members_role_known role": ["'owner'"],
@@ -252,6 +256,8 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "tenant_events_known event": ["'closed'"],
       "tenant_events_reason_length reason": text(500),
       "tenant_events_request_id_length request_id": text(64),
+      "tenants_deletion_in_order purge_at": [`case when status = 'deleted' then ${before} end`],
+      "tenants_deletion_whole deleted_at": ["null"],
       "tenants_name_length name": ["repeat('x', 256)"],
       "tenants_name_not_blank name": ["E' \\t'"],
       "tenants_registration_is_object registration": ["'[]'"],
@@ -259,6 +265,7 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "tenants_settings_is_object settings": ["'[]'"],
       "tenants_settings_size settings": ["jsonb_build_object('x', repeat('x', 1048576))"],
       "tenants_slug_format slug": ["''", "'Acme'", "'a_b'", "E'a\\n'", "repeat('x', 256)"],
+      "tenants_status_before_known status_before": ["case when status = 'deleted' then 'deleted' end"],
       "tenants_status_known status": ["'closed'"],
       "tenants_times_in_order updated_at": [before],
       "users_display_name_length display_name": ["repeat('x', 256)"],
@@ -289,10 +296,11 @@ test("every CHECK constraint refuses a value just outside it", () =>
 test("the count by status is exact after every kind of change, also after statements on many tenants", () =>
   rolledBack(database.sql, async tx => {
     const agree = async () => {
-      for (const status of [null, "pending", "active", "suspended"]) {
+      for (const status of [null, "pending", "active", "suspended", "deleted"]) {
         const [row] = await tx`
           select app.count_tenants(${status})::int as counted,
-                 (select count(*)::int from app.tenants where ${status}::text is null or status = ${status}) as there`;
+                 (select count(*)::int from app.tenants
+                  where status = ${status} or ${status}::text is null and status <> 'deleted') as there`;
         assert.equal(row!.counted, row!.there);
       }
       const [none] = await tx`select app.count_tenants('unheard of')::int as counted`;
@@ -302,6 +310,12 @@ test("the count by status is exact after every kind of change, also after statem
       select 'n', 's-' || i, (array['pending', 'active', 'suspended'])[1 + i % 3] from generate_series(1, 30) i`;
     await agree();
     await tx`update app.tenants set status = 'active' where slug like 's-1%'`;
+    await agree();
+    await tx`update app.tenants set status = 'deleted', status_before = status, deleted_at = now(), purge_at = now() where slug like 's-1_'`;
+    await agree();
+    await tx`delete from app.tenants where slug like 's-12'`;
+    await agree();
+    await tx`update app.tenants set status = status_before, status_before = null, deleted_at = null, purge_at = null where slug like 's-13'`;
     await agree();
     await tx`delete from app.tenants where slug like 's-2%'`;
     await agree();
@@ -330,7 +344,8 @@ test("callers who are not operators are refused: members with the name of the mi
       ["update_tenant", id, "n", null, null, null],
       ["get_setup_status", 1, []],
       ["explain_for_operator", "acme", "jwt", "ann", "given", false],
-      ...["delete", "approve", "reject", "suspend", "resume"].map(
+      ["preview_deletion", id, null],
+      ...["delete", "approve", "reject", "suspend", "resume", "restore"].map(
         move => [`${move}_tenant`, id] as [string, string],
       ),
     ];

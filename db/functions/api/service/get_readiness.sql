@@ -22,7 +22,8 @@ begin
     'tenants', json_build_object(
       'pending', app.count_tenants('pending'),
       'active', app.count_tenants('active'),
-      'suspended', app.count_tenants('suspended')));
+      'suspended', app.count_tenants('suspended'),
+      'deleted', app.count_tenants('deleted')));
 end
 $$;
 comment on function api.get_readiness(int) is

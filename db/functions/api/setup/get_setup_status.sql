@@ -33,6 +33,13 @@ begin
         v_default.id)
       where v_default.status = 'suspended' and p_tenant_slug is null
       union all
+      select format('The default tenant is deleted, and every request of a member is refused: POST /api/setup/tenant/%s/restore',
+        v_default.id)
+      where v_default.status = 'deleted' and p_tenant_slug is null
+      union all
+      select format('%s deleted tenant(s) are past their date for a day or more: run npm run tenancy -- purge, as a daily job', overdue)
+      from (select count(*) as overdue from app.tenants where purge_at < now() - interval '1 day') o where overdue > 0
+      union all
       select format('%s tenant(s) wait for approval: GET /api/setup/tenants?status=pending lists them', pending)
       from app.count_tenants('pending') as pending where pending > 0
       union all
