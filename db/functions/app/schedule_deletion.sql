@@ -10,12 +10,12 @@ declare
   v_tenant app.tenants := p_tenant;
   -- As in app.move_tenant().
   v_now constant timestamptz := greatest(clock_timestamp(), p_tenant.updated_at + interval '1 microsecond');
+  v_purge_at constant timestamptz := v_now + make_interval(hours => 24 * p_days);
 begin
   -- Of two parallel deletions the second finds the tenant deleted: it changes nothing, and gets the answer of the first.
   if p_tenant.status <> 'deleted' then
     update app.tenants
-    set status = 'deleted', status_before = status, deleted_at = v_now, purge_at = v_now + make_interval(hours => 24 * p_days),
-        updated_at = v_now
+    set status = 'deleted', status_before = status, deleted_at = v_now, purge_at = v_purge_at, updated_at = v_now
     where id = p_tenant.id
     returning * into v_tenant;
   end if;
