@@ -1,5 +1,5 @@
---! Previous: sha1:a3047f371751be5bfe1dcc607575657289db04d1
---! Hash: sha1:5ea18fd0514806997ba93d94ad74278de456480a
+--! Previous: sha1:e3c7c107dd889392a63cf85a5a457b41c88504bb
+--! Hash: sha1:c2872c06c030d9122fc7816e5131503a61e0c1c0
 --! Message: restore window
 
 -- A deleted tenant stays for the days of SERVICE_TENANT_DELETION_GRACE, and can be restored until then.
