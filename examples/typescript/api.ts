@@ -320,12 +320,12 @@ export interface Operations {
   };
   /** Reject a pending registration: deletes the tenant */
   rejectTenant: {
-    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: WithReason; };
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body?: WithReason; };
     answers: Record<200, DeletedTenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Suspend an active tenant */
   suspendTenant: {
-    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: WithReason; };
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body?: WithReason; };
     answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Approve a pending registration */

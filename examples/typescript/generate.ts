@@ -25,7 +25,7 @@ interface Operation {
   operationId: string;
   summary: string;
   parameters?: Parameter[];
-  requestBody?: { content: Record<string, { schema: Schema }> };
+  requestBody?: { required?: boolean; content: Record<string, { schema: Schema }> };
   responses: Record<string, { $ref?: string; content?: Record<string, { schema: Schema }> }>;
 }
 export interface Document {
@@ -97,7 +97,7 @@ export function generate(document: Document): string {
     const body = requestBody?.content["application/json"];
     const takes = [
       ...["path", "query", "header"].flatMap(group),
-      ...(body ? [`body: ${type(body.schema)};`] : []),
+      ...(body ? [`body${requestBody!.required ? "" : "?"}: ${type(body.schema)};`] : []),
     ];
     const byType = new Map<string, string[]>();
     for (const [status, response] of Object.entries(responses)) {

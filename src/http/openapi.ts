@@ -10,6 +10,7 @@ type Json = Record<string, unknown>;
 interface Operation extends Json {
   operationId: string;
   parameters?: { in: string; name: string; required?: boolean; schema: Json }[];
+  requestBody?: { required?: boolean };
   responses: Record<string, Json>;
 }
 export interface Document extends Json {
@@ -158,7 +159,8 @@ function either(mine: Json, problem: Json): Json {
 type Content = Record<string, { schema: Json; examples?: Json }>;
 
 function complete(operation: Operation, route: Route, shared: Json): void {
-  const { accepts = [], sends = [] } = route.schema;
+  const { accepts = [], sends = [], optionalBody } = route.schema;
+  if (optionalBody) operation.requestBody!.required = false;
   const parameters = operation.parameters ?? [];
   for (const parameter of parameters) {
     if (parameter.in === "path") parameter.schema = { ...Uuid };

@@ -66,10 +66,13 @@ interface Documented {
   /** Beyond those that the method, the body and the place of the route imply. */
   problems?: ProblemName[];
   security?: [];
+  /** A request without a body is one with an empty object: see fillBody(). */
+  optionalBody?: true;
 }
 
 declare module "fastify" {
-  interface FastifySchema extends Partial<Pick<Documented, "accepts" | "sends" | "problems">> {}
+  interface FastifySchema
+    extends Partial<Pick<Documented, "accepts" | "sends" | "problems" | "optionalBody">> {}
   interface FastifyContextConfig extends Run {}
 }
 
@@ -219,6 +222,7 @@ export const suspendTenant = setup("suspendTenant", "Suspend an active tenant", 
   config: { calls: "suspend_tenant" },
   description: "Its members are refused until it is resumed; nothing is deleted.",
   body: WithReason,
+  optionalBody: true,
   ...sendsTenant,
   ...changesTenant("wrong_status", "default_tenant_suspend"),
 });
@@ -227,6 +231,7 @@ export const rejectTenant = setup("rejectTenant", "Reject a pending registration
   config: { calls: "reject_tenant" },
   description: "The slug is free again.",
   body: WithReason,
+  optionalBody: true,
   response: { 200: DeletedTenant },
   ...changesTenant("wrong_status"),
 });
