@@ -20,8 +20,6 @@ export interface Key {
 export interface OneTenant extends Tenant {
   registration?: Record<string, unknown> | null;
   members_count?: number;
-  deleted_at?: string | null;
-  purge_at?: string | null;
 }
 export interface DryRun {
   tenant_id: string;
@@ -37,7 +35,7 @@ export interface Soon {
   suspendTenant: { takes: Reason; answers: Record<200, Tenant> };
   rejectTenant: { takes: Reason; answers: Record<200, { message: string }> };
   deleteTenant: {
-    takes: Reason & { query?: { dry_run?: boolean } };
+    takes: Id & { headers?: Record<string, string>; query?: { dry_run?: boolean; reason?: string } };
     answers: Record<200, DryRun & { message: string; warning: string }>;
   };
   restoreTenant: { takes: Id; answers: Record<200, Tenant> };

@@ -24,7 +24,7 @@ export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenan
       const { body } = await call("deleteTenant", {
         params,
         headers: etag ? { "If-Match": etag } : {},
-        ...(reason.trim() && { body: { reason: reason.trim() } }),
+        ...(reason.trim() && { query: { reason: reason.trim() } }),
       });
       say(`${body.message}. ${body.warning}`);
       go("#/tenants");
