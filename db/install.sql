@@ -33,6 +33,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/enter_default.sql
 \ir functions/app/enter_lobby.sql
 \ir functions/app/enter_tenant.sql
+\ir functions/app/event_cursor.sql
+\ir functions/app/event_page.sql
 \ir functions/app/fence_tenant.sql
 \ir functions/app/find_tenant.sql
 \ir functions/app/find_tenant_to_change.sql
@@ -50,6 +52,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/move_tenant.sql
 \ir functions/app/purge_tenant.sql
 \ir functions/app/read_cursor.sql
+\ir functions/app/read_event_cursor.sql
+\ir functions/app/read_events.sql
 \ir functions/app/record_event.sql
 \ir functions/app/record_own_event.sql
 \ir functions/app/refuse.sql
@@ -76,6 +80,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/unprotected_tables.sql
 \ir functions/app/write_policies.sql
 
+\ir functions/control/audit_page.sql
 \ir functions/control/create_sample_data.sql
 \ir functions/control/empty_tenant.sql
 \ir functions/control/event_origin.sql
@@ -101,8 +106,10 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/delete_tenant.sql
 \ir functions/api/setup/explain_access.sql
 \ir functions/api/setup/explain_for_operator.sql
+\ir functions/api/setup/get_audit.sql
 \ir functions/api/setup/get_setup_status.sql
 \ir functions/api/setup/get_tenant.sql
+\ir functions/api/setup/list_events.sql
 \ir functions/api/setup/list_tenants.sql
 \ir functions/api/setup/preview_deletion.sql
 \ir functions/api/setup/reject_tenant.sql
@@ -113,6 +120,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/tenants/get_current_tenant.sql
 \ir functions/api/tenants/get_registration_status.sql
 \ir functions/api/tenants/list_my_tenants.sql
+\ir functions/api/tenants/list_tenant_events.sql
 \ir functions/api/tenants/register_tenant.sql
 
 \ir audit/catalog.sql

@@ -41,6 +41,62 @@ export type SetupStatus = {
   recommendations: Array<string>;
 };
 
+export type Finding = {
+  check: string;
+  category: string;
+  severity: "error" | "warning" | "info";
+  tenant_id: string | null;
+  relation: string | null;
+  row: Record<string, unknown>;
+  detail: string;
+  remedy: string;
+  run_id: number;
+};
+
+export type Audit = {
+  run: {
+    run_id: number;
+    started_at: string;
+    finished_at: string | null;
+    result: "clean" | "errors" | "incomplete" | "unfinished";
+    errors: number;
+    warnings: number;
+    tenant: string | null;
+    family: "data" | "schema" | null;
+    checks: number;
+    rows_checked: number;
+    infos: number;
+    /** Checks that could not run; each is an error */ not_run: number;
+  } | null;
+  /** Those still open, the worst first */ findings: Array<Finding>;
+  /** The last twenty runs, the newest first */ trend: Array<{
+    run_id: number;
+    started_at: string;
+    finished_at: string | null;
+    result: "clean" | "errors" | "incomplete" | "unfinished";
+    errors: number;
+    warnings: number;
+  }>;
+};
+
+export type EventType = "tenant.created" | "tenant.registered" | "tenant.imported" | "tenant.replaced" | "tenant.approved" | "tenant.rejected" | "tenant.suspended" | "tenant.resumed" | "tenant.updated" | "tenant.deletion_scheduled" | "tenant.restored" | "tenant.deleted" | "member.added" | "member.joined" | "member.role_changed" | "member.removed" | "member.left" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "key.created" | "key.revoked";
+
+export type Event = {
+  cursor: string;
+  type: EventType;
+  at: string;
+  tenant_id: string;
+  tenant_slug: string;
+  tenant_name: string;
+  actor: { auth_provider: string; auth_subject: string; } | null;
+  target_id: string | null;
+  changed: Array<string> | null;
+  reason: string | null;
+  request_id: string | null;
+};
+
+export type EventPage = { events: Array<Event>; /** As `after` it gives the events that are new then */ cursor: string; };
+
 export type TenantStatus = "active" | "pending" | "suspended" | "deleted";
 
 export type Explanation = {
@@ -274,6 +330,22 @@ export interface Operations {
     takes: {  };
     answers: Record<200, SetupStatus> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** What the isolation audit has found */
+  getAudit: {
+    takes: { query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, Audit> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** What happened, to all tenants */
+  listEvents: {
+    takes: { query?: {
+  limit?: number;
+  after?: string;
+  order?: "at" | "-at";
+  type?: EventType;
+  tenant_id?: string;
+}; headers?: { "Last-Event-ID"?: string; }; };
+    answers: Record<200, EventPage> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** Why a caller is refused, or sees no rows */
   explainAccess: {
     takes: { query?: {
@@ -358,6 +430,16 @@ export interface Operations {
     takes: {  };
     answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** What happened, to the tenant */
+  listTenantEvents: {
+    takes: { query?: {
+  limit?: number;
+  after?: string;
+  order?: "at" | "-at";
+  type?: EventType;
+}; headers?: { "Last-Event-ID"?: string; }; };
+    answers: Record<200, EventPage> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** Every tenant that I belong to */
   listMyTenants: {
     takes: {  };
@@ -405,6 +487,8 @@ export const addresses = {
   getHealth: ["GET", "/health"],
   getReady: ["GET", "/ready"],
   getSetupStatus: ["GET", "/api/setup/status"],
+  getAudit: ["GET", "/api/setup/audit"],
+  listEvents: ["GET", "/api/setup/events"],
   explainAccess: ["GET", "/api/setup/explain"],
   explainClaims: ["POST", "/api/setup/explain"],
   createTenant: ["POST", "/api/setup/tenant"],
@@ -420,6 +504,7 @@ export const addresses = {
   getRegistrationStatus: ["GET", "/api/tenants/registration/status"],
   registerTenant: ["POST", "/api/tenants/register"],
   getCurrentTenant: ["GET", "/api/tenants/current"],
+  listTenantEvents: ["GET", "/api/tenants/events"],
   listMyTenants: ["GET", "/api/tenants/mine"],
   listMembers: ["GET", "/api/tenants/members"],
   addMember: ["POST", "/api/tenants/members"],

@@ -7,6 +7,7 @@ import tenant from "../identity/tenant.ts";
 import type { LogStream } from "../observability/log.ts";
 import tracing from "../observability/tracing.ts";
 import { sendError } from "./error-handler.ts";
+import eventStream from "./event-stream.ts";
 import body from "./json-body.ts";
 import loadLimit, { callers } from "./load-limit.ts";
 import methods from "./methods.ts";
@@ -35,6 +36,7 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   app.setErrorHandler(sendError);
 
   await app.register(loadLimit, { config });
+  await app.register(eventStream);
   await app.register(strangers);
   await app.register(protocol);
   await app.register(tracing);

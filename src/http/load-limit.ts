@@ -111,6 +111,10 @@ export default fp(
       remove(open, entry);
       if (entry.goOn) remove(waiting, entry);
     }
+    app.decorate("setAside", ({ entry }) => {
+      entry!.answered = true;
+      drop(entry!);
+    });
     let stopping = false;
     app.decorate("inFlight", { getter: () => open.map(({ reply }) => reply.raw) });
     app.decorateRequest("entry", null);
@@ -250,6 +254,8 @@ declare module "fastify" {
     inFlight: readonly FastifyReply["raw"][];
     /** Lets a known caller's request begin, or says why not. */
     admit(request: FastifyRequest, done: (problem?: Problem) => void): void;
+    /** The answer goes on for long: its request is in flight no more. */
+    setAside(request: FastifyRequest): void;
   }
   interface FastifyRequest {
     entry: Entry | null;

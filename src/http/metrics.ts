@@ -48,7 +48,9 @@ export default fp(
       const { refusal, tenant, routeOptions } = request;
       const status = String(reply.statusCode);
       const { url: route = "none", config: operation } = routeOptions;
-      requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000);
+      // The time of a stream is that of its client.
+      const isStream = String(reply.getHeader("content-type")).startsWith("text/event-stream");
+      if (!isStream) requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000);
       if (request.resolved) {
         const { source, slug } = tenant;
         // A slug that needs no membership need not exist: each would be one more series.
@@ -73,7 +75,7 @@ export default fp(
         .send(await registry.metrics()),
     );
   },
-  { name: "metrics", dependencies: ["readiness", "load-limit", "key-set"] },
+  { name: "metrics", dependencies: ["readiness", "load-limit", "event-stream", "key-set"] },
 );
 
 /** Gauges that are read only when Prometheus scrapes. */
@@ -95,6 +97,7 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     [],
     it => it.set(app.inFlight.length),
   );
+  gauge("tms_event_streams", "Open event streams", [], it => it.set(app.streams));
   gauge("tms_database_connections", "Connections of this instance", ["pool", "state"], it => {
     for (const [pool, { totalCount, idleCount }] of Object.entries(app.database.pools)) {
       it.set({ pool, state: "busy" }, totalCount - idleCount);

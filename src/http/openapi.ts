@@ -61,6 +61,7 @@ const REQUEST_HEADERS: Record<RequestHeader, Json> = {
     examples: ["2026-11-20-initech"],
   }),
   "If-Match": text("The ETag that the tenant must have; otherwise 412"),
+  "Last-Event-ID": text("For a stream: the `cursor` of the last event that the client has"),
   "If-None-Match": text("The ETag that the client has; 304 when the tenant still has it"),
 };
 

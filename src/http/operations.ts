@@ -4,6 +4,7 @@ import type { Call } from "../database/database.ts";
 import type { ProblemName } from "../errors/problems.ts";
 import type { Bucket } from "./rate-limit.ts";
 import { NoParameters } from "./schemas/common.ts";
+import { EventPage, ListEvents, ListTenantEvents } from "./schemas/events.ts";
 import {
   GraphqlAnswer,
   GraphqlQuery,
@@ -13,6 +14,8 @@ import {
 } from "./schemas/graphql.ts";
 import { NotReady, Readiness } from "./schemas/service.ts";
 import {
+  Audit,
+  AuditPage,
   CreatedTenant,
   CreateTenant,
   DeletedTenant,
@@ -42,7 +45,7 @@ import {
   RemovedMember,
 } from "./schemas/tenants.ts";
 
-export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match";
+export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match" | "Last-Event-ID";
 export type ResponseHeader = "ETag" | "Link" | "Location";
 
 /** How an operation runs: Fastify's `config` of its route. */
@@ -119,6 +122,19 @@ const paged = {
   problems: ["bad_limit", "bad_cursor"] as ProblemName[],
 };
 
+const eventful = {
+  response: {
+    200: {
+      content: {
+        "application/json": { schema: EventPage },
+        "text/event-stream": { schema: { type: "string" } },
+      },
+    },
+  },
+  accepts: ["Last-Event-ID"] as RequestHeader[],
+  ...paged,
+};
+
 // Setup: for operators.
 
 export const getSetupStatus = setup(
@@ -130,6 +146,23 @@ export const getSetupStatus = setup(
     response: { 200: SetupStatus },
   },
 );
+
+export const getAudit = setup("getAudit", "What the isolation audit has found", {
+  config: { calls: "get_audit", reads: { replica: true }, limitAt: 0, limit: "setup_read" },
+  description: "The last run, the findings that are still open, and the trend. Starts no audit.",
+  querystring: AuditPage,
+  response: { 200: Audit },
+  ...paged,
+});
+
+export const listEvents = setup("listEvents", "What happened, to all tenants", {
+  config: { calls: "list_events", reads: { short: true }, limitAt: 0, limit: "setup_read" },
+  description:
+    "The oldest first. The `Link` header and `cursor` lead on, after the last event too. " +
+    "`Accept: text/event-stream` gives what there is, then each new event.",
+  querystring: ListEvents,
+  ...eventful,
+});
 
 export const explainAccess = setup("explainAccess", "Why a caller is refused, or sees no rows", {
   config: { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
@@ -300,6 +333,16 @@ export const removeMember = membership("removeMember", "Remove a member, or leav
   description: "For owners and admins of the tenant, and for the member. Takes effect with the next request.",
   response: { 200: RemovedMember },
   problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner"],
+});
+
+export const listTenantEvents = membership("listTenantEvents", "What happened, to the tenant", {
+  config: { calls: "list_tenant_events", reads: { short: true }, limitAt: 0 },
+  description:
+    "For owners and admins of the tenant. The oldest first. The `Link` header and `cursor` lead on, after the last event too. " +
+    "`Accept: text/event-stream` gives what there is, then each new event.",
+  querystring: ListTenantEvents,
+  ...eventful,
+  problems: [...eventful.problems, "not_an_admin"],
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {

@@ -21,12 +21,12 @@ export function sendRow(
 }
 
 /** A page of a list; the `Link` header leads to the next page (RFC 8288). */
-export function sendPage(reply: FastifyReply, row: Row): FastifyReply {
+export function sendPage(reply: FastifyReply, row: Row, parameter = "cursor"): FastifyReply {
   if (row.next_cursor) {
     const { url } = reply.request;
     const [path] = url.split("?", 1);
     const parameters = new URLSearchParams(url.slice(path!.length));
-    parameters.set("cursor", row.next_cursor);
+    parameters.set(parameter, row.next_cursor);
     reply.header("link", `<${reply.server.publicUrl}${path}?${parameters.toString()}>; rel="next"`);
   }
   return sendRow(reply, row);

@@ -5,7 +5,7 @@ import { asciiDomain } from "../values/domain.ts";
 import { splitEmail } from "../values/email.ts";
 import { SLUG_PATTERN } from "../values/slug.ts";
 import { invalid, textFault } from "./json-body.ts";
-import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN } from "./schemas/common.ts";
+import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN, UUID_PATTERN } from "./schemas/common.ts";
 
 const formats = {
   "email-address": isEmail,
@@ -58,6 +58,7 @@ const PATTERNS: Record<string, string> = {
   [NAME_PATTERN]: "must not be only white space",
   [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
   [PRINTABLE_PATTERN]: "must not contain control characters",
+  [UUID_PATTERN]: "must be a UUID",
   [CURSOR_PATTERN]: "was not made by this service",
 };
 

@@ -8,11 +8,14 @@ import type { Claims } from "../../identity/auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../../identity/explain.ts";
 import { RELEASE } from "../../migrate/release.ts";
 import { etagOf, ifMatch, isKnown } from "../etags.ts";
+import { sendEvents } from "../event-stream.ts";
 import { fillBody, invalid, refuseBody } from "../json-body.ts";
 import * as operations from "../operations.ts";
 import { CACHING, located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
 import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
+import type { ListEvents } from "../schemas/events.ts";
 import type {
+  AuditPage,
   CreateTenant,
   DeleteTenant,
   ExplainByClaims,
@@ -38,6 +41,18 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   app.get("/status", operations.getSetupStatus, async (request, reply) =>
     sendRow(reply, await status(request)),
   );
+
+  app.get<{ Querystring: AuditPage }>("/audit", operations.getAudit, async (request, reply) => {
+    const { limit, cursor } = request.query;
+    return sendPage(reply, await callAsCaller(request, operations.getAudit, limit, cursor));
+  });
+
+  app.get<{ Querystring: ListEvents }>("/events", operations.listEvents, (request, reply) => {
+    const { type, tenant_id } = request.query;
+    return sendEvents(request, reply, null, request.query, (asking, limit, after, order) =>
+      callAsCaller(asking, operations.listEvents, limit, after, order, type, tenant_id),
+    );
+  });
 
   const explain = async (request: FastifyRequest, reply: FastifyReply, asked: Asked | Refused) => {
     // The caller is an operator (preValidation): a refusal by the claims alone needs no database.

@@ -7,8 +7,16 @@ import { refusal } from "../../errors/problems.ts";
 import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
 import { splitEmail } from "../../values/email.ts";
-import { getCurrentTenant, getRegistrationStatus, listMyTenants, registerTenant } from "../operations.ts";
+import { sendEvents } from "../event-stream.ts";
+import {
+  getCurrentTenant,
+  getRegistrationStatus,
+  listMyTenants,
+  listTenantEvents,
+  registerTenant,
+} from "../operations.ts";
 import { located, normalizeNames, sendRow } from "../responses.ts";
+import type { ListTenantEvents } from "../schemas/events.ts";
 import type { Register, RegisteredTenant } from "../schemas/tenants.ts";
 import { locationOf } from "./setup.ts";
 
@@ -52,6 +60,12 @@ export default async function tenants(app: FastifyInstance, { config }: { config
 
   app.get("/current", getCurrentTenant, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, getCurrentTenant)),
+  );
+
+  app.get<{ Querystring: ListTenantEvents }>("/events", listTenantEvents, (request, reply) =>
+    sendEvents(request, reply, request.tenant.slug, request.query, (asking, limit, after, order) =>
+      callAsCaller(asking, listTenantEvents, limit, after, order, request.query.type),
+    ),
   );
 
   app.get("/mine", listMyTenants, async (request, reply) =>

@@ -8,6 +8,7 @@ export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
 /** A token's `sub` or `iss`: no control characters, so that a log prints it on one line. */
 export const PRINTABLE_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
+export const UUID_PATTERN = "^[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$";
 export const IDEMPOTENCY_KEY_PATTERN = "^[\\x20-\\x7e]{8,255}$";
 
 export const Slug = Type.String({

@@ -170,6 +170,62 @@ export const ExplainByClaims = Type.Object(
 );
 export type ExplainByClaims = Static<typeof ExplainByClaims>;
 
+export const AuditPage = Type.Object(
+  {
+    limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "Findings of a page" }),
+    cursor: Page.cursor,
+  },
+  { additionalProperties: false },
+);
+export type AuditPage = Static<typeof AuditPage>;
+
+const Run = {
+  run_id: Type.Integer(),
+  started_at: Timestamp,
+  finished_at: Nullable(Timestamp),
+  result: Type.Enum(["clean", "errors", "incomplete", "unfinished"]),
+  errors: Type.Integer(),
+  warnings: Type.Integer(),
+};
+
+export const Audit = Type.Object(
+  {
+    run: Nullable(
+      Type.Object(
+        {
+          ...Run,
+          tenant: Nullable(Slug),
+          family: Nullable(Type.Enum(["data", "schema"])),
+          checks: Type.Integer(),
+          rows_checked: Type.Integer(),
+          infos: Type.Integer(),
+          not_run: Type.Integer({ description: "Checks that could not run; each is an error" }),
+        },
+        { description: "The last one that has finished" },
+      ),
+    ),
+    findings: Type.Array(
+      Type.Object(
+        {
+          check: Text("foreign_row"),
+          category: Type.String(),
+          severity: Type.Enum(["error", "warning", "info"]),
+          tenant_id: Nullable(Uuid),
+          relation: Nullable(Text("app.boards")),
+          row: JsonObject,
+          detail: Type.String(),
+          remedy: Type.String(),
+          run_id: Type.Integer(),
+        },
+        { title: "Finding" },
+      ),
+      { description: "Those still open, the worst first" },
+    ),
+    trend: Type.Array(Type.Object(Run), { description: "The last twenty runs, the newest first" }),
+  },
+  { title: "Audit" },
+);
+
 const Role = Type.Object({ name: Type.String(), superuser: Type.Boolean(), bypassrls: Type.Boolean() });
 
 export const Explanation = Type.Object(

@@ -1,0 +1,147 @@
+/** Pages of events, and server-sent events: one page after the other, for as long as the client stays. */
+import { Readable } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import fp from "fastify-plugin";
+import { callerName, type Row } from "../database/database.ts";
+import { Problem } from "../errors/errors.ts";
+import { refusal } from "../errors/problems.ts";
+import { sendPage } from "./responses.ts";
+import type { Event, EventPage, ListTenantEvents } from "./schemas/events.ts";
+
+/** Streams that may be open at once. */
+const MOST = { identity: 5, tenant: 20, instance: 200 };
+/** Between two looks into the database; each asks again whether the caller may look. */
+const LOOK_MS = 1_000;
+/** Proxies end a connection that has been silent for long. */
+const HEARTBEAT_MS = 15_000;
+/** Events of one look. */
+const PAGE = 100;
+
+type Look = (
+  request: FastifyRequest,
+  limit: number,
+  after: string | null,
+  order: "at" | "-at",
+) => Promise<Row>;
+
+interface Open {
+  who: string;
+  tenant: string | null;
+  end: AbortController;
+}
+
+/** `tenant`: the one whose streams are counted. */
+export async function sendEvents(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  tenant: string | null,
+  { limit, order = "at", ...query }: ListTenantEvents,
+  look: Look,
+): Promise<FastifyReply> {
+  const after = query.after ?? null;
+  if (!asksForStream(request)) return sendPage(reply, await look(request, limit, after, order), "after");
+  const close = request.server.openStream(request, reply, tenant);
+  let first: EventPage;
+  try {
+    const from = lastEventId(request) ?? after;
+    const next = from === null && order === "-at";
+    // What it refuses is answered as usual.
+    first = pageOf(await look(request, PAGE, from, next ? "-at" : "at"));
+    if (next) first.events = [];
+  } catch (error) {
+    close.abort();
+    throw error;
+  }
+  request.server.setAside(request);
+  // A span and log lines for the request, none for each look.
+  const quiet = Object.create(request, { span: { value: null } }) as FastifyRequest;
+  const { exp = Number.POSITIVE_INFINITY } = request.identity.claims as { exp?: number };
+  const lines = follow(first, from => look(quiet, PAGE, from, "at"), close.signal, exp * 1_000);
+  return reply
+    .header("content-type", "text/event-stream; charset=utf-8")
+    .header("cache-control", "no-store")
+    .header("x-content-type-options", "nosniff")
+    .header("x-accel-buffering", "no")
+    .send(Readable.from(lines, { objectMode: false }));
+}
+
+const asksForStream = ({ method, headers }: FastifyRequest) =>
+  method === "GET" && /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i.test(headers.accept ?? "");
+
+/** Where a client that was cut off goes on. */
+function lastEventId({ headers }: FastifyRequest): string | null {
+  const id = headers["last-event-id"];
+  return typeof id === "string" && id !== "" ? id : null;
+}
+
+const pageOf = ({ body }: Row) => JSON.parse(body) as EventPage;
+
+/** Ends when the signal says so, when the token expires, and when the caller may not look any more. */
+async function* follow(
+  { events, cursor }: EventPage,
+  look: (after: string) => Promise<Row>,
+  signal: AbortSignal,
+  until: number,
+): AsyncGenerator<string> {
+  yield `retry: ${LOOK_MS}\n\n`;
+  let spoke = performance.now();
+  for (;;) {
+    if (events.length > 0 || performance.now() - spoke > HEARTBEAT_MS) {
+      yield events.map(asText).join("") || ":\n\n";
+      spoke = performance.now();
+    }
+    const wait = Math.min(events.length < PAGE ? LOOK_MS : 0, until - Date.now());
+    if (wait > 0) await sleep(wait, undefined, { signal }).catch(() => {});
+    if (signal.aborted || Date.now() >= until) return;
+    try {
+      ({ events, cursor } = pageOf(await look(cursor)));
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status < 500) return;
+      // The database is away, or busy: the next look may succeed.
+      events = [];
+    }
+  }
+}
+
+const asText = (event: Event) =>
+  `id: ${event.cursor}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+/** Counts the open streams, and ends them when the service stops: their clients go on at another instance. */
+export default fp(
+  async (app: FastifyInstance) => {
+    const open = new Set<Open>();
+    app.decorate("streams", { getter: () => open.size });
+    app.decorate("openStream", (request, reply, tenant) => {
+      const who = callerName(request.identity);
+      const isFull = (most: number, isOf: (one: Open) => boolean) => [...open].filter(isOf).length >= most;
+      if (isFull(MOST.instance, () => true)) throw refusal("overloaded");
+      if (
+        isFull(MOST.identity, one => one.who === who) ||
+        (tenant !== null && isFull(MOST.tenant, one => one.tenant === tenant))
+      )
+        throw refusal("too_many_at_once", {
+          detail: "Too many event streams of yours are open at once; close one, then send the request again",
+          headers: { "retry-after": "1" },
+        });
+      const one: Open = { who, tenant, end: new AbortController() };
+      open.add(one);
+      reply.raw.once("close", () => one.end.abort());
+      one.end.signal.addEventListener("abort", () => open.delete(one));
+      return one.end;
+    });
+    app.addHook("preClose", async () => {
+      for (const { end } of open) end.abort();
+    });
+  },
+  { name: "event-stream", dependencies: ["load-limit"] },
+);
+
+declare module "fastify" {
+  interface FastifyInstance {
+    /** How many are open. */
+    streams: number;
+    /** Counts a stream of the caller until it is aborted or its client leaves. */
+    openStream(request: FastifyRequest, reply: FastifyReply, tenant: string | null): AbortController;
+  }
+}
