@@ -72,6 +72,8 @@ export async function startServer(
       ...options.settings,
     };
     const args = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+    // A killed server leaves its postmaster.pid, which still says that it is ready, perhaps on the same port.
+    const left = pidFile(cluster);
     const log = openSync(logFile, "w", 0o600);
     // In its own session: Ctrl-C in the terminal goes to us alone, and we stop Postgres after the last request.
     const child = spawn(
@@ -95,7 +97,7 @@ export async function startServer(
     void ended.then(() => {
       over = true;
     });
-    while (!over && readyPort(cluster) !== port) await sleep(15);
+    while (!over && (pidFile(cluster) === left || readyPort(cluster) !== port)) await sleep(15);
     if (!over) {
       let stopping = false;
       void ended.then(() => {
@@ -131,9 +133,11 @@ export async function startServer(
   }
 }
 
+const pidFile = (cluster: string) => readFileIfThere(path.join(cluster, "postmaster.pid"));
+
 /** The port of a server that accepts connections, read from its postmaster.pid. */
 export function readyPort(cluster: string): number | undefined {
-  const lines = readFileIfThere(path.join(cluster, "postmaster.pid"))?.split("\n");
+  const lines = pidFile(cluster)?.split("\n");
   return lines?.[7]?.trim() === "ready" ? Number(lines[3]) : undefined;
 }
 

@@ -1,13 +1,15 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** A wire between the service and Postgres that counts, cuts, freezes and refuses. */
-interface Wire {
+export interface Wire {
   /** The given address, through the wire. */
   url: string;
   /** Round trips of the client since the last call: every Sync and every simple query. */
   trips(): number;
   /** Ends every connection, as a crash of the server or of the network does. */
   cut(): void;
+  /** The same by a reset: each side reads an error instead of an end. */
+  reset(): void;
   /** true: drops all bytes in both directions, silently. */
   freeze(frozen: boolean): void;
   /** true: refuses new connections. */
@@ -27,9 +29,11 @@ export async function startWire(address: string, at = 0): Promise<Wire> {
   const server: Server = createServer(client => {
     if (refusing) return void client.destroy();
     const upstream = connect(Number(target.port), target.hostname);
-    const count = countTrips(() => {
+    const isPostgres = target.protocol.startsWith("postgres");
+    const trip = () => {
       trips += 1;
-    });
+    };
+    const count = isPostgres ? countTrips(trip) : () => {};
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
@@ -60,6 +64,9 @@ export async function startWire(address: string, at = 0): Promise<Wire> {
       return counted;
     },
     cut,
+    reset: () => {
+      for (const socket of sockets) socket.resetAndDestroy();
+    },
     freeze: value => {
       frozen = value;
     },
