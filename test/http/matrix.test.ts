@@ -1,0 +1,160 @@
+/**
+ * Every operation of the OpenAPI document, asked by every kind of caller: access-matrix.txt has the statuses. An operation
+ * without a row fails. Each cell has a tenant of its own, so that no request changes what another one finds.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { after, test } from "node:test";
+import { SignJWT } from "jose";
+import type { Document } from "../../src/http/openapi.ts";
+import { token } from "../harness.ts";
+import { createWorld } from "./world.ts";
+
+const world = await createWorld({ SERVICE_LOG_LEVEL: "silent" });
+const { sql } = world.database;
+after(() => world.end());
+
+/** A tenant with its people. */
+interface Cell {
+  n: number;
+  slug: string;
+  id: string;
+  /** A member whom the request is about. */
+  target: string;
+}
+
+const ROLES = ["owner", "admin", "member"];
+let cells = 0;
+
+async function newCell(status: string): Promise<Cell> {
+  const n = ++cells;
+  const slug = `cell-${n}`;
+  const [row] = await sql<{ id: string; target: string }[]>`
+    with t as (
+      insert into app.tenants (slug, name, status) values (${slug}, ${slug}, ${status}) returning id),
+    people (subject, role, removed_at) as (
+      values ('owner', 'owner', null), ('admin', 'admin', null), ('member', 'member', null), ('target', 'member', null),
+        ('removed', 'owner', now())),
+    u as (
+      insert into app.users (tenant_id, auth_provider, auth_subject, role, removed_at)
+      select t.id, 'jwt', p.subject || ${`-${n}`}, p.role, p.removed_at from t, people p
+      returning tenant_id as id, id as target, auth_subject)
+    select id, target from u where auth_subject like 'target%'`;
+  return { n, slug, ...row! };
+}
+
+const bearer = (given: string) => ({ authorization: `Bearer ${given}` });
+const named = async (sub: string, tenant: string, claims = {}) =>
+  bearer(await token({ sub, tenant, ...claims }));
+const inCell =
+  (who: string) =>
+  ({ n, slug }: Cell) =>
+    named(`${who}-${n}`, slug);
+
+/** A kind of caller: what its request says of it, and the status of the tenant when that is not the one that the operation needs. */
+interface Caller {
+  says: (cell: Cell) => Promise<Record<string, string>>;
+  status?: string;
+}
+
+const forged = ({ n, slug }: Cell) =>
+  new SignJWT({ sub: `owner-${n}`, tenant: slug, roles: ["tenant-operator"] })
+    .setProtectedHeader({ alg: "HS256" })
+    .setExpirationTime("1h")
+    .sign(new TextEncoder().encode("another secret than that of the service, as long"));
+
+const CALLERS: Record<string, Caller> = {
+  nobody: { says: async () => ({}) },
+  forged: { says: async cell => bearer(await forged(cell)) },
+  // Refused alike, so that nobody learns which tenants exist.
+  unknown: { says: ({ n }) => named(`owner-${n}`, `unknown-${n}`) },
+  outsider: { says: inCell("outsider") },
+  other: {
+    says: async ({ slug }) => named(`owner-${(await newCell("active")).n}`, slug),
+  },
+  pending: { says: inCell("owner"), status: "pending" },
+  suspended: { says: inCell("owner"), status: "suspended" },
+  removed: { says: inCell("removed") },
+  ...Object.fromEntries(ROLES.toReversed().map(role => [role, { says: inCell(role) }])),
+  operator: { says: ({ n, slug }) => named(`operator-${n}`, slug, { roles: ["tenant-operator"] }) },
+};
+const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "removed"];
+
+/** What an operation needs beyond its address. */
+const REQUESTS: Record<string, { body?: (cell: Cell) => object; query?: string; status?: string }> = {
+  explainAccess: { query: "?subject=ann" },
+  explainClaims: { body: ({ slug }) => ({ claims: { sub: "ann", tenant: slug } }) },
+  createTenant: { body: ({ n }) => ({ name: "New", slug: `new-${n}-${++cells}` }) },
+  updateTenant: { body: () => ({ name: "Renamed" }) },
+  approveTenant: { status: "pending" },
+  rejectTenant: { status: "pending" },
+  resumeTenant: { status: "suspended" },
+  registerTenant: {
+    body: () => ({
+      organization_name: "New",
+      organization_slug: `registered-${++cells}`,
+      admin_email: "ann@example.com",
+    }),
+  },
+  addMember: { body: () => ({ auth_subject: "somebody" }) },
+  queryGraphql: { body: () => ({ query: "{ tenant { slug } }" }) },
+  queryGraphqlByGet: { query: "?query={tenant{slug}}" },
+};
+
+const { paths } = (await world.service.request({ url: "/openapi.json" })).body as Document;
+const operations = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({
+    operationId: (operation as { operationId: string }).operationId,
+    method: method.toUpperCase() as "GET",
+    path,
+  })),
+);
+
+const lines = readFileSync(path.join(import.meta.dirname, "access-matrix.txt"), "utf8")
+  .trim()
+  .split("\n");
+const [head, ...rows] = lines.map(line => line.split(/[\s|]+/));
+const matrix = new Map(rows.map(([operationId, ...statuses]) => [operationId!, statuses]));
+
+test("the matrix has a column for every caller and a row for every operation", () => {
+  assert.deepEqual(head!.slice(1), Object.keys(CALLERS));
+  assert.deepEqual(
+    [...matrix.keys()].toSorted(),
+    operations.map(({ operationId }) => operationId).toSorted(),
+  );
+});
+
+/** What is the same for every request, and what tells requests apart. */
+const PASSING = ["date", "x-request-id", "x-ratelimit-reset"];
+
+async function ask({ operationId, method, path }: (typeof operations)[number], { says, status }: Caller) {
+  const { body, query = "", status: needed = "active" } = REQUESTS[operationId] ?? {};
+  const cell = await newCell(status ?? needed);
+  const url = path.replace("{tenant_id}", cell.id).replace("{user_id}", cell.target) + query;
+  const answer = await world.service.app.inject({
+    method,
+    url,
+    headers: await says(cell),
+    ...(body && { payload: body(cell) }),
+  });
+  const headers = Object.entries(answer.headers).filter(([name]) => !PASSING.includes(name));
+  return { status: answer.statusCode, bytes: JSON.stringify([headers, answer.body]) };
+}
+
+test("every operation answers every caller with the status of the matrix, and refuses all strangers alike", async () => {
+  const wrong: string[] = [];
+  for (const operation of operations) {
+    const { operationId } = operation;
+    const answers = await Promise.all(Object.values(CALLERS).map(caller => ask(operation, caller)));
+    const statuses = answers.map(({ status }) => String(status));
+    if (statuses.join() !== matrix.get(operationId)?.join())
+      wrong.push(`${operationId} ${statuses.join(" ")}, in the matrix ${matrix.get(operationId)?.join(" ")}`);
+    const refusals = answers.filter(
+      ({ status }, i) => status === 403 && STRANGERS.includes(Object.keys(CALLERS)[i]!),
+    );
+    const alike = new Set(refusals.map(({ bytes }) => bytes));
+    if (alike.size > 1) wrong.push(`${operationId} tells strangers apart: ${[...alike].join(" ")}`);
+  }
+  assert.equal(wrong.join("\n"), "");
+});
