@@ -21,15 +21,19 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/etag.sql
 \ir functions/app/cursor_of.sql
 \ir functions/app/parse_uuid.sql
+\ir functions/app/manages.sql
 
+\ir functions/app/add_member.sql
 \ir functions/app/adopt.sql
 \ir functions/app/await_writers.sql
 \ir functions/app/board_json.sql
+\ir functions/app/change_member.sql
 \ir functions/app/count_tenants.sql
 \ir functions/app/count_tenants_like.sql
 \ir functions/app/create_sample_data.sql
 \ir functions/app/deletion_counts.sql
 \ir functions/app/empty_tenant.sql
+\ir functions/app/enter_as_operator.sql
 \ir functions/app/enter_default.sql
 \ir functions/app/enter_lobby.sql
 \ir functions/app/enter_tenant.sql
@@ -40,6 +44,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/find_tenant_to_change.sql
 \ir functions/app/find_tenant_to_delete.sql
 \ir functions/app/insert_tenant.sql
+\ir functions/app/invitation_json.sql
 \ir functions/app/is_behind.sql
 \ir functions/app/isolate.sql
 \ir functions/app/isolation_advice.sql
@@ -47,18 +52,23 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/join_default.sql
 \ir functions/app/last_audit.sql
 \ir functions/app/leaking_tables.sql
+\ir functions/app/lock_member.sql
 \ir functions/app/lock_tenant.sql
 \ir functions/app/member_json.sql
+\ir functions/app/member_page.sql
 \ir functions/app/move_tenant.sql
 \ir functions/app/purge_tenant.sql
+\ir functions/app/put_member.sql
 \ir functions/app/read_cursor.sql
 \ir functions/app/read_event_cursor.sql
 \ir functions/app/read_events.sql
 \ir functions/app/record_event.sql
 \ir functions/app/record_own_event.sql
 \ir functions/app/refuse.sql
+\ir functions/app/refuse_invitation.sql
 \ir functions/app/refuse_slug.sql
 \ir functions/app/release.sql
+\ir functions/app/remove_member.sql
 \ir functions/app/remove_tenant.sql
 \ir functions/app/replay.sql
 \ir functions/app/require_match.sql
@@ -68,6 +78,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/require_own_table.sql
 \ir functions/app/require_status.sql
 \ir functions/app/schedule_deletion.sql
+\ir functions/app/role_now.sql
 \ir functions/app/schema_version.sql
 \ir functions/app/set_actor.sql
 \ir functions/app/set_tenant.sql
@@ -93,7 +104,12 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/tg_tenants__record.sql
 
 \ir functions/api/boards/list_boards.sql
+\ir functions/api/invitations/accept_invitation.sql
+\ir functions/api/invitations/create_invitation.sql
+\ir functions/api/invitations/list_invitations.sql
+\ir functions/api/invitations/revoke_invitation.sql
 \ir functions/api/members/add_member.sql
+\ir functions/api/members/change_member.sql
 \ir functions/api/members/list_members.sql
 \ir functions/api/members/remove_member.sql
 \ir functions/api/service/ensure_default_tenant.sql
@@ -101,7 +117,9 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/service/get_readiness.sql
 \ir functions/api/service/get_release.sql
 \ir functions/api/service/take_rate_limit.sql
+\ir functions/api/setup/add_tenant_member.sql
 \ir functions/api/setup/approve_tenant.sql
+\ir functions/api/setup/change_tenant_member.sql
 \ir functions/api/setup/create_tenant.sql
 \ir functions/api/setup/delete_tenant.sql
 \ir functions/api/setup/explain_access.sql
@@ -110,10 +128,12 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/get_setup_status.sql
 \ir functions/api/setup/get_tenant.sql
 \ir functions/api/setup/list_events.sql
+\ir functions/api/setup/list_tenant_members.sql
 \ir functions/api/setup/list_tenants.sql
 \ir functions/api/setup/preview_deletion.sql
 \ir functions/api/setup/reject_tenant.sql
 \ir functions/api/setup/restore_tenant.sql
+\ir functions/api/setup/remove_tenant_member.sql
 \ir functions/api/setup/resume_tenant.sql
 \ir functions/api/setup/suspend_tenant.sql
 \ir functions/api/setup/update_tenant.sql

@@ -11,6 +11,7 @@
 \ir functions/app/isolate.sql
 \ir functions/control/gate.sql
 \ir tables/users.sql
+\ir tables/invitations.sql
 \ir tables/boards.sql
 \ir tables/board_members.sql
 \ir tables/generations.sql

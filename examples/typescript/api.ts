@@ -196,6 +196,32 @@ export type DeletionPreview = {
 
 export type WithReason = { /** Why; stands in the event */ reason?: string; };
 
+export type MemberRole = "owner" | "admin" | "member";
+
+export type Member = {
+  user_id: string;
+  role: MemberRole;
+  auth_provider: string;
+  auth_subject: string;
+  email: string | null;
+  display_name: string | null;
+  joined_at: string;
+};
+
+export type MemberList = { members: Array<Member>; };
+
+export type AddMember = {
+  /** The `sub` of the new member's token */ auth_subject: string;
+  /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
+  /** Its domain has two labels or more */ email?: string;
+  /** Stored in NFC; the length counts code points of that form */ display_name?: string;
+  role?: "owner" | "admin" | "member";
+};
+
+export type ChangeMember = { role: MemberRole; };
+
+export type RemovedMember = { message: string; user_id: string; };
+
 export type RegistrationStatus = {
   enabled: boolean;
   requires_approval: boolean;
@@ -229,18 +255,6 @@ export type RegisteredTenant = {
   };
 };
 
-export type MemberRole = "owner" | "admin" | "member";
-
-export type Member = {
-  user_id: string;
-  role: MemberRole;
-  auth_provider: string;
-  auth_subject: string;
-  email: string | null;
-  display_name: string | null;
-  joined_at: string;
-};
-
 export type CurrentTenant = { tenant: Tenant; membership: Member; };
 
 export type MyTenant = {
@@ -254,17 +268,37 @@ export type MyTenant = {
 
 export type MyTenants = { tenants: Array<MyTenant>; total_count: number; };
 
-export type MemberList = { members: Array<Member>; };
-
-export type AddMember = {
-  /** The `sub` of the new member's token */ auth_subject: string;
-  /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
-  /** Its domain has two labels or more */ email?: string;
-  /** Stored in NFC; the length counts code points of that form */ display_name?: string;
-  role?: "owner" | "admin" | "member";
+export type Invitation = {
+  invitation_id: string;
+  role: MemberRole;
+  email: string | null;
+  invited_by: string;
+  created_at: string;
+  expires_at: string;
 };
 
-export type RemovedMember = { message: string; user_id: string; };
+export type InvitationList = { invitations: Array<Invitation>; };
+
+export type CreateInvitation = {
+  role: MemberRole;
+  /** Its domain has two labels or more */ email?: string;
+  /** Seconds until the invitation expires */ expires_in?: number;
+};
+
+export type CreatedInvitation = {
+  invitation_id: string;
+  role: MemberRole;
+  email: string | null;
+  invited_by: string;
+  created_at: string;
+  expires_at: string;
+  token: string;
+  accept_url?: string;
+};
+
+export type RevokedInvitation = { message: string; invitation_id: string; };
+
+export type AcceptInvitation = { token: string; };
 
 export type Board = {
   board_id: string;
@@ -400,6 +434,26 @@ export interface Operations {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body?: WithReason; };
     answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** List the members of a tenant */
+  listTenantMembers: {
+    takes: { params: { tenant_id: string; }; query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, MemberList> & Record<400 | 401 | 403 | 404 | 414 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Add a member to a tenant */
+  addTenantMember: {
+    takes: { params: { tenant_id: string; }; body: AddMember; };
+    answers: Record<201, Member> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Change the role of a tenant's member */
+  changeTenantMember: {
+    takes: { params: { tenant_id: string; user_id: string; }; body: ChangeMember; };
+    answers: Record<200, Member> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Remove a member from a tenant */
+  removeTenantMember: {
+    takes: { params: { tenant_id: string; user_id: string; }; };
+    answers: Record<200, RemovedMember> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** Approve a pending registration */
   approveTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
@@ -455,10 +509,35 @@ export interface Operations {
     takes: { body: AddMember; };
     answers: Record<201, Member> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** Change the role of a member */
+  changeMember: {
+    takes: { params: { user_id: string; }; body: ChangeMember; };
+    answers: Record<200, Member> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** Remove a member, or leave */
   removeMember: {
     takes: { params: { user_id: string; }; };
     answers: Record<200, RemovedMember> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** List the open invitations of the tenant */
+  listInvitations: {
+    takes: { query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, InvitationList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Invite a person */
+  createInvitation: {
+    takes: { body: CreateInvitation; };
+    answers: Record<201, CreatedInvitation> & Record<400 | 401 | 403 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Revoke an invitation */
+  revokeInvitation: {
+    takes: { params: { invitation_id: string; }; };
+    answers: Record<200, RevokedInvitation> & Record<400 | 401 | 403 | 404 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Accept an invitation */
+  acceptInvitation: {
+    takes: { body: AcceptInvitation; };
+    answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** List the boards of the tenant */
   listBoards: {
@@ -498,6 +577,10 @@ export const addresses = {
   deleteTenant: ["DELETE", "/api/setup/tenant/{tenant_id}"],
   rejectTenant: ["POST", "/api/setup/tenant/{tenant_id}/reject"],
   suspendTenant: ["POST", "/api/setup/tenant/{tenant_id}/suspend"],
+  listTenantMembers: ["GET", "/api/setup/tenant/{tenant_id}/members"],
+  addTenantMember: ["POST", "/api/setup/tenant/{tenant_id}/members"],
+  changeTenantMember: ["PATCH", "/api/setup/tenant/{tenant_id}/members/{user_id}"],
+  removeTenantMember: ["DELETE", "/api/setup/tenant/{tenant_id}/members/{user_id}"],
   approveTenant: ["POST", "/api/setup/tenant/{tenant_id}/approve"],
   resumeTenant: ["POST", "/api/setup/tenant/{tenant_id}/resume"],
   restoreTenant: ["POST", "/api/setup/tenant/{tenant_id}/restore"],
@@ -508,7 +591,12 @@ export const addresses = {
   listMyTenants: ["GET", "/api/tenants/mine"],
   listMembers: ["GET", "/api/tenants/members"],
   addMember: ["POST", "/api/tenants/members"],
+  changeMember: ["PATCH", "/api/tenants/members/{user_id}"],
   removeMember: ["DELETE", "/api/tenants/members/{user_id}"],
+  listInvitations: ["GET", "/api/tenants/invitations"],
+  createInvitation: ["POST", "/api/tenants/invitations"],
+  revokeInvitation: ["DELETE", "/api/tenants/invitations/{invitation_id}"],
+  acceptInvitation: ["POST", "/api/tenants/invitations/accept"],
   listBoards: ["GET", "/api/boards"],
   queryGraphql: ["POST", "/graphql"],
   queryGraphqlByGet: ["GET", "/graphql"],

@@ -10,6 +10,7 @@ export interface Row {
   next_cursor?: string | null;
   created?: boolean;
   status?: string;
+  tenant_id?: string;
 }
 
 const statements = new Map<string, { name: string; text: string }>();

@@ -65,6 +65,7 @@ export const PROBLEMS = {
   not_a_member: [...BY_CONSTRAINT.users_tenant_id_fkey, {}, "unresolved"],
   not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
   not_an_admin: [403, "Access denied", "The tenant role admin is required"],
+  invitation_refused: [403, "Access denied", "The invitation cannot be used"],
   registration_disabled: [
     403,
     "Registration disabled",
@@ -74,12 +75,14 @@ export const PROBLEMS = {
   tenant_limit: [403, "Tenant limit reached", "A user may own at most 3 tenant(s)"],
   tenant_not_found: [404, "Tenant not found", `Tenant with ID ${ID} not found`],
   member_not_found: [404, "Member not found", `Member with ID ${ID} not found`],
+  invitation_not_found: [404, "Invitation not found", `Invitation with ID ${ID} not found`],
   tenants_slug_key: [409, "Conflict", "A tenant with slug 'acme' already exists"],
   users_tenant_identity_key: BY_CONSTRAINT.users_tenant_identity_key,
   tenant_deleted: [409, "Conflict", "The tenant that this Idempotency-Key created is deleted"],
   wrong_status: [409, "Conflict", "The tenant is active, not pending"],
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],
+  last_owner_role: [409, "Conflict", "The last owner of a tenant cannot be given another role"],
   stale_etag: [412, "Precondition failed", "The tenant has changed since it was read"],
   not_an_etag: [
     412,
@@ -98,6 +101,12 @@ export const PROBLEMS = {
     "Validation failed",
     "The cursor was not made by this service",
     { errors: [{ field: "cursor", message: "was not made by this service" }] },
+  ],
+  key_as_member: [
+    422,
+    "Validation failed",
+    "auth_provider must be the issuer of a person's tokens",
+    { errors: [{ field: "auth_provider", message: "must be the issuer of a person's tokens" }] },
   ],
   idempotency_key_reused: [
     422,

@@ -32,9 +32,14 @@ import {
   WithReason,
 } from "./schemas/setup.ts";
 import {
+  AcceptInvitation,
   AddMember,
   BoardList,
+  ChangeMember,
+  CreatedInvitation,
+  CreateInvitation,
   CurrentTenant,
+  InvitationList,
   ListPage,
   Member,
   MemberList,
@@ -43,6 +48,7 @@ import {
   RegisteredTenant,
   RegistrationStatus,
   RemovedMember,
+  RevokedInvitation,
 } from "./schemas/tenants.ts";
 
 export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match" | "Last-Event-ID";
@@ -269,6 +275,45 @@ export const rejectTenant = setup("rejectTenant", "Reject a pending registration
   ...changesTenant("wrong_status"),
 });
 
+export const listTenantMembers = setup("listTenantMembers", "List the members of a tenant", {
+  config: {
+    calls: "list_tenant_members",
+    reads: { short: true, replica: true },
+    limitAt: 1,
+    limit: "setup_read",
+  },
+  description: "Newest first. The `Link` header leads to the next page.",
+  querystring: ListPage,
+  response: { 200: MemberList },
+  sends: paged.sends,
+  problems: [...unknownTenant, ...paged.problems],
+});
+
+export const addTenantMember = setup("addTenantMember", "Add a member to a tenant", {
+  config: { calls: "add_tenant_member", limit: "members_write" },
+  description: "With every role, whatever the tenant's status: this gives a tenant its first owner.",
+  body: AddMember,
+  response: { 201: Member },
+  sends: ["Location"],
+  problems: [...unknownTenant, "users_tenant_identity_key", "wrong_status", "key_as_member"],
+});
+
+export const changeTenantMember = setup("changeTenantMember", "Change the role of a tenant's member", {
+  config: { calls: "change_tenant_member", limit: "members_write" },
+  description: "Board memberships stay. To replace the last owner, add the new one first.",
+  body: ChangeMember,
+  response: { 200: Member },
+  problems: [...unknownTenant, "member_not_found", "last_owner_role", "wrong_status"],
+});
+
+export const removeTenantMember = setup("removeTenantMember", "Remove a member from a tenant", {
+  config: { calls: "remove_tenant_member", limit: "members_write" },
+  description:
+    "Takes effect with the member's next request. To replace the last owner, add the new one first.",
+  response: { 200: RemovedMember },
+  problems: [...unknownTenant, "member_not_found", "last_owner", "wrong_status"],
+});
+
 // Registration: for every caller with a token.
 
 export const getRegistrationStatus = registration(
@@ -325,7 +370,16 @@ export const addMember = membership("addMember", "Add a member, before the first
   body: AddMember,
   response: { 201: Member },
   sends: ["Location"],
-  problems: ["not_an_admin", "users_tenant_identity_key"],
+  problems: ["not_an_admin", "users_tenant_identity_key", "key_as_member"],
+});
+
+export const changeMember = membership("changeMember", "Change the role of a member", {
+  config: { calls: "change_member", limit: "members_write" },
+  description:
+    "Board memberships stay. Owners give and take every role, admins all but owner. The same role changes nothing.",
+  body: ChangeMember,
+  response: { 200: Member },
+  problems: ["not_an_admin", "malformed_address", "member_not_found", "uri_too_long", "last_owner_role"],
 });
 
 export const removeMember = membership("removeMember", "Remove a member, or leave", {
@@ -343,6 +397,43 @@ export const listTenantEvents = membership("listTenantEvents", "What happened, t
   querystring: ListTenantEvents,
   ...eventful,
   problems: [...eventful.problems, "not_an_admin"],
+});
+
+export const createInvitation = membership("createInvitation", "Invite a person", {
+  config: { calls: "create_invitation", limit: "members_write" },
+  description:
+    "For owners and admins; only an owner can invite an owner. The answer shows the `token` once: send it to the person. " +
+    "With `email`, only a caller whose token has that address, and does not say that it is unverified, can accept.",
+  body: CreateInvitation,
+  response: { 201: CreatedInvitation },
+  sends: ["Location"],
+  problems: ["not_an_admin"],
+});
+
+export const listInvitations = membership("listInvitations", "List the open invitations of the tenant", {
+  config: { calls: "list_invitations", reads: { short: true }, limitAt: 0 },
+  description: "For owners and admins. Newest first. The `Link` header leads to the next page.",
+  querystring: ListPage,
+  response: { 200: InvitationList },
+  sends: paged.sends,
+  problems: ["not_an_admin", ...paged.problems],
+});
+
+export const revokeInvitation = membership("revokeInvitation", "Revoke an invitation", {
+  config: { calls: "revoke_invitation", limit: "members_write" },
+  description: "For owners and admins; only an owner can revoke the invitation of an owner.",
+  response: { 200: RevokedInvitation },
+  problems: ["not_an_admin", "malformed_address", "invitation_not_found", "uri_too_long"],
+});
+
+export const acceptInvitation = membership("acceptInvitation", "Accept an invitation", {
+  config: { calls: "accept_invitation", needsMembership: false, limit: "invitation_accept" },
+  description:
+    "The caller becomes a member of the tenant that invites, with the role of the invitation, which is then used up. The request may " +
+    "name any tenant. Every invitation that cannot be used gets the same 403. A caller who is a member already gets 409.",
+  body: AcceptInvitation,
+  response: { 200: CurrentTenant },
+  problems: ["invitation_refused", "users_tenant_identity_key"],
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {

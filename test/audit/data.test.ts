@@ -194,6 +194,7 @@ void describe("the data checks", () => {
       "boards",
       "credit_transactions",
       "generations",
+      "invitations",
       "media",
       "provider_configs",
       "users",

@@ -14,7 +14,7 @@ export interface Found {
   remedy: string;
 }
 
-/** `count` active tenants t1, t2 …, each with an owner, a member, the sample data and a board membership. */
+/** `count` active tenants t1, t2 …, each with an owner, a member, the sample data, a board membership and an invitation. */
 export async function seedTenants(sql: postgres.Sql, count: number): Promise<void> {
   await sql.unsafe(`
     insert into app.tenants (slug, name, is_default, registration)
@@ -33,6 +33,8 @@ export async function seedTenants(sql: postgres.Sql, count: number): Promise<voi
     $$;
     insert into app.board_members (tenant_id, board_id, user_id, invited_by)
     select b.tenant_id, b.id, u.id, b.owner_id from app.boards b join app.users u on u.tenant_id = b.tenant_id and u.id <> b.owner_id;
+    insert into app.invitations (tenant_id, token_hash, invited_by)
+    select tenant_id, sha256(convert_to(id::text, 'UTF8')), id from app.users where role = 'owner';
     analyze`);
 }
 

@@ -2,6 +2,9 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 
+/** How often a test repeats a race. */
+export const ROUNDS = process.env.TMS_ALL_ROUNDS ? 200 : 40;
+
 export type Transaction = postgres.TransactionSql;
 
 /** Runs as a role, in a savepoint: a failure rolls back to it, role and tenant included. */
@@ -17,6 +20,7 @@ export async function as<T>(tx: Transaction, role: string, fn: (sp: Transaction)
 export interface Caller {
   /** null: single-tenant mode. */
   slug: string | null;
+  provider?: string;
   subject?: string;
   operator?: boolean;
 }
@@ -24,9 +28,9 @@ export interface Caller {
 // biome-ignore lint/suspicious/noExplicitAny: rows of every function
 type Answer = any;
 
-const callerArguments = ({ slug, subject = "ann", operator = false }: Caller) => [
+const callerArguments = ({ slug, provider = "jwt", subject = "ann", operator = false }: Caller) => [
   slug,
-  "jwt",
+  provider,
   subject,
   `${subject}@example.com`,
   null,

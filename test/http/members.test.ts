@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { seedTenant, seedUser, withService } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
-import { assertError, createWorld, DENIED, person } from "./world.ts";
+import { assertError, createWorld, DENIED, operator, person } from "./world.ts";
 
 const ids: Record<string, string> = {};
 const world = await createWorld();
@@ -22,11 +22,12 @@ after(() => world.end());
 
 const ask = async (
   sub: string,
-  method: "GET" | "POST" | "DELETE",
+  method: "GET" | "POST" | "PATCH" | "DELETE",
   url: string,
   body?: object,
   tenant = "acme",
 ) => world.service.request({ method, url, token: await person(sub, tenant), body });
+const ID = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
 const MEMBER = ["user_id", "role", "auth_provider", "auth_subject", "email", "display_name", "joined_at"];
 const BOARD = ["board_id", "title", "description", "owner_id", "created_at", "updated_at"];
 
@@ -208,6 +209,93 @@ test("a caller without the role reads which one is required; a member of another
       detail: `Member with ID ${id} not found`,
     });
   assert.equal((await ask("stranger", "GET", "/api/boards", undefined, "beta")).body.boards.length, 1);
+});
+
+test("a role is changed by PATCH; the body has the role and nothing else", async () => {
+  const id = await seedUser(sql, acme, { subject: "climber" });
+  const change = (sub: string, body: unknown, user = id) =>
+    world.service.request({ method: "PATCH", url: `/api/tenants/members/${user}`, token: sub, body });
+  const [owner, admin] = await Promise.all([person("owner", "acme"), person("admin", "acme")]);
+  const { status, body } = await change(admin, { role: "admin" });
+  assert.deepEqual([status, Object.keys(body), body.user_id, body.role], [200, MEMBER, id, "admin"]);
+  assert.deepEqual((await change(owner, { role: "admin" })).body, body);
+  assertError(await change(admin, { role: "owner" }), 403, {
+    error: "Access denied",
+    detail: "The tenant role owner is required",
+  });
+  assertError(await change(owner, { role: "member" }, ids.owner), 409, {
+    error: "Conflict",
+    detail: "The last owner of a tenant cannot be given another role",
+  });
+  for (const user of [ids.stranger!, "x"])
+    assertError(await change(owner, { role: "member" }, user), 404, {
+      error: "Member not found",
+      detail: `Member with ID ${user} not found`,
+    });
+  for (const [wrong, field] of [
+    [{}, "role"],
+    [{ role: "king" }, "role"],
+    [{ role: null }, "role"],
+    [{ role: "member", email: "a@acme.com" }, "email"],
+    [[], "body"],
+  ] as const) {
+    const answer = await change(owner, wrong);
+    assert.deepEqual([answer.status, answer.body.errors?.[0].field], [422, field], JSON.stringify(wrong));
+  }
+});
+
+test("an operator gives a new tenant its owner, who gets in; every status but gone is open to operators", async () => {
+  const token = await operator({ iat: 1 });
+  const send = (method: "GET" | "POST" | "PATCH" | "DELETE", url: string, body?: object) =>
+    world.service.request({ method, url, token, body });
+  const created = await send("POST", "/api/setup/tenant", { name: "Fresh", slug: "fresh" });
+  const url = `/api/setup/tenant/${created.body.tenant_id}`;
+  assert.deepEqual((await send("GET", `${url}/members`)).body, { members: [] });
+  const added = await send("POST", `${url}/members`, {
+    auth_subject: "first",
+    display_name: "e\u0301",
+    role: "owner",
+  });
+  assert.deepEqual([added.status, Object.keys(added.body), added.body.role], [201, MEMBER, "owner"]);
+  assert.deepEqual([added.body.display_name, added.body.auth_provider], ["\u00e9", "jwt"]);
+  assert.equal(added.headers.location, `${url}/members/${added.body.user_id}`);
+  assert.deepEqual(
+    (await ask("first", "GET", "/api/tenants/current", undefined, "fresh")).body.membership,
+    added.body,
+  );
+  const first = `${url}/members/${added.body.user_id}`;
+  assertError(await send("DELETE", first), 409, {
+    error: "Conflict",
+    detail: "The last owner of a tenant cannot be removed",
+  });
+  await send("POST", `${url}/suspend`);
+  const second = await send("POST", `${url}/members`, { auth_subject: "second" });
+  assert.equal((await send("PATCH", `${url}/members/${second.body.user_id}`, { role: "owner" })).status, 200);
+  assert.deepEqual((await send("DELETE", first)).body, {
+    message: "Member removed",
+    user_id: added.body.user_id,
+  });
+  const { body, headers } = await send("GET", `${url}/members?limit=1`);
+  assert.deepEqual(
+    [body.members.map((one: { auth_subject: string }) => one.auth_subject), headers.link],
+    [["second"], undefined],
+  );
+  for (const [method, path, given] of [
+    ["GET", "/members"],
+    ["POST", "/members", { auth_subject: "x" }],
+    ["PATCH", `/members/${ID}`, { role: "member" }],
+    ["DELETE", `/members/${ID}`],
+  ] as const) {
+    assertError(await ask("owner", method, url + path, given), 403, {
+      error: "Access denied",
+      detail: "The role tenant-operator is required",
+    });
+    assertError(await ask("nobody", method, url + path, given), 403, DENIED);
+    assertError(await send(method, `/api/setup/tenant/${ID}${path}`, given), 404, {
+      error: "Tenant not found",
+      detail: `Tenant with ID ${ID} not found`,
+    });
+  }
 });
 
 test("adding a member to a tenant that was just deleted answers as to a stranger", async () => {

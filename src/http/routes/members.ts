@@ -1,9 +1,22 @@
 import type { FastifyInstance } from "fastify";
-import { callAsCaller } from "../../database/database.ts";
+import { callAsCaller, type Row } from "../../database/database.ts";
 import { refuseBody } from "../json-body.ts";
-import { addMember, listMembers, removeMember } from "../operations.ts";
+import { addMember, changeMember, listMembers, removeMember } from "../operations.ts";
 import { located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
-import type { AddMember, ListPage } from "../schemas/tenants.ts";
+import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
+
+type One = { user_id: string };
+
+/** In the order in which the database takes them. */
+export const fieldsOf = ({ auth_provider, auth_subject, email, display_name, role }: AddMember) => [
+  auth_provider,
+  auth_subject,
+  email,
+  display_name,
+  role,
+];
+
+export const userOf = ({ body }: Row) => (JSON.parse(body) as One).user_id;
 
 /** The members of the tenant of the request. */
 export default async function members(app: FastifyInstance): Promise<void> {
@@ -14,15 +27,17 @@ export default async function members(app: FastifyInstance): Promise<void> {
 
   const adding = { ...addMember, preValidation: normalizeNames };
   app.post<{ Body: AddMember }>("", adding, async (request, reply) => {
-    const { auth_provider, auth_subject, email, display_name, role } = request.body;
-    const given = [auth_provider, auth_subject, email, display_name, role];
-    const row = await callAsCaller(request, addMember, ...given);
-    const { user_id } = JSON.parse(row.body) as { user_id: string };
-    return sendRow(located(reply, `/api/tenants/members/${user_id}`), row, 201);
+    const row = await callAsCaller(request, addMember, ...fieldsOf(request.body));
+    return sendRow(located(reply, `/api/tenants/members/${userOf(row)}`), row, 201);
+  });
+
+  app.patch<{ Params: One; Body: ChangeMember }>("/:user_id", changeMember, async (request, reply) => {
+    const given = [sendable(request.params.user_id), request.body.role];
+    return sendRow(reply, await callAsCaller(request, changeMember, ...given));
   });
 
   const removing = { ...removeMember, preValidation: refuseBody };
-  app.delete<{ Params: { user_id: string } }>("/:user_id", removing, async (request, reply) =>
+  app.delete<{ Params: One }>("/:user_id", removing, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, removeMember, sendable(request.params.user_id))),
   );
 }

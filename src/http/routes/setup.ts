@@ -24,6 +24,8 @@ import type {
   UpdateTenant,
   WithReason,
 } from "../schemas/setup.ts";
+import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
+import { fieldsOf, userOf } from "./members.ts";
 
 type One = { Params: { tenant_id: string } };
 
@@ -130,6 +132,8 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
     return sendRow(reply, { ...row, etag: etagOf(row.body) });
   });
 
+  await app.register(members, { prefix: "/tenant/:tenant_id/members" });
+
   for (const [move, operation] of Object.entries(operations.moves)) {
     const moving = { ...operation, preValidation: refuseBody };
     app.post<One>(`/tenant/:tenant_id/${move}`, moving, async (request, reply) => {
@@ -139,7 +143,38 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   }
 }
 
-const tenantId = ({ params }: FastifyRequest<One>) => sendable(params.tenant_id);
+/** What owners do in their tenant, in any tenant. */
+async function members(app: FastifyInstance): Promise<void> {
+  type Member = { Params: { tenant_id: string; user_id: string } };
+
+  app.get<One & { Querystring: ListPage }>("", operations.listTenantMembers, async (request, reply) => {
+    const { limit, cursor } = request.query;
+    const given = [tenantId(request), limit, cursor];
+    return sendPage(reply, await callAsCaller(request, operations.listTenantMembers, ...given));
+  });
+
+  const adding = { ...operations.addTenantMember, preValidation: normalizeNames };
+  app.post<One & { Body: AddMember }>("", adding, async (request, reply) => {
+    const given = [tenantId(request), ...fieldsOf(request.body)];
+    const row = await callAsCaller(request, operations.addTenantMember, ...given);
+    const path = `/api/setup/tenant/${request.params.tenant_id}/members/${userOf(row)}`;
+    return sendRow(located(reply, path), row, 201);
+  });
+
+  const changing = operations.changeTenantMember;
+  app.patch<Member & { Body: ChangeMember }>("/:user_id", changing, async (request, reply) => {
+    const given = [tenantId(request), sendable(request.params.user_id), request.body.role];
+    return sendRow(reply, await callAsCaller(request, changing, ...given));
+  });
+
+  const removing = { ...operations.removeTenantMember, preValidation: refuseBody };
+  app.delete<Member>("/:user_id", removing, async (request, reply) => {
+    const given = [tenantId(request), sendable(request.params.user_id)];
+    return sendRow(reply, await callAsCaller(request, operations.removeTenantMember, ...given));
+  });
+}
+
+const tenantId = ({ params }: { params: { tenant_id: string } }) => sendable(params.tenant_id);
 
 export const locationOf = (body: string) =>
   `/api/setup/tenant/${(JSON.parse(body) as { tenant_id: string }).tenant_id}`;

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { EXAMPLE_ID } from "../../values/example.ts";
 import {
   Email,
   JsonObject,
@@ -141,10 +142,73 @@ export const AddMember = Type.Object(
 );
 export type AddMember = Static<typeof AddMember>;
 
+export const ChangeMember = Type.Object(
+  { role: MemberRole },
+  { additionalProperties: false, title: "ChangeMember", examples: [{ role: "admin" }] },
+);
+export type ChangeMember = Static<typeof ChangeMember>;
+
 export const RemovedMember = Type.Object(
   { message: Text("Member removed"), user_id: Uuid },
   { title: "RemovedMember" },
 );
+
+const DAY = 86_400;
+
+export const CreateInvitation = Type.Object(
+  {
+    role: MemberRole,
+    email: Type.Optional(Email),
+    expires_in: Type.Integer({
+      minimum: 60,
+      maximum: 30 * DAY,
+      default: 7 * DAY,
+      description: "Seconds until the invitation expires",
+    }),
+  },
+  {
+    additionalProperties: false,
+    title: "CreateInvitation",
+    examples: [{ role: "member", email: "erin@acme.com", expires_in: 2 * DAY }],
+  },
+);
+export type CreateInvitation = Static<typeof CreateInvitation>;
+
+const invitation = {
+  invitation_id: Uuid,
+  role: MemberRole,
+  email: Nullable(Text("erin@acme.com")),
+  invited_by: Uuid,
+  created_at: Timestamp,
+  expires_at: Timestamp,
+};
+
+const InvitationToken = Text(`${EXAMPLE_ID}_9yXQ2m6c0W5vYt1TtqjUoIsb8m3ZdZbB5pN7aKfR4hE`);
+
+export const CreatedInvitation = Type.Object(
+  {
+    ...invitation,
+    token: InvitationToken,
+    accept_url: Type.Optional(Text(`https://app.example.com/#invitation=${EXAMPLE_ID}_9yXQ2m6c…`)),
+  },
+  { title: "CreatedInvitation" },
+);
+
+export const InvitationList = Type.Object(
+  { invitations: Type.Array(Type.Object(invitation, { title: "Invitation" })) },
+  { title: "InvitationList" },
+);
+
+export const RevokedInvitation = Type.Object(
+  { message: Text("Invitation revoked"), invitation_id: Uuid },
+  { title: "RevokedInvitation" },
+);
+
+export const AcceptInvitation = Type.Object(
+  { token: InvitationToken },
+  { additionalProperties: false, title: "AcceptInvitation" },
+);
+export type AcceptInvitation = Static<typeof AcceptInvitation>;
 
 export const BoardList = Type.Object(
   {

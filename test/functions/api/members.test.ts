@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
 import { lockWaiters } from "../../until.ts";
-import { as, call, refused, rowsRead, type Transaction } from "../support.ts";
+import { as, call, operator, ROUNDS, refused, rowsRead, type Transaction } from "../support.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
@@ -20,6 +21,8 @@ async function seed(tx: Transaction) {
 const by = (subject: string, slug = "acme") => ({ slug, subject });
 const add = (tx: Transaction, caller: string, subject: string, role: string) =>
   call(tx, "add_member", by(caller), null, subject, null, null, role);
+const change = (tx: Transaction, caller: string, id: string, role: string, slug = "acme") =>
+  call(tx, "change_member", by(caller, slug), id, role);
 const remove = (tx: Transaction, caller: string, id: string) => call(tx, "remove_member", by(caller), id);
 const DENIED = [403, "Access denied", "User does not belong to tenant"] as const;
 
@@ -194,6 +197,216 @@ test("admins cannot remove owners, members remove only themselves, and the last 
       "The last owner of a tenant cannot be removed",
     );
   }));
+
+test("owners give and take every role, admins all but owner, members none", () =>
+  rolledBack(database.sql, async tx => {
+    const { ids } = await seed(tx);
+    const needs = (role: string) => [403, "Access denied", `The tenant role ${role} is required`] as const;
+    const second = await add(tx, "owner", "second", "owner");
+    for (const role of ["owner", "admin", "member"])
+      assert.equal((await change(tx, "owner", second.body.user_id, role)).body.role, role);
+    for (const role of ["admin", "member"])
+      assert.equal((await change(tx, "admin", second.body.user_id, role)).body.role, role);
+    await refused(change(tx, "admin", second.body.user_id, "owner"), ...needs("owner"));
+    await refused(change(tx, "admin", ids.admin!, "owner"), ...needs("owner"));
+    for (const role of ["member", "admin", "owner"])
+      await refused(change(tx, "admin", ids.owner!, role), ...needs("owner"));
+    for (const id of [ids.member!, second.body.user_id, ids.admin!])
+      await refused(change(tx, "member", id, "member"), ...needs("admin"));
+    await refused(change(tx, "stranger", ids.member!, "member"), ...DENIED);
+    await refused(
+      change(tx, "owner", ids.stranger!, "member"),
+      404,
+      "Member not found",
+      `Member with ID ${ids.stranger} not found`,
+    );
+    // Admins may step down, and have then no more to say.
+    assert.equal((await change(tx, "admin", ids.admin!, "member")).body.role, "member");
+    await refused(change(tx, "admin", ids.member!, "member"), ...needs("admin"));
+  }));
+
+test("a changed role counts at once, keeps the boards, and the same role changes nothing", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`update app.users set created_at = now() - interval '1 day', updated_at = now() - interval '1 day'`;
+    await tx`insert into app.boards (tenant_id, owner_id, title) values (${acme}, ${ids.owner!}, 'x')`;
+    await tx`insert into app.board_members (tenant_id, board_id, user_id, role)
+      select tenant_id, id, ${ids.member!}, 'editor' from app.boards`;
+    const row = async () => (await tx`select * from app.users where id = ${ids.member!}`)[0];
+    const before = await row();
+    const same = await change(tx, "owner", ids.member!, "member");
+    assert.deepEqual(await row(), before);
+    const { body } = await change(tx, "owner", ids.member!, "admin");
+    assert.deepEqual(body, { ...same.body, role: "admin" });
+    assert.deepEqual((await call(tx, "get_current_tenant", by("member"))).body.membership, body);
+    const after = await row();
+    assert.ok(after!.updated_at > before!.updated_at);
+    assert.deepEqual({ ...after, role: "", updated_at: "" }, { ...before, role: "", updated_at: "" });
+    assert.deepEqual(
+      [...(await tx`select user_id, role from app.board_members`)],
+      [{ user_id: ids.member, role: "editor" }],
+    );
+  }));
+
+test("the last owner cannot be demoted, not by an operator either; keys count neither as owners nor as members", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    const key = await seedUser(tx, acme, { subject: "key-1", provider: "key", role: "owner" });
+    const words = [409, "Conflict", "The last owner of a tenant cannot be given another role"] as const;
+    const last = [409, "Conflict", "The last owner of a tenant cannot be removed"] as const;
+    await refused(change(tx, "owner", ids.owner!, "member"), ...words);
+    await refused(call(tx, "change_tenant_member", operator, acme, ids.owner, "admin"), ...words);
+    await refused(remove(tx, "owner", ids.owner!), ...last);
+    await refused(call(tx, "remove_tenant_member", operator, acme, ids.owner), ...last);
+    assert.equal((await change(tx, "owner", ids.owner!, "owner")).body.role, "owner");
+    // As a caller a key is what its role says. As a member it is not found.
+    const byKey = (name: string, ...values: unknown[]) =>
+      call(tx, name, { ...by("key-1"), provider: "key" }, ...values);
+    await refused(byKey("change_member", ids.owner, "member"), ...words);
+    await refused(byKey("remove_member", ids.owner), ...last);
+    assert.equal((await byKey("change_member", ids.member, "admin")).body.role, "admin");
+    for (const gone of [
+      () => change(tx, "owner", key, "member"),
+      () => remove(tx, "owner", key),
+      () => byKey("remove_member", key),
+      () => call(tx, "remove_tenant_member", operator, acme, key),
+    ])
+      await refused(gone(), 404, "Member not found", `Member with ID ${key} not found`);
+    const named = [
+      422,
+      "Validation failed",
+      "auth_provider must be the issuer of a person's tokens",
+    ] as const;
+    await refused(byKey("add_member", null, "x", null, null, "member"), ...named);
+    await refused(call(tx, "add_member", by("owner"), "key", "x", null, null, "member"), ...named);
+    await refused(call(tx, "add_tenant_member", operator, acme, "key", "x", null, null, "owner"), ...named);
+    assert.equal((await byKey("add_member", "jwt", "x", null, null, "member")).body.auth_subject, "x");
+    const { members } = (await call(tx, "list_members", by("owner"), 100, null)).body;
+    assert.ok(members.length > 3 && members.every((one: Record<string, string>) => one.user_id !== key));
+  }));
+
+test("operators do in every tenant what its owners can, whatever its status, and replace the last owner", () =>
+  rolledBack(database.sql, async tx => {
+    await seed(tx);
+    for (const status of ["active", "pending", "suspended"]) {
+      const id = await seedTenant(tx, { slug: `of-${status}`, status });
+      const ask = (name: string, ...values: unknown[]) => call(tx, name, operator, id, ...values);
+      const list = async () =>
+        (await ask("list_tenant_members", 100, null)).body.members.map(
+          (one: Record<string, string>) => `${one.auth_subject} ${one.role}`,
+        );
+      assert.deepEqual(await list(), []);
+      const first = await ask("add_tenant_member", null, "first", "first@acme.com", "First", "owner");
+      assert.deepEqual(
+        { ...first.body, user_id: "", joined_at: "" },
+        {
+          user_id: "",
+          role: "owner",
+          auth_provider: "jwt",
+          auth_subject: "first",
+          email: "first@acme.com",
+          display_name: "First",
+          joined_at: "",
+        },
+      );
+      await refused(
+        ask("add_tenant_member", null, "first", null, null, "member"),
+        409,
+        "Conflict",
+        "This identity is already a member of the tenant",
+      );
+      const next = await ask("add_tenant_member", "https://issuer", "next", null, null, "member");
+      await ask("change_tenant_member", next.body.user_id, "owner");
+      await ask("change_tenant_member", first.body.user_id, "member");
+      assert.deepEqual((await list()).sort(), ["first member", "next owner"]);
+      await ask("remove_tenant_member", first.body.user_id);
+      assert.deepEqual(await list(), ["next owner"]);
+      await refused(
+        ask("remove_tenant_member", first.body.user_id),
+        404,
+        "Member not found",
+        `Member with ID ${first.body.user_id} not found`,
+      );
+    }
+    // The operator became a member of none.
+    assert.equal((await tx`select from app.users where auth_subject = ${operator.subject}`).count, 0);
+  }));
+
+test("operators' functions refuse all other callers, unknown tenants, and members of another tenant", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, beta, ids } = await seed(tx);
+    for (const [name, ...values] of [
+      ["list_tenant_members", 10, null],
+      ["add_tenant_member", null, "x", null, null, "member"],
+      ["change_tenant_member", ids.member, "admin"],
+      ["remove_tenant_member", ids.member],
+    ] as const) {
+      await refused(
+        call(tx, name, by("owner"), acme, ...values),
+        403,
+        "Access denied",
+        "The role tenant-operator is required",
+      );
+      await refused(call(tx, name, by("stranger"), acme, ...values), ...DENIED);
+      for (const id of ["5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10", "x", ""])
+        await refused(
+          call(tx, name, operator, id, ...values),
+          404,
+          "Tenant not found",
+          `Tenant with ID ${id} not found`,
+        );
+    }
+    for (const [name, ...values] of [
+      ["change_tenant_member", ids.member, "admin"],
+      ["remove_tenant_member", ids.member],
+    ] as const)
+      await refused(
+        call(tx, name, operator, beta, ...values),
+        404,
+        "Member not found",
+        `Member with ID ${ids.member} not found`,
+      );
+    const { body } = await call(tx, "list_tenant_members", operator, beta, 10, null);
+    assert.deepEqual(
+      body.members.map((one: Record<string, string>) => one.auth_subject),
+      ["stranger"],
+    );
+  }));
+
+test("of two owners who demote or remove each other at once, exactly one stays", async t => {
+  const sql = postgres(database.urls.root, { max: 2, onnotice: () => {} });
+  t.after(async () => {
+    await sql.end();
+    await database.sql`delete from app.tenants`;
+  });
+  const tenant = await seedTenant(sql, { slug: "duel" });
+  const a = await seedUser(sql, tenant, { subject: "a", role: "owner" });
+  const b = await seedUser(sql, tenant, { subject: "b", role: "owner" });
+  const against = { a: b, b: a };
+  const ways = [
+    (tx: Transaction, who: "a" | "b") => change(tx, who, against[who], "member", "duel"),
+    (tx: Transaction, who: "a" | "b") => call(tx, "remove_member", by(who, "duel"), against[who]),
+    // Both step down.
+    (tx: Transaction, who: "a" | "b") => change(tx, who, { a, b }[who], "admin", "duel"),
+    (tx: Transaction, who: "a" | "b") =>
+      call(tx, "change_tenant_member", operator, tenant, { a, b }[who], "member"),
+  ];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await sql`update app.users set role = 'owner', removed_at = null where tenant_id = ${tenant}`;
+    const one = ways[round % ways.length]!;
+    const other = ways[(round >> 2) % ways.length]!;
+    const outcomes = await Promise.allSettled([
+      sql.begin(tx => one(tx, "a")),
+      sql.begin(tx => other(tx, "b")),
+    ]);
+    const owners = await sql`
+      select from app.users where tenant_id = ${tenant} and role = 'owner' and removed_at is null`;
+    const said = JSON.stringify(outcomes.map(o => (o.status === "rejected" ? o.reason.message : "done")));
+    assert.equal(owners.count, 1, said);
+    for (const outcome of outcomes)
+      if (outcome.status === "rejected") assert.match(outcome.reason.code, /^TM40[349]$/, said);
+  }
+});
 
 test("another tenant's member is 404, like one that does not exist", () =>
   rolledBack(database.sql, async tx => {

@@ -162,8 +162,9 @@ test("delete_tenant leaves no row of the tenant in any table of the catalog, and
         counts[name] = (await tx.unsafe(`select from ${name} where tenant_id = $1`, [id])).count;
       return counts;
     };
-    // Sample data fills all tables but one.
+    // Sample data fills all tables but these.
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
+    await tx`insert into app.invitations (tenant_id, token_hash, invited_by) select tenant_id, sha256('x'), id from app.users`;
     const before = await count(beta.body.tenant_id);
     for (const [name, rows] of Object.entries(before)) assert.ok(rows > 0, `${name} has no row to delete`);
     const { body } = await call(tx, "delete_tenant", operator, acme.body.tenant_id);
@@ -217,6 +218,7 @@ test("every CHECK constraint refuses a value just outside it", () =>
   rolledBack(database.sql, async tx => {
     await createTenant(tx, "checked", { sample: true, key: "key-12345" });
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
+    await tx`insert into app.invitations (tenant_id, token_hash, invited_by) select tenant_id, sha256('x'), id from app.users`;
     await tx`insert into control.deployment default values on conflict do nothing`;
     await tx`insert into audit.runs default values`;
     await tx`insert into audit.found select id, 'x', 1, 'info', null, null, '{}', '', '' from audit.runs`;
@@ -242,6 +244,10 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "generations_status_known status": ["'done'"],
       "generations_times_in_order completed_at": [before],
       "idempotency_keys_length key": ["repeat('x', 7)", "repeat('x', 256)"],
+      "invitations_email_length email": ["repeat('x', 321)"],
+      "invitations_hash_length token_hash": ["'short'"],
+      "invitations_lifetime expires_at": ["created_at", "created_at + interval '31 days'"],
+      "invitations_role_known role": ["'operator'"],
       "media_content_type_length content_type": ["repeat('x', 256)"],
       "media_size_not_negative size_bytes": ["-1"],
       "media_storage_url_length storage_url": text(2048),

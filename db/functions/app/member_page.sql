@@ -1,0 +1,33 @@
+create or replace function app.member_page(p_tenant_id uuid, p_limit int, p_cursor text, out body json, out next_cursor text)
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_after record := app.read_cursor(p_cursor);
+begin
+  -- One row more than a page shows whether there is a next page.
+  select json_build_object('members', coalesce(json_agg(p.member order by p.n) filter (where p.n <= p_limit), '[]')),
+         case when count(*) > p_limit then max(p.cursor) filter (where p.n = p_limit) end
+  into body, next_cursor
+  from (
+    select app.member_json(row(m.*)::app.users) as member, app.cursor_of(m.created_at, m.id) as cursor,
+           row_number() over (order by m.created_at desc, m.id) as n
+    from (
+      -- Two index ranges, as in api.list_boards.
+      (select * from app.users u
+       where u.tenant_id = p_tenant_id and u.removed_at is null and u.auth_provider <> 'key'
+         and u.created_at = v_after.at and u.id > v_after.id
+       order by created_at desc, id limit p_limit + 1)
+      union all
+      (select * from app.users u
+       where u.tenant_id = p_tenant_id and u.removed_at is null and u.auth_provider <> 'key' and u.created_at < v_after.at
+       order by created_at desc, id limit p_limit + 1)
+      order by created_at desc, id
+      limit p_limit + 1) m) p;
+end
+$$;
+comment on function app.member_page(uuid, int, text) is
+$$A page of the members of the tenant, without API keys, newest first: {members}. next_cursor is null on the last page. Raises TM422.$$;
+revoke all on function app.member_page(uuid, int, text) from public;
+grant execute on function app.member_page(uuid, int, text) to tms_app;
