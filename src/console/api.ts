@@ -140,6 +140,11 @@ export const sleep = (ms: number, signal?: AbortSignal) =>
     });
   });
 
+/** Merge patches of RFC 7396. */
+const PATCHES: readonly Name[] = ["patchTenant", "patchCurrentTenant"];
+const typeOf = (operation: Name) =>
+  PATCHES.includes(operation) ? "application/merge-patch+json" : "application/json";
+
 export async function call<O extends Name>(
   operation: O,
   input: Given<O>[0],
@@ -153,7 +158,7 @@ export async function call<O extends Name>(
   const to = addressOf(operation, params, query);
   const init: Init = {
     method,
-    headers: { ...(body !== undefined && { "content-type": "application/json" }), ...headers },
+    headers: { ...(body !== undefined && { "content-type": typeOf(operation) }), ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   };
   const once = async () => {
@@ -168,4 +173,7 @@ export async function call<O extends Name>(
   return method === "GET" ? retrying(once, options.signal) : once();
 }
 
-const cursorOf = (link: string): string | null => new URL(link, BASE).searchParams.get("cursor");
+function cursorOf(link: string): string | null {
+  const { searchParams } = new URL(link, BASE);
+  return searchParams.get("cursor") ?? searchParams.get("after");
+}

@@ -15,7 +15,8 @@ export async function arrive(): Promise<void> {
   const address = new URL(location.href);
   const token = /^#token=([\w.~-]+)$/.exec(address.hash)?.[1];
   const answer = ["code", "error"].some(name => address.searchParams.has(name));
-  const invitation = address.searchParams.get("invitation");
+  const invitation =
+    address.searchParams.get("invitation") ?? /^#invitation=([\w.~-]+)$/.exec(address.hash)?.[1];
   if (invitation) replace(`${location.pathname}#/invitation/${encodeURIComponent(invitation)}`);
   else if (token || answer) replace(`${location.pathname}#/`);
   if (token && LOCAL.test(location.hostname)) return signIn({ access: token });

@@ -1,5 +1,59 @@
-import type { Member, MemberRole, Tenant } from "../../examples/typescript/api.ts";
+import type { CurrentTenant, Member, MemberRole, Tenant } from "../../examples/typescript/api.ts";
 
+export interface EventItem {
+  cursor: string;
+  type: string;
+  at: string;
+  tenant_id: string;
+  tenant_slug: string;
+  tenant_name: string;
+  actor: { auth_provider: string; auth_subject: string } | null;
+  target_id: string | null;
+  changed: string[] | null;
+  reason: string | null;
+  request_id: string | null;
+}
+export interface EventPage {
+  events: EventItem[];
+  cursor: string;
+}
+interface Run {
+  run_id: number;
+  started_at: string;
+  finished_at: string | null;
+  result: "clean" | "errors" | "incomplete" | "unfinished";
+  errors: number;
+  warnings: number;
+}
+export interface Finding {
+  check: string;
+  category: string;
+  severity: "error" | "warning" | "info";
+  tenant_id: string | null;
+  relation: string | null;
+  row: Record<string, unknown>;
+  detail: string;
+  remedy: string;
+  run_id: number;
+}
+export interface Audit {
+  run:
+    | (Run & {
+        tenant: string | null;
+        family: string | null;
+        checks: number;
+        rows_checked: number;
+        infos: number;
+        not_run: number;
+      })
+    | null;
+  findings: Finding[];
+  trend: Run[];
+}
+export interface SettingsSchema {
+  schema: Record<string, unknown> | null;
+  writable: string[];
+}
 export interface Invitation {
   invitation_id: string;
   role: MemberRole;
@@ -24,7 +78,7 @@ export interface OneTenant extends Tenant {
 export interface DryRun {
   tenant_id: string;
   dry_run: true;
-  rows: { relation: string; rows: number }[];
+  rows: { relation: string; rows: number | null }[];
   total_rows: number;
 }
 type Id = { params: { tenant_id: string } };
@@ -41,12 +95,16 @@ export interface Soon {
   restoreTenant: { takes: Id; answers: Record<200, Tenant> };
   patchTenant: {
     takes: Id & { headers?: Record<string, string>; body: object };
-    answers: Record<200, Tenant>;
+    answers: Record<200, OneTenant>;
   };
-  updateCurrentTenant: {
+  patchCurrentTenant: {
     takes: { headers?: Record<string, string>; body: object };
-    answers: Record<200, Tenant>;
+    answers: Record<200, CurrentTenant>;
   };
+  getSettingsSchema: { takes: object; answers: Record<200, SettingsSchema> };
+  listEvents: { takes: { query?: object }; answers: Record<200, EventPage> };
+  listTenantEvents: { takes: { query?: object }; answers: Record<200, EventPage> };
+  getAudit: { takes: { query?: object }; answers: Record<200, Audit> };
   listTenantMembers: { takes: Id & { query?: object }; answers: Record<200, { members: Member[] }> };
   addTenantMember: { takes: Id & { body: object }; answers: Record<201, Member> };
   changeTenantMember: {
@@ -64,10 +122,7 @@ export interface Soon {
     answers: Record<201, Invitation & { token: string; accept_url?: string }>;
   };
   revokeInvitation: { takes: { params: { invitation_id: string } }; answers: Record<200, object> };
-  acceptInvitation: {
-    takes: { body: { token: string } };
-    answers: Record<200, { tenant: Tenant; membership: Member }>;
-  };
+  acceptInvitation: { takes: { body: { token: string } }; answers: Record<200, CurrentTenant> };
   listKeys: { takes: { query?: object }; answers: Record<200, { keys: Key[] }> };
   createKey: { takes: { body: object }; answers: Record<201, Key & { key: string }> };
   revokeKey: { takes: { params: { key_id: string } }; answers: Record<200, object> };
@@ -76,7 +131,11 @@ export interface Soon {
 export const soon = {
   restoreTenant: ["POST", "/api/setup/tenant/{tenant_id}/restore"],
   patchTenant: ["PATCH", "/api/setup/tenant/{tenant_id}"],
-  updateCurrentTenant: ["PATCH", "/api/tenants/current"],
+  patchCurrentTenant: ["PATCH", "/api/tenants/current"],
+  getSettingsSchema: ["GET", "/api/tenants/settings-schema"],
+  listEvents: ["GET", "/api/setup/events"],
+  listTenantEvents: ["GET", "/api/tenants/events"],
+  getAudit: ["GET", "/api/setup/audit"],
   listTenantMembers: ["GET", "/api/setup/tenant/{tenant_id}/members"],
   addTenantMember: ["POST", "/api/setup/tenant/{tenant_id}/members"],
   changeTenantMember: ["PATCH", "/api/setup/tenant/{tenant_id}/members/{user_id}"],

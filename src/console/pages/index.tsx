@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import type { Me } from "../me.ts";
 import { Title } from "../parts/text.tsx";
+import { Activity } from "./activity.tsx";
 import { Accept } from "./invitation.tsx";
+import { Isolation } from "./isolation.tsx";
 import { NewTenant } from "./new-tenant.tsx";
 import { Organization } from "./org/index.tsx";
 import { Register } from "./register.tsx";
@@ -34,6 +36,8 @@ function operatorPage({ parts }: Here): ComponentChildren {
   if (first === "waiting") return <Waiting />;
   if (first === "tenants") return second === "new" ? <NewTenant /> : <Tenants />;
   if (first === "tenant" && second) return <TenantPage id={second} tab={third} />;
+  if (first === "activity") return <Activity />;
+  if (first === "isolation") return <Isolation />;
   if (first === "why") return <Why />;
   if (first === "setup") return <Setup />;
   return null;

@@ -13,6 +13,7 @@ const STATUSES = [
   ["active", "Active"],
   ["pending", "Waiting for approval"],
   ["suspended", "Suspended"],
+  ["deleted", "Deleted, may be restored"],
 ] as const;
 
 export function Tenants() {

@@ -86,9 +86,10 @@ function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => 
 export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => void; done: () => void }) {
   const action = useAction();
   const { tenant_id, name, slug } = tenant;
-  const reject = () =>
+  const reject = ({ reason = "" }: Record<string, string>) =>
     action.run(async () => {
-      await call("rejectTenant", { params: { tenant_id } });
+      const body = reason.trim() ? { body: { reason: reason.trim() } } : {};
+      await call("rejectTenant", { params: { tenant_id }, ...body });
       say(`${slug} is rejected`);
       done();
     });

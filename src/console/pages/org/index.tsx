@@ -6,6 +6,7 @@ import { Form, TextField } from "../../parts/form.tsx";
 import { type Load, Loaded, useAction, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, say, Time, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
+import { Events } from "../activity.tsx";
 import type { Here } from "../index.tsx";
 import { Members, membersOfMine } from "../members.tsx";
 import { Dates } from "../tenant/index.tsx";
@@ -118,6 +119,13 @@ function partOf(own: Own, tab: string): ComponentChildren {
     if (tab === "invitations") return <Invitations own={own} />;
     if (tab === "keys") return <Keys own={own} />;
     if (tab === "settings") return <OwnSettings own={own} />;
+    if (tab === "activity")
+      return (
+        <Events
+          feed={{ key: `events in ${slug}`, operation: "listTenantEvents", query: {}, tenant: slug }}
+          columns={false}
+        />
+      );
   } else if (tab) return <p class="note">Owners and admins of the organization see this.</p>;
   return <Overview own={own} />;
 }
@@ -160,7 +168,7 @@ function Rename({ own }: { own: Own }) {
   const rename = () =>
     action.run(async () => {
       await call(
-        "updateCurrentTenant",
+        "patchCurrentTenant",
         { body: { name }, headers: etag ? { "If-Match": etag } : {} },
         { tenant: slug },
       );

@@ -5,8 +5,8 @@ import { More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
 import type { Key } from "../../soon.ts";
+import { ROLES } from "../members.tsx";
 import type { Own } from "./index.tsx";
-import { rolesOf } from "./invitations.tsx";
 
 export function Keys({ own }: { own: Own }) {
   const { slug: tenant } = own;
@@ -135,7 +135,7 @@ function Make({
           label="Role"
           name="role"
           value="member"
-          options={rolesOf(own).map(role => [role, role] as const)}
+          options={ROLES.filter(([role]) => role !== "owner")}
         />
         <Field label="Ends" hint="Optional. Without it the key works until somebody revokes it.">
           {ids => <input {...ids} name="ends" type="datetime-local" />}

@@ -1,46 +1,47 @@
 import { call } from "../../api.ts";
+import { pretty } from "../../diff.ts";
+import { Loaded, useLoad } from "../../parts/load.tsx";
+import { visible } from "../../parts/text.tsx";
 import type { Schema } from "../schema-form.tsx";
-import { SettingsEditor, settingsIn } from "../settings-editor.tsx";
+import { SettingsEditor } from "../settings-editor.tsx";
 import type { Own } from "./index.tsx";
 
 /** The settings of one's own organization: what the schema lets its people write. */
 export function OwnSettings({ own }: { own: Own }) {
-  const { slug, current, etag, load } = own;
-  const schema: Schema | null = null;
-  const writable = writableOf(schema);
-  if (writable.length === 0)
-    return (
-      <>
-        <p class="note">
-          An operator of this deployment changes the settings. You can change the name of the organization.
-        </p>
-        <section class="panel" aria-label="Settings">
-          <pre>{JSON.stringify(current.tenant.settings, null, 2)}</pre>
-        </section>
-      </>
-    );
+  const { slug: tenant, current, etag, load } = own;
+  const schema = useLoad(`schema ${tenant}`, signal => call("getSettingsSchema", {}, { tenant, signal }));
   return (
-    <SettingsEditor
-      now={{ value: current.tenant.settings, etag }}
-      schema={schema}
-      writable={writable}
-      save={async (patch, whole, etag) =>
-        settingsIn(
-          await call(
-            "updateCurrentTenant",
-            { body: { settings: patch ?? whole }, headers: etag ? { "If-Match": etag } : {} },
-            { tenant: slug },
-          ),
+    <Loaded of={schema}>
+      {({ body: { schema, writable } }) =>
+        writable.length === 0 ? (
+          <>
+            <p class="note">
+              An operator of this deployment changes the settings. You can change the name of the
+              organization.
+            </p>
+            <section class="panel" aria-label="Settings">
+              <pre>{visible(pretty(current.tenant.settings))}</pre>
+            </section>
+          </>
+        ) : (
+          <SettingsEditor
+            now={{ value: current.tenant.settings, etag }}
+            schema={schema as Schema | null}
+            writable={writable}
+            save={async (patch, whole, etag) => {
+              const headers = etag ? { "If-Match": etag } : {};
+              const body = { settings: patch ?? whole };
+              const found = await call("patchCurrentTenant", { body, headers }, { tenant });
+              return { value: found.body.tenant.settings, etag: found.etag };
+            }}
+            read={async () => {
+              const { body, etag } = await call("getCurrentTenant", undefined, { tenant });
+              return { value: body.tenant.settings, etag };
+            }}
+            saved={() => load.reload()}
+          />
         )
       }
-      read={async () => {
-        const { body, etag } = await call("getCurrentTenant", undefined, { tenant: slug });
-        return { value: body.tenant.settings, etag };
-      }}
-      saved={() => load.reload()}
-    />
+    </Loaded>
   );
 }
-
-const writableOf = (schema: Schema | null): string[] =>
-  Object.entries(schema?.properties ?? {}).flatMap(([key, part]) => (part["x-tenant-writable"] ? [key] : []));

@@ -52,11 +52,11 @@ export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenan
       <div class="panel flush">
         <Table
           label="Rows that would be deleted"
-          rows={counted.body.rows.filter(({ rows }) => rows > 0)}
+          rows={counted.body.rows.filter(({ rows }) => rows !== 0)}
           keyOf={({ relation }) => relation}
           columns={[
             ["Table", ({ relation }) => <code>{relation}</code>],
-            ["Rows", ({ rows }) => rows.toLocaleString("en"), "num"],
+            ["Rows", ({ rows }) => rows?.toLocaleString("en") ?? "not counted", "num"],
           ]}
         />
       </div>

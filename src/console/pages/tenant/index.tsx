@@ -5,7 +5,9 @@ import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, Time, Title } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 import type { OneTenant } from "../../soon.ts";
+import { Events } from "../activity.tsx";
 import { Members, membersByOperator } from "../members.tsx";
+import type { Schema } from "../schema-form.tsx";
 import { SettingsEditor, settingsIn } from "../settings-editor.tsx";
 import { Deletion } from "./deletion.tsx";
 import { Overview } from "./overview.tsx";
@@ -67,28 +69,16 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<OneTenant>; ta
 
 function partOf(load: Open, answer: Answer<OneTenant>, tab: string): ComponentChildren {
   const { tenant_id } = answer.body;
-  const params = { tenant_id };
   if (tab === "members") return <Members of={membersByOperator(tenant_id)} />;
   if (tab === "delete") return <Deletion load={load} answer={answer} />;
-  if (tab === "settings")
+  if (tab === "activity")
     return (
-      <SettingsEditor
-        now={settingsIn(answer)}
-        schema={null}
-        writable={null}
-        save={async (_patch, whole, etag) =>
-          settingsIn(
-            await call("updateTenant", {
-              params,
-              headers: etag ? { "If-Match": etag } : {},
-              body: { settings: whole },
-            }),
-          )
-        }
-        read={async () => settingsIn(await call("getTenant", { params }))}
-        saved={({ value, etag }) => load.set({ ...answer, etag, body: { ...answer.body, settings: value } })}
+      <Events
+        feed={{ key: `events of ${tenant_id}`, operation: "listEvents", query: { tenant_id } }}
+        columns={false}
       />
     );
+  if (tab === "settings") return <Settings load={load} answer={answer} />;
   return <Overview load={load} answer={answer} />;
 }
 
@@ -104,3 +94,27 @@ export const Dates = ({ tenant }: { tenant: { created_at: string; updated_at: st
     </dd>
   </>
 );
+
+function Settings({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+  const params = { tenant_id: answer.body.tenant_id };
+  const schema = useLoad("schema", signal => call("getSettingsSchema", {}, { signal }));
+  return (
+    <Loaded of={schema}>
+      {({ body: { schema } }) => (
+        <SettingsEditor
+          now={settingsIn(answer)}
+          schema={schema as Schema | null}
+          writable={null}
+          save={async (_patch, settings, etag) => {
+            const headers = etag ? { "If-Match": etag } : {};
+            return settingsIn(await call("updateTenant", { params, headers, body: { settings } }));
+          }}
+          read={async () => settingsIn(await call("getTenant", { params }))}
+          saved={({ value, etag }) =>
+            load.set({ ...answer, etag, body: { ...answer.body, settings: value } })
+          }
+        />
+      )}
+    </Loaded>
+  );
+}
