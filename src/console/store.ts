@@ -25,6 +25,11 @@ export function createStore<T>(value: T): Store<T> {
 
 export function useStore<T>(store: Store<T>): T {
   const [, redraw] = useState({});
-  useEffect(() => store.follow(() => redraw({})), [store]);
-  return store.get();
+  const value = store.get();
+  useEffect(() => {
+    // It may have changed between the drawing and this.
+    if (store.get() !== value) redraw({});
+    return store.follow(() => redraw({}));
+  }, [store]);
+  return value;
 }

@@ -52,14 +52,16 @@ export class Visitor {
     readonly others: readonly string[],
   ) {
     page.setDefaultTimeout(PATIENCE_MS);
+    // A provider's own pages are none of ours.
+    const note = (fault: string) => page.url().startsWith(url) && this.faults.push(fault);
     page.on("console", message => {
       if (["error", "warning"].includes(message.type()) && !EXPECTED.test(message.text()))
-        this.faults.push(message.text());
+        note(message.text());
     });
-    page.on("pageerror", error => this.faults.push(error.message));
+    page.on("pageerror", error => note(error.message));
     page.on("request", request => {
       if (![url, ...others].some(one => request.url().startsWith(one)) && !request.url().startsWith("data:"))
-        this.faults.push(`a request to ${request.url()}`);
+        note(`a request to ${request.url()}`);
     });
   }
 

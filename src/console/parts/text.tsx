@@ -85,6 +85,7 @@ export function Time({ at }: { at: string }) {
 
 const MARKS: Record<string, string> = {
   active: "good",
+  ok: "good",
   pending: "warn",
   suspended: "bad",
   deleted: "bad",

@@ -60,7 +60,24 @@ export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenan
           ]}
         />
       </div>
-      <Form action={action} submit="Delete for good" danger disabled={typed !== slug} onSubmit={remove}>
+      <Form
+        action={action}
+        submit="Delete"
+        danger
+        disabled={typed !== slug}
+        onSubmit={remove}
+        beside={
+          <button
+            type="button"
+            onClick={() => {
+              setCounted(null);
+              load.reload();
+            }}
+          >
+            Do not delete
+          </button>
+        }
+      >
         <TextField
           label={
             <>
@@ -73,17 +90,6 @@ export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenan
         />
         <TextField label="Reason" name="reason" maxLength={500} hint="Optional. It stands in the activity." />
       </Form>
-      <div class="buttons">
-        <button
-          type="button"
-          onClick={() => {
-            setCounted(null);
-            load.reload();
-          }}
-        >
-          Do not delete
-        </button>
-      </div>
     </section>
   );
 }

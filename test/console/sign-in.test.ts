@@ -1,0 +1,161 @@
+/** Signing in at a real provider, in a real browser: code and PKCE, silent renewal, the end of the session, signing out. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
+import { until } from "../until.ts";
+import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { AUDIENCE, CLIENT, createProvider, type Provider } from "./provider.ts";
+
+let provider: Provider;
+let world: World;
+let plain: World;
+let browser: Browser;
+let visitor: Visitor;
+
+before(async () => {
+  if (skip) return;
+  provider = await createProvider({ roles: ["tenant-operator"], tenant: "operations" }, 4);
+  world = await createWorld({
+    SERVICE_JWT_SECRET: "",
+    SERVICE_JWT_JWKS_URL: `${provider.issuer}/jwks`,
+    SERVICE_JWT_ISSUER: provider.issuer,
+    SERVICE_JWT_AUDIENCE: AUDIENCE,
+    SERVICE_CONSOLE_CLIENT_ID: CLIENT,
+  });
+  plain = await createWorld();
+  const url = await listen(world.service);
+  await provider.serve(`${url}/console/`);
+  browser = await startBrowser();
+  visitor = await Visitor.arrive(browser, url, { others: [provider.issuer] });
+});
+after(async () => {
+  await browser?.close();
+  await world?.end();
+  await plain?.end();
+  await provider?.close();
+});
+
+const stored = (one: Visitor) =>
+  one.page.evaluate<string>("JSON.stringify([{ ...sessionStorage }, { ...localStorage }])");
+
+async function throughProvider({ page }: Visitor) {
+  await page.locator('input[name="login"]').fill("olga");
+  await page.locator('input[name="password"]').fill("any will do");
+  await page.locator('button[type="submit"]').click();
+  await page.getByRole("button", { name: "Continue" }).click();
+}
+
+test("the provider's code becomes a session, on the page where the reader was", { skip }, async () => {
+  await visitor.page.goto(`${visitor.url}/console/#/tenants`);
+  await visitor.heading("Sign in");
+  await visitor.check();
+  const asked: URL[] = [];
+  visitor.page.on("request", request => asked.push(new URL(request.url())));
+  await visitor.press(/^Sign in at 127/);
+  await throughProvider(visitor);
+  await visitor.heading("Tenants");
+  const authorization = asked.find(({ pathname }) => pathname === "/auth")!.searchParams;
+  assert.equal(authorization.get("code_challenge_method"), "S256");
+  assert.equal(authorization.get("scope"), "openid profile email");
+  assert.equal(
+    visitor.page.url(),
+    `${visitor.url}/console/#/tenants`,
+    "the code is not in the address any more",
+  );
+  assert.ok(
+    asked.every(({ href }) => !href.includes("eyJ")),
+    "a token was never in an address",
+  );
+  await visitor.sees("olga");
+  visitor.assertFine();
+});
+
+test("the token is renewed silently", { skip }, async () => {
+  const before = await stored(visitor);
+  await until("two renewals", () => provider.renewals() >= 2);
+  await until("another token is stored", async () => (await stored(visitor)) !== before);
+  await visitor.open("#/waiting", "Waiting for approval");
+  await visitor.page.reload();
+  await visitor.heading("Waiting for approval");
+  visitor.assertFine();
+});
+
+test("when the provider renews it no more, the reader is told, and signs in again where they were", {
+  skip,
+}, async () => {
+  await visitor.open("#/why", "Why?");
+  provider.refuses(true);
+  await visitor.heading("Sign in");
+  await visitor.sees("Your sign-in has ended.");
+  assert.equal(await stored(visitor), "[{},{}]");
+  assert.equal(new URL(visitor.page.url()).hash, "#/why");
+  await visitor.check();
+  visitor.faults.splice(0); // the provider's 400
+  visitor.assertFine();
+});
+
+test("signing out ends the session at the provider too, without a token in an address", {
+  skip,
+}, async () => {
+  provider.refuses(false);
+  const asked: string[] = [];
+  visitor.page.on("request", request => asked.push(request.url()));
+  await visitor.press(/^Sign in at 127/);
+  // The provider knows the reader still.
+  await visitor.heading("Why?");
+  await visitor.press("Sign out");
+  await visitor.page.getByRole("button", { name: "Yes, sign me out" }).click();
+  await visitor.heading("Sign in");
+  assert.ok(asked.some(url => url.startsWith(`${provider.issuer}/token/revocation`)));
+  assert.ok(asked.every(url => !url.includes("eyJ")));
+  assert.equal(await stored(visitor), "[{},{}]");
+  visitor.assertFine();
+});
+
+test("an answer that this tab did not ask for signs nobody in", { skip }, async () => {
+  await visitor.page.goto(`${visitor.url}/console/?code=stolen&state=x`);
+  await visitor.sees("The sign-in failed: This tab did not ask for this sign-in.");
+  assert.equal(visitor.page.url(), `${visitor.url}/console/#/`);
+  await visitor.page.goto(`${visitor.url}/console/?error=access_denied&state=x`);
+  await visitor.sees("The sign-in failed");
+  visitor.assertFine();
+});
+
+test("a pasted token is refused in words, or signs in; signing out leaves nothing", { skip }, async () => {
+  const url = await listen(plain.service);
+  const acme = await seedTenant(plain.database.sql, { slug: "acme", name: "Acme" });
+  await seedUser(plain.database.sql, acme, { subject: "mia" });
+  const mia = await Visitor.arrive(browser, url);
+  await mia.page.goto(`${url}/`);
+  await mia.heading("Sign in");
+  assert.equal(await mia.button(/^Sign in at/).count(), 0, "no provider is configured");
+  await mia.page.getByLabel("Token").fill("eyJ.eyJ.x");
+  await mia.press("Sign in with this token");
+  await mia.sees(/The service refuses the token: /);
+  await mia.page.getByLabel("Token").fill(`Bearer ${await token({ sub: "mia" })}`);
+  await mia.press("Sign in with this token");
+  await mia.heading("Acme");
+  assert.match(await stored(mia), /eyJ/);
+  await mia.press("Sign out");
+  await mia.heading("Sign in");
+  assert.equal(await stored(mia), "[{},{}]");
+  assert.equal(mia.page.url(), `${url}/console/`);
+  assert.deepEqual(await mia.page.context().cookies(), []);
+  await mia.page.reload();
+  await mia.heading("Sign in");
+  mia.assertFine();
+  await mia.leave();
+});
+
+test("a token that ends is said to have ended", { skip }, async () => {
+  const { url } = visitor;
+  const other = await Visitor.arrive(browser, url, { others: [provider.issuer] });
+  await other.page.goto(
+    `${url}/console/#token=${await token({ sub: "x", exp: Math.floor(Date.now() / 1000) - 60 })}`,
+  );
+  await other.sees("Your sign-in has ended.");
+  assert.equal(await stored(other), "[{},{}]");
+  await other.leave();
+});
