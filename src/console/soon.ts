@@ -75,24 +75,10 @@ export interface OneTenant extends Tenant {
   registration?: Record<string, unknown> | null;
   members_count?: number;
 }
-export interface DryRun {
-  tenant_id: string;
-  dry_run: true;
-  rows: { relation: string; rows: number | null }[];
-  total_rows: number;
-}
 type Id = { params: { tenant_id: string } };
-type Reason = Id & { headers?: Record<string, string>; body?: { reason?: string } };
 
 export interface Soon {
   getTenant: { takes: Id; answers: Record<200, OneTenant> };
-  suspendTenant: { takes: Reason; answers: Record<200, Tenant> };
-  rejectTenant: { takes: Reason; answers: Record<200, { message: string }> };
-  deleteTenant: {
-    takes: Id & { headers?: Record<string, string>; query?: { dry_run?: boolean; reason?: string } };
-    answers: Record<200, DryRun & { message: string; warning: string }>;
-  };
-  restoreTenant: { takes: Id; answers: Record<200, Tenant> };
   patchTenant: {
     takes: Id & { headers?: Record<string, string>; body: object };
     answers: Record<200, OneTenant>;
@@ -129,7 +115,6 @@ export interface Soon {
 }
 
 export const soon = {
-  restoreTenant: ["POST", "/api/setup/tenant/{tenant_id}/restore"],
   patchTenant: ["PATCH", "/api/setup/tenant/{tenant_id}"],
   patchCurrentTenant: ["PATCH", "/api/tenants/current"],
   getSettingsSchema: ["GET", "/api/tenants/settings-schema"],

@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import axe from "axe-core";
 import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
 import type { Service } from "../harness.ts";
+import { until } from "../until.ts";
 
 const program = ["chromium", "chromium-browser", "google-chrome"].find(
   name => spawnSync(name, ["--version"]).status === 0,
@@ -111,7 +112,10 @@ export class Visitor {
   /** Runs axe-core on what the page shows now, and sees that nothing is wider than the window. */
   async check(): Promise<void> {
     const { page } = this;
-    await page.evaluate(`document.querySelector(".loading") === null`);
+    await until(
+      "the page is loaded",
+      async () => (await page.locator(".loading, button:disabled:has-text('Working')").count()) === 0,
+    );
     if (!(await page.evaluate("typeof axe === 'object'"))) await page.evaluate(axe.source);
     const found = await page.evaluate<axe.AxeResults>(
       "axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })",

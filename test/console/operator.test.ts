@@ -2,19 +2,21 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { seedTenant, token } from "../harness.ts";
+import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
 
 let world: World;
 let browser: Browser;
 let operator: Visitor;
+let acme: string;
 
 before(async () => {
   if (skip) return;
-  world = await createWorld();
+  world = await createWorld({ SERVICE_TENANT_DELETION_GRACE: "7" });
   const { sql } = world.database;
-  await seedTenant(sql, { slug: "acme", name: "Acme" });
+  acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+  await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
   await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
   await seedTenant(sql, { slug: "initech", name: "Initech", status: "pending" });
   const url = await listen(world.service);
@@ -66,5 +68,133 @@ test("tenants are searched, filtered and created", { skip }, async () => {
   await operator.check();
   await operator.press("Create tenant");
   await operator.sees("vandelay is created");
+  operator.assertFine();
+});
+
+const statusOf = async (id: string) =>
+  (await world.database.sql<{ status: string }[]>`select status from app.tenants where id = ${id}`)[0]
+    ?.status;
+
+test("a tenant is renamed, suspended with a reason, and resumed", { skip }, async () => {
+  await operator.open(`#/tenant/${acme}`, "Acme");
+  await operator.check();
+  await operator.page.getByLabel("Name", { exact: true }).fill("Acme Inc.");
+  await operator.press("Save names");
+  await operator.heading("Acme Inc.");
+  await operator.press("Suspend…");
+  await operator.dialog().getByLabel("Reason").fill("Invoice 4711");
+  await operator.check();
+  await operator.press("Suspend", operator.dialog());
+  await operator.sees("It is suspended");
+  assert.equal(await statusOf(acme), "suspended");
+  await operator.press("Resume");
+  await operator.button("Suspend…").waitFor();
+  assert.equal(await statusOf(acme), "active");
+  operator.assertFine();
+});
+
+test("a dialog closes by Escape, and the focus returns", { skip }, async () => {
+  await operator.press("Suspend…");
+  await operator.dialog().waitFor();
+  await operator.page.keyboard.press("Escape");
+  await operator.dialog().waitFor({ state: "detached" });
+  assert.equal(await operator.page.evaluate("document.activeElement.textContent"), "Suspend…");
+  assert.equal(await statusOf(acme), "active");
+});
+
+test("settings are edited as JSON; the change is shown first, and what is no JSON is told", {
+  skip,
+}, async () => {
+  await operator.open(`#/tenant/${acme}/settings`, "Acme Inc.");
+  const area = operator.page.getByLabel("Settings as JSON");
+  await area.fill("[1]");
+  await operator.sees("Settings are one object");
+  await area.fill('{"plan": "team", "seats": 5}');
+  await operator.press("Review the change");
+  await operator.check();
+  const shown = operator.page.getByRole("region", { name: "What changes" });
+  assert.match(await shown.innerText(), /\+ {3}"plan": "team"/);
+  await operator.press("Save");
+  await operator.sees("The settings are saved");
+  operator.assertFine();
+});
+
+test("settings that somebody else changed meanwhile: both versions, and one change on top of the other", {
+  skip,
+}, async () => {
+  const { sql } = world.database;
+  await operator.page.getByLabel("Settings as JSON").fill('{"plan": "team", "seats": 50}');
+  await operator.press("Review the change");
+  await sql`update app.tenants set settings = '{"plan": "free", "seats": 5}' where id = ${acme}`;
+  await operator.press("Save");
+  await operator.sees("Somebody else changed the settings in the meantime");
+  const theirs = operator.page.getByRole("region", { name: "What they changed" });
+  assert.match(await theirs.innerText(), /\+ {3}"plan": "free"/);
+  await operator.check();
+  await operator.press("Put my changes on theirs");
+  await operator.press("Save");
+  await operator.sees("The settings are saved");
+  const [row] = await sql`select settings from app.tenants where id = ${acme}`;
+  assert.deepEqual(row!.settings, { plan: "free", seats: 50 });
+  operator.assertFine();
+});
+
+test("deletion shows what would go, asks for the slug, and can be undone while the window is open", {
+  skip,
+}, async () => {
+  await operator.open(`#/tenant/${acme}/delete`, "Acme Inc.");
+  await operator.check();
+  await operator.press("Count what would be deleted");
+  await operator.sees("app.users");
+  await operator.check();
+  assert.equal(await operator.button("Delete").isEnabled(), false);
+  await operator.page.getByLabel("Type the slug").fill("acme");
+  await operator.page.getByLabel("Reason").fill("a trial that ended");
+  await operator.press("Delete");
+  await operator.heading("Tenants");
+  assert.equal(await statusOf(acme), "deleted");
+  await operator.page.getByLabel("Status").selectOption("deleted");
+  await operator.page.getByRole("link", { name: "Acme Inc." }).click();
+  await operator.sees("It is deleted");
+  await operator.check();
+  await operator.press("Restore");
+  await operator.button("Suspend…").waitFor();
+  assert.equal(await statusOf(acme), "active");
+  operator.assertFine();
+});
+
+test("why: an identity, then claims; a refusal is told in words", { skip }, async () => {
+  await operator.open("#/why", "Why?");
+  await operator.check();
+  await operator.page.getByLabel("Tenant").fill("acme");
+  await operator.page.getByLabel("Subject").fill("ada");
+  await operator.press("Explain");
+  await operator.sees("Let in.");
+  await operator.sees("app.boards");
+  await operator.check();
+  await operator.press("By a token's claims");
+  await operator.page.getByLabel("Claims or token").fill('{"sub": "eve", "org": "acme"}');
+  await operator.press("Explain");
+  await operator.sees("Refused.");
+  await operator.page.getByLabel("Claims or token").fill("{");
+  await operator.press("Explain");
+  await operator.sees("The claims are no JSON");
+  operator.assertFine();
+});
+
+test("setup: recommendations, the deployment, its health", { skip }, async () => {
+  await operator.open("#/setup", "Setup");
+  await operator.sees("set SERVICE_JWT_ISSUER");
+  await operator.sees("It keeps tenants apart");
+  await operator.check();
+  await operator.press("Check again");
+  operator.assertFine();
+});
+
+test("an unknown tenant and an unknown page are told in words", { skip }, async () => {
+  await operator.page.evaluate("location.hash = '#/tenant/00000000-0000-4000-8000-000000000000'");
+  await operator.sees("This does not exist, or no longer.");
+  await operator.open("#/nowhere", "There is no such page");
+  await operator.check();
   operator.assertFine();
 });

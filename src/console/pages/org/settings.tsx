@@ -3,13 +3,13 @@ import { pretty } from "../../diff.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { visible } from "../../parts/text.tsx";
 import type { Schema } from "../schema-form.tsx";
-import { SettingsEditor } from "../settings-editor.tsx";
+import { readSchema, SettingsEditor } from "../settings-editor.tsx";
 import type { Own } from "./index.tsx";
 
 /** The settings of one's own organization: what the schema lets its people write. */
 export function OwnSettings({ own }: { own: Own }) {
   const { slug: tenant, current, etag, load } = own;
-  const schema = useLoad(`schema ${tenant}`, signal => call("getSettingsSchema", {}, { tenant, signal }));
+  const schema = useLoad(`schema ${tenant}`, signal => readSchema({ tenant, signal }));
   return (
     <Loaded of={schema}>
       {({ body: { schema, writable } }) =>

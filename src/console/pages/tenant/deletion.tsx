@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
+import type { DeletedTenant, DeletionPreview } from "../../../../examples/typescript/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Form, TextField } from "../../parts/form.tsx";
 import { Failure, useAction } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { count, Name, say } from "../../parts/text.tsx";
 import { go } from "../../router.ts";
-import type { DryRun, OneTenant } from "../../soon.ts";
+import type { OneTenant } from "../../soon.ts";
 import type { Open } from "./index.tsx";
 
 /** First what would be deleted, then the slug by hand. */
@@ -14,10 +15,13 @@ export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenan
   const params = { tenant_id };
   const trial = useAction();
   const action = useAction();
-  const [counted, setCounted] = useState<Answer<DryRun> | null>(null);
+  const [counted, setCounted] = useState<Answer<DeletionPreview> | null>(null);
   const [typed, setTyped] = useState("");
   const countRows = () =>
-    trial.run(async () => setCounted(await call("deleteTenant", { params, query: { dry_run: true } })));
+    trial.run(async () => {
+      const found = await call("deleteTenant", { params, query: { dry_run: true } });
+      setCounted(found as Answer<DeletionPreview>);
+    });
   const remove = ({ reason = "" }: Record<string, string>) =>
     action.run(async () => {
       const { etag } = counted!;
@@ -26,7 +30,8 @@ export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenan
         headers: etag ? { "If-Match": etag } : {},
         ...(reason.trim() && { query: { reason: reason.trim() } }),
       });
-      say(`${body.message}. ${body.warning}`);
+      const { message, warning } = body as DeletedTenant;
+      say(`${message}. ${warning}`);
       go("#/tenants");
     });
   if (!counted)

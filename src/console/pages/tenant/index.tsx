@@ -8,7 +8,7 @@ import type { OneTenant } from "../../soon.ts";
 import { Events } from "../activity.tsx";
 import { Members, membersByOperator } from "../members.tsx";
 import type { Schema } from "../schema-form.tsx";
-import { SettingsEditor, settingsIn } from "../settings-editor.tsx";
+import { readSchema, SettingsEditor, settingsIn } from "../settings-editor.tsx";
 import { Deletion } from "./deletion.tsx";
 import { Overview } from "./overview.tsx";
 
@@ -97,7 +97,7 @@ export const Dates = ({ tenant }: { tenant: { created_at: string; updated_at: st
 
 function Settings({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
   const params = { tenant_id: answer.body.tenant_id };
-  const schema = useLoad("schema", signal => call("getSettingsSchema", {}, { signal }));
+  const schema = useLoad("schema", signal => readSchema({ signal }));
   return (
     <Loaded of={schema}>
       {({ body: { schema } }) => (

@@ -76,7 +76,7 @@ function Moves({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
           {button("Resume", () => move("resumeTenant", "is active again"), true)}
         </div>
       )}
-      {(status as string) === "deleted" && (
+      {status === "deleted" && (
         <div class="note bad head">
           <p>
             It is deleted{" "}
