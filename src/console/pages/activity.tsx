@@ -1,12 +1,13 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import type { Event, EventPage } from "../../../examples/typescript/api.ts";
 import { type Answer, addressOf, call } from "../api.ts";
 import { SelectField, TextField } from "../parts/form.tsx";
 import { Failure, Loaded, More, Rows, useList, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Copy, Name, Time, Title } from "../parts/text.tsx";
 import { path, replace, route } from "../router.ts";
-import type { EventItem, EventPage } from "../soon.ts";
+
 import { useStore } from "../store.ts";
 import { follow, type State } from "../stream.ts";
 
@@ -52,8 +53,8 @@ export function Events({ feed, columns = true }: { feed: Feed; columns?: boolean
   const { operation, query, tenant } = feed;
   const options = tenant === undefined ? {} : { tenant };
   const [newest, setNewest] = useState<string | null>(null);
-  const list = useList<EventItem>(feed.key, async (after, signal) => {
-    const more = { limit: 100, order: "-at", ...(after && { after }) };
+  const list = useList<Event>(feed.key, async (after, signal) => {
+    const more = { limit: 100, order: "-at" as const, ...(after && { after }) };
     const answer: Answer<EventPage> = await call(
       operation,
       { query: { ...query, ...more } },
@@ -64,7 +65,7 @@ export function Events({ feed, columns = true }: { feed: Feed; columns?: boolean
   });
   const [state, setState] = useState<State>("reconnecting");
   const [failed, setFailed] = useState<unknown>(undefined);
-  const [fresh, setFresh] = useState<EventItem[]>([]);
+  const [fresh, setFresh] = useState<Event[]>([]);
   useEffect(() => {
     setFresh([]);
     setFailed(undefined);
@@ -73,7 +74,7 @@ export function Events({ feed, columns = true }: { feed: Feed; columns?: boolean
     follow(
       after => addressOf(operation, {}, { ...query, after }),
       newest,
-      data => setFresh(before => [JSON.parse(data) as EventItem, ...before].slice(0, MOST)),
+      data => setFresh(before => [JSON.parse(data) as Event, ...before].slice(0, MOST)),
       setState,
       { ...options, signal: abort.signal },
     ).catch(setFailed);
@@ -104,7 +105,7 @@ export function Events({ feed, columns = true }: { feed: Feed; columns?: boolean
                   ? ([
                       [
                         "Tenant",
-                        ({ tenant_id, tenant_name, tenant_slug }: EventItem) => (
+                        ({ tenant_id, tenant_name, tenant_slug }: Event) => (
                           <a class="row" href={path(["tenant", tenant_id])}>
                             <Name>{tenant_name}</Name> <code class="dim">{tenant_slug}</code>
                           </a>
@@ -131,7 +132,7 @@ const What = ({ type }: { type: string }) => (
   </span>
 );
 
-const By = ({ actor }: { actor: EventItem["actor"] }) =>
+const By = ({ actor }: { actor: Event["actor"] }) =>
   actor ? (
     <span title={actor.auth_provider}>
       <Name>{actor.auth_subject}</Name>
@@ -141,7 +142,7 @@ const By = ({ actor }: { actor: EventItem["actor"] }) =>
     <span class="dim">in the database</span>
   );
 
-function Details({ event }: { event: EventItem }): ComponentChildren {
+function Details({ event }: { event: Event }): ComponentChildren {
   const { reason, changed, target_id, request_id } = event;
   return (
     <details class="small">

@@ -1,10 +1,10 @@
 import type { ComponentChildren } from "preact";
+import type { Audit, Finding } from "../../../examples/typescript/api.ts";
 import { call } from "../api.ts";
 import { pretty } from "../diff.ts";
 import { Loaded, More, useList, useLoad } from "../parts/load.tsx";
 import { Badge, Copy, count, Time, Title, visible } from "../parts/text.tsx";
 import { path } from "../router.ts";
-import type { Audit, Finding } from "../soon.ts";
 import { Health } from "./health.tsx";
 
 export function Isolation() {

@@ -1,11 +1,10 @@
 import { useState } from "preact/hooks";
-import type { MemberRole } from "../../../../examples/typescript/api.ts";
+import type { Invitation, MemberRole } from "../../../../examples/typescript/api.ts";
 import { call } from "../../api.ts";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { Failure, More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
-import type { Invitation } from "../../soon.ts";
 import { ROLES } from "../members.tsx";
 import type { Own } from "./index.tsx";
 
@@ -106,7 +105,11 @@ function Invite({
   const action = useAction();
   const invite = ({ role = "member", email = "", days = "7" }: Record<string, string>) =>
     action.run(async () => {
-      const body = { role, expires_in: Number(days) * 86_400, ...(email.trim() && { email: email.trim() }) };
+      const body = {
+        role: role as MemberRole,
+        expires_in: Number(days) * 86_400,
+        ...(email.trim() && { email: email.trim() }),
+      };
       const { body: made } = await call("createInvitation", { body }, { tenant: own.slug });
       const here = new URL(location.pathname, location.origin).href;
       done(made, made.accept_url ?? `${here}#/invitation/${made.token}`);

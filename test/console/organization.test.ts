@@ -1,0 +1,203 @@
+/** What an owner, an admin and a member do in the console with their organization. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
+import { until } from "../until.ts";
+import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+
+let world: World;
+let browser: Browser;
+let url: string;
+let owner: Visitor;
+let invitation: string;
+
+before(async () => {
+  if (skip) return;
+  world = await createWorld();
+  const { sql } = world.database;
+  const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+  await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
+  await seedUser(sql, acme, { subject: "ben", role: "admin" });
+  await seedUser(sql, acme, { subject: "mia", role: "member" });
+  const globex = await seedTenant(sql, { slug: "globex", name: "Globex" });
+  await seedUser(sql, globex, { subject: "ada", role: "member" });
+  url = await listen(world.service);
+  browser = await startBrowser();
+});
+after(async () => {
+  await browser?.close();
+  await world?.end();
+});
+
+const arrive = async (sub: string, claims: object = {}) => {
+  const visitor = await Visitor.arrive(browser, url);
+  await visitor.signIn(await token({ sub, ...claims }));
+  return visitor;
+};
+
+test("an owner sees their organizations only, and chooses among them", { skip }, async () => {
+  owner = await arrive("ada");
+  await owner.heading("Acme");
+  await owner.check();
+  assert.equal(
+    await owner.page.getByRole("link", { name: "Tenants", exact: true }).count(),
+    1,
+    "the brand alone",
+  );
+  await owner.page.getByRole("combobox", { name: "Organization" }).selectOption("globex");
+  await owner.heading("Globex");
+  assert.equal(await owner.page.getByRole("link", { name: "Keys" }).count(), 0, "a member there");
+  await owner.page.getByRole("combobox", { name: "Organization" }).selectOption("acme");
+  await owner.heading("Acme");
+  owner.assertFine();
+});
+
+test("an owner adds a member, changes a role, removes", { skip }, async () => {
+  await owner.open("#/org/acme/members", "Members");
+  await owner.check();
+  await owner.press("Add a member");
+  await owner.dialog().getByLabel("Subject").fill("carl");
+  await owner.dialog().getByLabel("Name").fill("Carl");
+  await owner.dialog().getByLabel("Role").selectOption("admin");
+  await owner.check();
+  await owner.press("Add", owner.dialog());
+  await owner.sees("Carl is admin now");
+  await owner.page.getByLabel("Role of Carl").selectOption("member");
+  await owner.sees("Carl is member now");
+  await owner.press("Add a member");
+  await owner.dialog().getByLabel("Subject").fill("carl");
+  await owner.press("Add", owner.dialog());
+  await owner.sees("This does not fit how things are now.");
+  await owner.check();
+  await owner.press("Close", owner.dialog());
+  await owner.press("Remove… Carl");
+  await owner.press("Remove", owner.dialog());
+  await owner.sees("Carl is removed");
+  owner.assertFine();
+});
+
+test("the last owner cannot leave, and is told so", { skip }, async () => {
+  await owner.press(/^Leave…/);
+  await owner.check();
+  await owner.press("Leave", owner.dialog());
+  await owner.dialog().getByRole("alert").waitFor();
+  await owner.press("Close", owner.dialog());
+  owner.assertFine();
+});
+
+test("an owner invites by a link, and revokes another", { skip }, async () => {
+  await owner.open("#/org/acme/invitations", "Invitations");
+  await owner.sees("No invitation is open.");
+  await owner.press("Invite somebody");
+  await owner.check();
+  await owner.press("Make the link", owner.dialog());
+  const link = owner.page.locator(".note code");
+  await link.waitFor();
+  invitation = await link.innerText();
+  assert.ok(invitation.startsWith(`${url}/console/#/invitation/`));
+  await owner.press("Invite somebody");
+  await owner.dialog().getByLabel("E-mail").fill("erin@acme.example");
+  await owner.press("Make the link", owner.dialog());
+  await owner.sees("erin@acme.example");
+  await owner.check();
+  await owner.press("Revoke the invitation for erin@acme.example");
+  await owner.sees("The invitation is revoked");
+  owner.assertFine();
+});
+
+test("a stranger accepts the invitation after signing in, once", { skip }, async () => {
+  const stranger = await Visitor.arrive(browser, url);
+  await stranger.page.goto(invitation);
+  await stranger.heading("Sign in");
+  await stranger.page.getByLabel("Token").fill(await token({ sub: "nora" }));
+  await stranger.press("Sign in with this token");
+  await stranger.heading("You are invited");
+  await stranger.check();
+  await stranger.press("Accept the invitation");
+  await stranger.heading("Acme");
+  await stranger.page.goto(invitation);
+  await stranger.press("Accept the invitation");
+  await stranger.sees("You may not do this.");
+  stranger.assertFine();
+  await stranger.leave();
+});
+
+test("activity is shown, and goes on by itself", { skip }, async () => {
+  await owner.open("#/org/acme/activity", "Activity");
+  await owner.sees("Live: new events appear by themselves.");
+  await owner.sees("invitation accepted");
+  await owner.check();
+  const admin = await arrive("ben");
+  await admin.open("#/org/acme/members", "Members");
+  assert.equal(await admin.page.getByLabel("Role of ada@acme.example").count(), 0, "an owner, to an admin");
+  await admin.press("Remove… nora");
+  await admin.press("Remove", admin.dialog());
+  await owner.sees("member removed");
+  admin.assertFine();
+  owner.assertFine();
+  await admin.leave();
+});
+
+test("a member sees who belongs, and leaves", { skip }, async () => {
+  const member = await arrive("mia");
+  await member.heading("Acme");
+  await member.check();
+  await member.open("#/org/acme/members", "Members");
+  await member.sees("ben");
+  assert.equal(await member.button("Add a member").count(), 0);
+  await member.check();
+  await member.page.evaluate("location.hash = '#/org/acme/keys'");
+  await member.sees("Owners and admins of the organization see this.");
+  await member.open("#/org/acme/members", "Members");
+  await member.press(/^Leave…/);
+  await member.press("Leave", member.dialog());
+  await member.heading("You belong to no organization yet");
+  await member.check();
+  member.assertFine();
+  await member.leave();
+});
+
+test("somebody who belongs nowhere registers an organization", { skip }, async () => {
+  const newcomer = await arrive("nick");
+  await newcomer.heading("You belong to no organization yet");
+  await newcomer.page.getByLabel("Name of the organization").fill("Nick & Co");
+  await newcomer.page.getByLabel("Your e-mail").fill("nick@nick.example");
+  await newcomer.press("Register");
+  await newcomer.heading("Nick & Co");
+  newcomer.assertFine();
+  await newcomer.leave();
+});
+
+test("a token that names one organization is for that alone, and the page says so", { skip }, async () => {
+  const { sql } = world.database;
+  const [globex] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'globex'`;
+  await seedUser(sql, globex!.id, { subject: "ben" });
+  const admin = await arrive("ben", { tenant: "globex" });
+  await admin.open("#/org/acme", "Your token is for another organization");
+  await admin.page.getByRole("link", { name: "Go to globex" }).click();
+  await admin.heading("Globex");
+  admin.assertFine();
+  await admin.leave();
+});
+
+test("a busy service is asked again by itself, and the page says so", { skip }, async () => {
+  const { page } = owner;
+  let refused = 0;
+  await page.route("**/api/tenants/members*", route =>
+    refused++ === 0
+      ? route.fulfill({
+          status: 503,
+          headers: { "content-type": "application/json", "retry-after": "1" },
+          body: '{"error":"Service unavailable","detail":"The database cannot be reached"}',
+        })
+      : route.continue(),
+  );
+  await owner.open("#/org/acme/members", "Members");
+  await owner.sees("The database cannot be reached (503). Trying again in 1 s.");
+  await owner.sees("ben");
+  await until("the banner goes", async () => (await page.locator(".banner").count()) === 0);
+  await page.unroute("**/api/tenants/members*");
+  owner.assertFine();
+});
