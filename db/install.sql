@@ -50,6 +50,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/isolation_advice.sql
 \ir functions/app/isolation_breaches.sql
 \ir functions/app/join_default.sql
+\ir functions/app/key_json.sql
 \ir functions/app/last_audit.sql
 \ir functions/app/leaking_tables.sql
 \ir functions/app/lock_member.sql
@@ -66,6 +67,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/record_own_event.sql
 \ir functions/app/refuse.sql
 \ir functions/app/refuse_invitation.sql
+\ir functions/app/refuse_key.sql
 \ir functions/app/refuse_slug.sql
 \ir functions/app/release.sql
 \ir functions/app/remove_member.sql
@@ -94,10 +96,12 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/audit_page.sql
 \ir functions/control/create_sample_data.sql
 \ir functions/control/empty_tenant.sql
+\ir functions/control/enter_key.sql
 \ir functions/control/event_origin.sql
 \ir functions/control/event_place.sql
 \ir functions/control/gate.sql
 \ir functions/control/join_default.sql
+\ir functions/control/key_expired.sql
 \ir functions/control/leaking_tables.sql
 \ir functions/control/shown_rows.sql
 \ir functions/control/tg_tenants__count.sql
@@ -108,6 +112,9 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/invitations/create_invitation.sql
 \ir functions/api/invitations/list_invitations.sql
 \ir functions/api/invitations/revoke_invitation.sql
+\ir functions/api/keys/create_key.sql
+\ir functions/api/keys/list_keys.sql
+\ir functions/api/keys/revoke_key.sql
 \ir functions/api/members/add_member.sql
 \ir functions/api/members/change_member.sql
 \ir functions/api/members/list_members.sql
@@ -118,6 +125,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/service/get_release.sql
 \ir functions/api/service/take_rate_limit.sql
 \ir functions/api/setup/add_tenant_member.sql
+\ir functions/api/service/take_key_rate_limit.sql
 \ir functions/api/setup/approve_tenant.sql
 \ir functions/api/setup/change_tenant_member.sql
 \ir functions/api/setup/create_tenant.sql

@@ -12,6 +12,7 @@
 \ir functions/control/gate.sql
 \ir tables/users.sql
 \ir tables/invitations.sql
+\ir tables/api_keys.sql
 \ir tables/boards.sql
 \ir tables/board_members.sql
 \ir tables/generations.sql

@@ -65,6 +65,7 @@ as $$
   values
     ('app.tenants', 'id uuid, name text, slug text, settings jsonb, status text, is_default boolean, registration jsonb null, created_at timestamptz, updated_at timestamptz'),
     ('app.users', 'tenant_id uuid null, id uuid, auth_provider text, auth_subject text, role text, created_at timestamptz, updated_at timestamptz, removed_at timestamptz null'),
+    ('app.api_keys', 'tenant_id uuid null, id uuid, user_id uuid, name text, secret_hash bytea, created_by uuid, created_at timestamptz, expires_at timestamptz null, last_used_at timestamptz null, revoked_at timestamptz null'),
     ('app.boards', 'tenant_id uuid null, id uuid, owner_id uuid, title text, settings jsonb, created_at timestamptz, updated_at timestamptz'),
     ('app.board_members', 'tenant_id uuid null, board_id uuid, user_id uuid, role text, invited_by uuid null, created_at timestamptz'),
     ('app.invitations', 'tenant_id uuid null, id uuid, token_hash bytea, role text, invited_by uuid, created_at timestamptz, expires_at timestamptz'),
@@ -84,6 +85,8 @@ immutable
 set search_path = pg_catalog, pg_temp
 as $$
   values
+    ('app.api_keys', 'user_id'::name, 'app.users', 'api_keys_user'::name, false),
+    ('app.api_keys', 'created_by', 'app.users', 'api_keys_maker', false),
     ('app.boards', 'owner_id'::name, 'app.users', 'boards_owner'::name, false),
     ('app.board_members', 'board_id', 'app.boards', 'board_members_board', true),
     ('app.board_members', 'user_id', 'app.users', 'board_members_user', true),

@@ -300,6 +300,39 @@ export type RevokedInvitation = { message: string; invitation_id: string; };
 
 export type AcceptInvitation = { token: string; };
 
+export type KeyRole = "admin" | "member";
+
+export type Key = {
+  key_id: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
+  role: KeyRole;
+  created_by: string;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+};
+
+export type KeyList = { keys: Array<Key>; };
+
+export type CreateKey = {
+  /** Stored in NFC; the length counts code points of that form */ name: string;
+  role: KeyRole;
+  /** With a time zone: `Z` or an offset */ expires_at?: string;
+};
+
+export type CreatedKey = {
+  key_id: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
+  role: KeyRole;
+  created_by: string;
+  created_at: string;
+  expires_at: string | null;
+  last_used_at: string | null;
+  /** `tms_<tenant_id>_<secret>` */ key: string;
+};
+
+export type RevokedKey = { message: string; key_id: string; };
+
 export type Board = {
   board_id: string;
   title: string;
@@ -539,6 +572,21 @@ export interface Operations {
     takes: { body: AcceptInvitation; };
     answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** List the API keys of the tenant */
+  listKeys: {
+    takes: { query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, KeyList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Make an API key for a program */
+  createKey: {
+    takes: { body: CreateKey; };
+    answers: Record<201, CreatedKey> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Revoke an API key */
+  revokeKey: {
+    takes: { params: { key_id: string; }; };
+    answers: Record<200, RevokedKey> & Record<400 | 401 | 403 | 404 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** List the boards of the tenant */
   listBoards: {
     takes: { query?: { limit?: number; cursor?: string; }; };
@@ -597,6 +645,9 @@ export const addresses = {
   createInvitation: ["POST", "/api/tenants/invitations"],
   revokeInvitation: ["DELETE", "/api/tenants/invitations/{invitation_id}"],
   acceptInvitation: ["POST", "/api/tenants/invitations/accept"],
+  listKeys: ["GET", "/api/tenants/keys"],
+  createKey: ["POST", "/api/tenants/keys"],
+  revokeKey: ["DELETE", "/api/tenants/keys/{key_id}"],
   listBoards: ["GET", "/api/boards"],
   queryGraphql: ["POST", "/graphql"],
   queryGraphqlByGet: ["GET", "/graphql"],

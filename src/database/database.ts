@@ -3,13 +3,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "../config/config.ts";
-import { toProblem } from "../errors/errors.ts";
+import { codeOf, toProblem } from "../errors/errors.ts";
 import { isUnresolved } from "../errors/problems.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { tenantLog } from "../observability/log.ts";
 import { Entered, Shares } from "./connection-shares.ts";
 import { Pipeline } from "./pipeline.ts";
-import { execute, onOwnConnection, type Row, statementOf } from "./statement.ts";
+import { execute, type Form, onOwnConnection, type Row, statementOf } from "./statement.ts";
 
 export type { Row };
 
@@ -102,38 +102,78 @@ export async function callAsCaller(
   ...values: unknown[]
 ): Promise<Row> {
   const { identity, tenant, server } = request;
+  const { key } = identity;
+  const byKey = key !== undefined;
   const { operatorRole, entered } = server.database;
   const lacks = identity.operator ? null : operatorRole;
-  const caller = [tenant.slug, identity.provider, identity.subject, identity.email, identity.name, lacks];
+  const caller = [
+    tenant.slug,
+    identity.provider,
+    key?.credential ?? identity.subject,
+    identity.email,
+    identity.name,
+    lacks,
+  ];
   const mayLag = identity.operator && call.reads?.replica;
   const large = call.limitAt !== undefined && Number(values[call.limitAt]) > SHORT_PAGE;
   const work = async () => {
     // What writes may write an event, which names the request.
-    if (!call.reads) return send(server, "primary", call, [request.id, ...caller, ...values], false, true);
+    if (!call.reads)
+      return send(server, "primary", call, [request.id, ...caller, ...values], false, {
+        byKey,
+        inContext: true,
+      });
     const given = [...caller, ...values];
     const short = call.reads?.short && !large;
-    return (mayLag && (await askReplica(server, call, given))) || send(server, "primary", call, given, short);
+    return (
+      (mayLag && (await askReplica(server, call, given))) ||
+      send(server, "primary", call, given, short, { byKey })
+    );
   };
   const name = callerName(identity);
   // Only these put the transaction into the tenant that the request names.
-  const enters = tenant.slug !== null && call.needsMembership !== false ? tenant.slug : null;
+  const named = key && tenant.slug !== null ? key.tenant : tenant.slug;
+  const enters = call.needsMembership !== false ? named : null;
   const span = request.span?.call(call.calls);
   try {
     const share = enters !== null && entered.has(enters, name) ? `tenant ${enters}` : name;
     const row = await inShare(server, share, call, large, () => retried(work));
-    if (enters !== null) entered.add(enters, name);
+    if (key) admitted(request, key, row);
+    else if (enters !== null) entered.add(enters, name);
     logResolved(request);
     return row;
   } catch (error) {
     const problem = toProblem(error);
     // A refusal for another reason comes after the tenant was resolved.
-    if (problem && problem.status < 500 && !isUnresolved(problem)) logResolved(request);
-    else if (problem && isUnresolved(problem) && enters !== null) entered.delete(enters, name);
+    const denied = problem && (problem.status === 401 || isUnresolved(problem));
+    if (denied) key?.refused();
+    if (denied && enters !== null) entered.delete(enters, name);
+    if (problem && problem.status < 500 && !denied) {
+      if (key && tenant.slug === "") request.tenant = { ...tenant, slug: slugOf(error) ?? key.tenant ?? "" };
+      logResolved(request);
+    }
     throw problem ?? error;
   } finally {
     span?.end();
   }
 }
+
+type Key = NonNullable<FastifyRequest["identity"]["key"]>;
+
+/** From here on the request, and the requests with its key that follow, count for the key and its tenant. */
+function admitted(request: FastifyRequest, key: Key, { key_id, tenant_slug }: Row): void {
+  const { tenant, server, routeOptions } = request;
+  if (!key_id || !tenant_slug) return; // the function entered no tenant
+  key.admitted(key_id, tenant_slug);
+  if (tenant.slug === null) return;
+  if (routeOptions.config.needsMembership !== false)
+    server.database.entered.add(tenant_slug, callerName({ provider: "key", subject: key_id }));
+  request.tenant = { ...tenant, slug: tenant_slug };
+}
+
+/** The slug of the key's tenant, as app.refuse() sends it. */
+const slugOf = (error: unknown): string | undefined =>
+  error instanceof pg.DatabaseError && codeOf(error).startsWith("TM") ? error.schema : undefined;
 
 /** Calls a function for the service itself. */
 export function callFunction(app: FastifyInstance, calls: string, ...values: unknown[]): Promise<Row> {
@@ -223,11 +263,11 @@ async function send(
   call: Call,
   values: unknown[],
   short: boolean | undefined = call.reads?.short,
-  inContext = false,
+  form: Form = {},
 ): Promise<Row> {
   const { database, log } = app;
   const pool = database.pools[at]!;
-  const { name, text } = statementOf(call.calls, values.length, inContext);
+  const { name, text } = statementOf(call.calls, values.length, form);
   const pipeline = short ? database.pipelines.get(pool) : undefined;
   const begin = call.long ? BEGIN_LONG : database.explicit ? "begin" : undefined;
   const attempt = (options: { name?: string; query_timeout?: number }) => {

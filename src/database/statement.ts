@@ -11,23 +11,35 @@ export interface Row {
   created?: boolean;
   status?: string;
   tenant_id?: string;
+  /** Of the API key of the request. */
+  key_id?: string | null;
+  tenant_slug?: string | null;
 }
 
 const statements = new Map<string, { name: string; text: string }>();
 
-/**
- * By function and number of arguments; the name is also the one that it is prepared under. `inContext`: the first value is not the
- * function's but the setting app.request_id of the transaction.
- */
+export interface Form {
+  /** The first value is not the function's but the setting app.request_id of the transaction. */
+  inContext?: boolean;
+  /** The row has two columns more: what app.enter_tenant() found for an API key. */
+  byKey?: boolean;
+}
+
+/** Read after the function has returned. */
+const OF_KEY =
+  "current_setting('app.key_id', true) as key_id, current_setting('app.tenant_slug', true) as tenant_slug";
+
+/** By function, number of arguments and form; the name is also the one that it is prepared under. */
 export function statementOf(
   calls: string,
   parameters: number,
-  inContext = false,
+  { inContext = false, byKey = false }: Form,
 ): { name: string; text: string } {
-  const name = inContext ? `${calls}/${parameters} in context` : `${calls}/${parameters}`;
+  const name = `${calls}/${parameters}${inContext ? " in context" : ""}${byKey ? " by key" : ""}`;
   let statement = statements.get(name);
   if (!statement) {
     const values = Array.from({ length: parameters }, (_, i) => `$${i + 1}`);
+    const columns = byKey ? `f.*, ${OF_KEY}` : "f.*";
     // The alias names the column of functions that return one value; the first column of others gets the same name.
     const call = () => `api.${calls}(${values.join(", ")}) as f (body)`;
     if (inContext) {
@@ -36,9 +48,9 @@ export function statementOf(
       values[0] = `case when c.request_id is not null then ${values[0]} end`;
       statement = {
         name,
-        text: `select f.* from (${context}) as c (request_id) cross join lateral ${call()}`,
+        text: `select ${columns} from (${context}) as c (request_id) cross join lateral ${call()}`,
       };
-    } else statement = { name, text: `select * from ${call()}` };
+    } else statement = { name, text: `select ${columns} from ${call()}` };
     statements.set(name, statement);
   }
   return statement;

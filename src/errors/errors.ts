@@ -35,6 +35,12 @@ export class Problem extends Error {
 export const reasonOf = ({ reason, error }: Problem): string =>
   reason ?? error.toLowerCase().replace(/[^a-z0-9]+/g, "_");
 
+export const CHALLENGE = 'Bearer realm="tenants"';
+
+/** The header of a 401 (RFC 6750). */
+export const challengeOf = (detail: string, code = "invalid_token"): string =>
+  `${CHALLENGE}, error="${code}", error_description="${detail}"`;
+
 type Titled = readonly [status: number, error: string, detail: string];
 
 type OwnConstraint = "tenants_slug_key" | "users_tenant_identity_key" | "users_tenant_id_fkey";
@@ -139,6 +145,7 @@ function fromDatabase(error: pg.DatabaseError): Problem | undefined {
   if (own) {
     return new Problem(Number(own[1]), error.hint ?? "Error", error.message, {
       extra: fieldsOf(error),
+      ...(own[1] === "401" && { headers: { "www-authenticate": challengeOf(error.message) } }),
       reason: error.constraint,
     });
   }

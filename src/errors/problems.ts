@@ -35,6 +35,7 @@ export const TOKEN_REASONS = {
   issuer: "The iss of the token is not accepted",
   audience: "The aud of the token is not accepted",
   invalid: "The token is not valid",
+  key_invalid: "The API key is not valid",
 } as const;
 
 export const PROBLEMS = {
@@ -62,10 +63,12 @@ export const PROBLEMS = {
   ],
   no_credentials: [401, "Unauthorized", TOKEN_REASONS.no_credentials],
   expired: [401, "Unauthorized", TOKEN_REASONS.expired],
+  key_invalid: [401, "Unauthorized", TOKEN_REASONS.key_invalid],
   not_a_member: [...BY_CONSTRAINT.users_tenant_id_fkey, {}, "unresolved"],
   not_an_operator: [403, "Access denied", "The role tenant-operator is required"],
   not_an_admin: [403, "Access denied", "The tenant role admin is required"],
   invitation_refused: [403, "Access denied", "The invitation cannot be used"],
+  not_for_keys: [403, "Access denied", "An API key cannot do this"],
   registration_disabled: [
     403,
     "Registration disabled",
@@ -76,6 +79,7 @@ export const PROBLEMS = {
   tenant_not_found: [404, "Tenant not found", `Tenant with ID ${ID} not found`],
   member_not_found: [404, "Member not found", `Member with ID ${ID} not found`],
   invitation_not_found: [404, "Invitation not found", `Invitation with ID ${ID} not found`],
+  key_not_found: [404, "API key not found", `API key with ID ${ID} not found`],
   tenants_slug_key: [409, "Conflict", "A tenant with slug 'acme' already exists"],
   users_tenant_identity_key: BY_CONSTRAINT.users_tenant_identity_key,
   tenant_deleted: [409, "Conflict", "The tenant that this Idempotency-Key created is deleted"],
@@ -83,6 +87,7 @@ export const PROBLEMS = {
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],
   last_owner_role: [409, "Conflict", "The last owner of a tenant cannot be given another role"],
+  key_limit: [409, "Conflict", "The tenant has 100 API keys; revoke one first"],
   stale_etag: [412, "Precondition failed", "The tenant has changed since it was read"],
   not_an_etag: [
     412,
@@ -108,6 +113,7 @@ export const PROBLEMS = {
     "auth_provider must be the issuer of a person's tokens",
     { errors: [{ field: "auth_provider", message: "must be the issuer of a person's tokens" }] },
   ],
+  expires_in_the_past: rejected("expires_at", "must be in the future"),
   idempotency_key_reused: [
     422,
     "Validation failed",

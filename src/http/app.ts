@@ -22,6 +22,7 @@ import docs from "./routes/docs.ts";
 import graphql from "./routes/graphql.ts";
 import health from "./routes/health.ts";
 import invitations from "./routes/invitations.ts";
+import keys from "./routes/keys.ts";
 import members from "./routes/members.ts";
 import setup from "./routes/setup.ts";
 import tenants from "./routes/tenants.ts";
@@ -62,8 +63,9 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
     await api.register(tenant, { config });
     await api.register(setup, { prefix: "/api/setup", config });
     await api.register(tenants, { prefix: "/api/tenants", config });
-    await api.register(members, { prefix: "/api/tenants/members" });
+    await api.register(members, { prefix: "/api/tenants/members", config });
     await api.register(invitations, { prefix: "/api/tenants/invitations", config });
+    await api.register(keys, { prefix: "/api/tenants/keys" });
     await api.register(boards, { prefix: "/api/boards" });
     await api.register(graphql);
   });

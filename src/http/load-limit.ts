@@ -154,7 +154,7 @@ export default fp(
 
     // After authentication, and before the first use of the database.
     app.decorate("admit", ({ identity, entry }, done) => {
-      if (entry!.connection) entry!.connection.known = true;
+      if (entry!.connection && identity.key?.tenant !== null) entry!.connection.known = true;
       if (isFull(shares.identity, ({ reply }) => isSame(reply.request.identity, identity)))
         return done(TOO_MANY);
       begin(entry!, identity, done);
@@ -183,7 +183,7 @@ export default fp(
     app.addHook("preValidation", (request, _reply, done) => {
       const { entry, identity, tenant } = request;
       if (!identity) return done();
-      const slug = tenant?.slug;
+      const slug = identity.key ? identity.key.tenant : tenant?.slug;
       if (
         slug &&
         open.length > shares.tenant &&

@@ -19,7 +19,7 @@ export interface Document extends Json {
 }
 
 const VERSION = "1";
-const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`. In multi-tenant mode it also names a tenant: by a claim
+const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`: a JWT, or an API key, which names its tenant. In multi-tenant mode a request with a JWT also names a tenant: by a claim
 of the token, even the domain of its \`email\`, or, when the token has none, by \`X-Tenant\`. **Authorize** fills both in for all requests of
 this page. Every error is \`{error, detail}\` and the fields of its example; \`X-Request-Id\` finds it in the log.
 
@@ -95,6 +95,7 @@ function problemsOf({ method, config, schema }: Route): ProblemName[] {
     "tenant_header_malformed",
     "no_credentials",
     "expired",
+    "key_invalid",
     "not_a_member",
   ];
   if (method !== "GET") names.push("malformed", "payload_too_large", "unsupported_media_type", "number_lost");
@@ -192,6 +193,7 @@ function share(value: unknown, schemas: Json): unknown {
     Object.entries(value).map(([key, inner]) => [key, key === "examples" ? inner : share(inner, schemas)]),
   );
   if (found.format === "email-address") found.format = "idn-email";
+  if (found.format === "instant") found.format = "date-time";
   if (found.format === "faithful-text" || found.format === "json-object") delete found.format;
   if (Array.isArray(found.enum) && found.enum.every(one => typeof one === "string")) found.type = "string";
   // The validator fills in defaults before it checks for missing fields.
@@ -231,9 +233,9 @@ export default fp(
             token: {
               type: "http",
               scheme: "bearer",
-              bearerFormat: "JWT",
+              bearerFormat: "JWT or API key",
               description:
-                "The token alone, without `Bearer`. `npm run token` signs one, `npm run demo` prints some.",
+                "A JWT, or an API key of a tenant (`tms_…`), without `Bearer`. `npm run token` signs a JWT, `npm run demo` prints some.",
             },
             tenant: {
               type: "apiKey",

@@ -37,9 +37,12 @@ import {
   BoardList,
   ChangeMember,
   CreatedInvitation,
+  CreatedKey,
   CreateInvitation,
+  CreateKey,
   CurrentTenant,
   InvitationList,
+  KeyList,
   ListPage,
   Member,
   MemberList,
@@ -49,6 +52,7 @@ import {
   RegistrationStatus,
   RemovedMember,
   RevokedInvitation,
+  RevokedKey,
 } from "./schemas/tenants.ts";
 
 export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match" | "Last-Event-ID";
@@ -334,7 +338,13 @@ export const registerTenant = registration("registerTenant", "Register an organi
   body: Register,
   response: { 201: RegisteredTenant, 202: RegisteredTenant },
   sends: ["Location"],
-  problems: ["registration_disabled", "domain_not_allowed", "tenant_limit", "tenants_slug_key"],
+  problems: [
+    "registration_disabled",
+    "domain_not_allowed",
+    "tenant_limit",
+    "not_for_keys",
+    "tenants_slug_key",
+  ],
 });
 
 // Tenants, members, boards: for members.
@@ -434,6 +444,32 @@ export const acceptInvitation = membership("acceptInvitation", "Accept an invita
   body: AcceptInvitation,
   response: { 200: CurrentTenant },
   problems: ["invitation_refused", "users_tenant_identity_key"],
+});
+
+export const createKey = membership("createKey", "Make an API key for a program", {
+  config: { calls: "create_key", limit: "keys_write" },
+  description:
+    "For owners and admins of the tenant. `key` is shown here and never again. The key goes on when its maker has left.",
+  body: CreateKey,
+  response: { 201: CreatedKey },
+  sends: ["Location"],
+  problems: ["not_an_admin", "not_for_keys", "key_limit", "expires_in_the_past"],
+});
+
+export const listKeys = membership("listKeys", "List the API keys of the tenant", {
+  config: { calls: "list_keys", reads: { short: true }, limitAt: 0 },
+  description: "For owners and admins of the tenant. Newest first; `last_used_at` to the minute.",
+  querystring: ListPage,
+  response: { 200: KeyList },
+  sends: paged.sends,
+  problems: ["not_an_admin", "not_for_keys", ...paged.problems],
+});
+
+export const revokeKey = membership("revokeKey", "Revoke an API key", {
+  config: { calls: "revoke_key", limit: "keys_write" },
+  description: "For owners and admins of the tenant. Takes effect with the next request.",
+  response: { 200: RevokedKey },
+  problems: ["not_an_admin", "not_for_keys", "malformed_address", "key_not_found", "uri_too_long"],
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {

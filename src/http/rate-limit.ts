@@ -16,6 +16,7 @@ const LIMITS = {
   setup_delete: { max: 5, timeWindow: HOUR },
   register: { max: 3, timeWindow: HOUR },
   setup_read: { max: 100, timeWindow: 60_000 },
+  keys_write: { max: 100, timeWindow: 60_000 },
   members_write: { max: 100, timeWindow: 60_000 },
   invitation_accept: { max: 20, timeWindow: 60_000 },
   registration_read: { max: 100, timeWindow: 60_000 },
@@ -34,8 +35,10 @@ function storeIn(app: FastifyInstance) {
     child(options: { groupId?: string }) {
       return new Store(options);
     }
-    incr(identity: string, counted: Counted, timeWindow: number) {
-      callInShare(app, identity, "take_rate_limit", this.bucket, identity, timeWindow / 1000).then(
+    incr(caller: string, counted: Counted, timeWindow: number) {
+      const [identity, key] = caller.split("\0") as [string, string?];
+      const call = key ? "take_key_rate_limit" : "take_rate_limit";
+      callInShare(app, identity, call, this.bucket, key ?? identity, timeWindow / 1000).then(
         row => {
           // callInShare() names the first column `body`.
           const { body: hits, reset_at } = row as unknown as { body: number; reset_at: string };
@@ -82,4 +85,6 @@ export default fp(
   { name: "rate-limit", dependencies: ["database", "auth"] },
 );
 
-const identityKey = ({ identity }: FastifyRequest) => callerName(identity);
+/** With an API key, also what the database finds the key by: it counts valid keys only. */
+const identityKey = ({ identity }: FastifyRequest) =>
+  identity.key ? `${callerName(identity)}\0${identity.key.credential}` : callerName(identity);

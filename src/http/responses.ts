@@ -20,6 +20,15 @@ export function sendRow(
     .send(row.body);
 }
 
+/** 201 with a secret that no later answer shows: nothing on the way may keep it. */
+export const sendSecret = (reply: FastifyReply, body: object): FastifyReply =>
+  reply
+    .code(201)
+    .header("content-type", "application/json; charset=utf-8")
+    .header("cache-control", "no-store")
+    .header("x-content-type-options", "nosniff")
+    .send(JSON.stringify(body));
+
 /** A page of a list; the `Link` header leads to the next page (RFC 8288). */
 export function sendPage(reply: FastifyReply, row: Row, parameter = "cursor"): FastifyReply {
   if (row.next_cursor) {

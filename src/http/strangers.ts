@@ -1,6 +1,6 @@
-import { isIPv6 } from "node:net";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
+import { networkOf } from "../values/network.ts";
 
 /** Without a valid token an address has so much time of the processor, by estimate, after so much at once: a thousand small answers a second. */
 const SMALL_MS = 1;
@@ -21,7 +21,9 @@ export default fp(
     /** When the next answer to an address is due. */
     const turns = new Map<string, number>();
     app.addHook("onSend", (request, _reply, payload, done) => {
-      const { identity, refusal } = request;
+      const { refusal } = request;
+      // An API key is an identity before the database has refused it.
+      const identity = refusal?.status === 401 ? undefined : request.identity;
       const mayPass = identity && refusal?.reason !== "too_many_at_once";
       if (mayPass) return done();
       // Probes have turns of their own: a load balancer may ask from the address that a flood comes through.
@@ -48,14 +50,4 @@ export default fp(
 function costOf(payload: unknown): number {
   if (typeof payload === "string") return Math.min(LARGE_MS, SMALL_MS + payload.length / CHARACTERS_A_MS);
   return payload ? LARGE_MS : SMALL_MS;
-}
-
-/** IPv6 networks have 2^64 addresses each. */
-export function networkOf(address: string): string {
-  if (!isIPv6(address) || address.includes(".")) return address;
-  const [before = "", after] = address.split("::");
-  const head = before === "" ? [] : before.split(":");
-  const tail = after ? after.split(":") : [];
-  const zeros = Array.from({ length: 8 - head.length - tail.length }, () => "0");
-  return [...head, ...(after === undefined ? [] : zeros), ...tail].slice(0, 4).join(":");
 }

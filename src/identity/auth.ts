@@ -3,24 +3,29 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 import { namesOf } from "../config/kinds.ts";
-import { Problem } from "../errors/errors.ts";
+import { CHALLENGE, challengeOf, Problem } from "../errors/errors.ts";
 import { TOKEN_REASONS } from "../errors/problems.ts";
+import { networkOf } from "../values/network.ts";
 import { text } from "../values/printable.ts";
 import type { Claims } from "./claims.ts";
 import type { Header } from "./jwks.ts";
+import { isKey, KEY_PROVIDER, type KeyInUse, Keys } from "./keys.ts";
 import { isOperator } from "./operator.ts";
 
 export type { Claims } from "./claims.ts";
 
 /** Who calls: the pair (provider, subject). Frozen to its depth, since every request with the same token shares it. */
 export interface Identity {
-  /** The token's `iss`, or "jwt" when it has none. */
+  /** The token's `iss`, or "jwt" when it has none; "key" for an API key. */
   readonly provider: string;
+  /** Of an API key its id, once the database has admitted it; before that a name for its address. */
   readonly subject: string;
   readonly email: string | null;
   readonly name: string | null;
   readonly claims: Claims;
   readonly operator: boolean;
+  /** Only of an API key, which the database verifies. */
+  readonly key?: KeyInUse;
 }
 
 declare module "fastify" {
@@ -29,7 +34,6 @@ declare module "fastify" {
   }
 }
 
-const CHALLENGE = 'Bearer realm="tenants"';
 const BEARER = /^bearer (\S+)$/i;
 const LONGEST_TOKEN = 8 * 1024;
 const TOLERANCE_MS = 5_000;
@@ -58,10 +62,7 @@ const LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout";
 /** 401 with the challenge of RFC 6750: no error code for a caller who showed no token at all. */
 function refusal(reason: Reason, cause?: unknown): Problem {
   const code = reason === "malformed_header" ? "invalid_request" : "invalid_token";
-  const challenge =
-    reason === "no_credentials"
-      ? CHALLENGE
-      : `${CHALLENGE}, error="${code}", error_description="${TOKEN_REASONS[reason]}"`;
+  const challenge = reason === "no_credentials" ? CHALLENGE : challengeOf(TOKEN_REASONS[reason], code);
   const headers = { "www-authenticate": challenge };
   return new Problem(401, "Unauthorized", TOKEN_REASONS[reason], { headers, reason, cause });
 }
@@ -101,7 +102,8 @@ export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity 
   if (!isFiniteNumber(nbf)) throw refusal("invalid");
   if (now < nbf * 1000 - TOLERANCE_MS) throw refusal("not_yet_valid");
   if (subject === null) throw refusal("subject");
-  if (provider === null || (issuer !== null && iss !== issuer)) throw refusal("issuer");
+  if (provider === null || provider === KEY_PROVIDER || (issuer !== null && iss !== issuer))
+    throw refusal("issuer");
   // Older providers leave the typ of logout tokens out.
   if (Object.hasOwn(Object(claims.events) as object, LOGOUT_EVENT)) throw refusal("type");
   if (audience && ![aud].flat().some(one => audience.includes(one as string))) throw refusal("audience");
@@ -139,7 +141,7 @@ interface Decoded {
 }
 
 /**
- * Verifies the bearer token of every request of the instance it is registered on, and sets `request.identity`.
+ * Verifies the bearer token of every request of the instance it is registered on, and sets `request.identity`. An API key it only reads.
  * Every failure is 401; 503 is for a key set that cannot be read.
  */
 export default fp(
@@ -155,6 +157,7 @@ export default fp(
       decode: { complete: true },
     } as object as { secret: string });
     const kept = createKept();
+    const keys = new Keys();
 
     /** The key of the set that a token is signed with. Without a kid several may fit: the one that verifies is meant. */
     async function keyOf({ header, input, signature }: Decoded): Promise<string> {
@@ -202,6 +205,12 @@ export default fp(
     app.decorateRequest("identity");
     app.addHook("onRequest", (request, _reply, done) => {
       const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
+      if (token && isKey(token)) {
+        const identity = keys.identify(token, networkOf(request.ip));
+        if (identity) request.identity = identity;
+        done(identity ? undefined : refusal("key_invalid"));
+        return;
+      }
       const known = token && kept.get(token);
       if (known) {
         request.identity = known;

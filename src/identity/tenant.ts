@@ -18,6 +18,7 @@ export type TenantSource =
   | "namespace"
   | "email"
   | "header"
+  | "key"
   | "single_tenant";
 
 interface Resolved {
@@ -27,7 +28,7 @@ interface Resolved {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The tenant that the request names. The database checks the membership. null: the default tenant. */
+    /** The tenant that the request names. The database checks the membership. null: the default tenant. Empty: that of the API key. */
     tenant: { readonly slug: string | null; readonly source: TenantSource };
   }
 }
@@ -131,12 +132,18 @@ export function resolveTenant(
   header: string | string[] | undefined,
   tenantClaim: string | null,
 ): Resolved {
-  const given = Array.isArray(header) ? header.join(", ") : header;
-  if (given !== undefined && (Array.isArray(header) || !isSlug(given)))
-    throw refusal("tenant_header_malformed", { extra: { provided_tenant: asSent(given) } });
+  const given = slugInHeader(header);
   const found = fromClaims(claims, tenantClaim) ?? (given && { slug: given, source: "header" as const });
   if (found) return found;
   throw refusal("tenant_missing", { extra: { multi_tenant_mode: true } });
+}
+
+/** @throws Problem 400 (malformed) */
+function slugInHeader(header: string | string[] | undefined): string | undefined {
+  const given = Array.isArray(header) ? header.join(", ") : header;
+  if (given !== undefined && (Array.isArray(header) || !isSlug(given)))
+    throw refusal("tenant_header_malformed", { extra: { provided_tenant: asSent(given) } });
+  return given;
 }
 
 /** Node.js decodes headers as Latin-1; a client may have sent UTF-8. */
@@ -158,6 +165,12 @@ export default fp(
         return;
       }
       const header = request.headers["x-tenant"];
+      if (request.identity.key) {
+        // The database compares it with the key's tenant, and says which one that is.
+        request.tenant = { slug: slugInHeader(header) ?? "", source: "key" };
+        done();
+        return;
+      }
       const found = resolveTenant(request.identity.claims, header, config.jwt.tenantClaim);
       if (header !== undefined && header !== found.slug)
         request.log.debug(

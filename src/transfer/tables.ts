@@ -11,10 +11,10 @@ export const FETCHED = 20;
 export const BATCH = { rows: 1_000, length: 2_000_000 };
 
 /**
- * Neither exported nor imported: a token is good in one place only, and a file from yesterday must not open again what was used or
- * revoked today.
+ * Neither exported nor imported: a token or a key is good in one place only, and a file from yesterday must not open again what was used
+ * or revoked today. The users that keys are stay in the file, because rows refer to them.
  */
-const STAYS = new Set(["app.invitations"]);
+const STAYS = new Set(["app.invitations", "app.api_keys"]);
 
 export interface Table {
   name: string;

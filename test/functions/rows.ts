@@ -76,7 +76,7 @@ export function makeRow(
     else if (/int|numeric/.test(type)) row[name] = "1";
     else if (/^(timestamp|date)/.test(type)) row[name] = "2026-01-01";
     else if (type.startsWith("json")) row[name] = "{}";
-    else if (type === "bytea") row[name] = `\\x${"00".repeat(32)}`;
+    else if (type === "bytea") row[name] = `\\x${id.replaceAll("-", "").repeat(2)}`;
     else if (type === "boolean") row[name] = "true";
     else throw new Error(`${table.name}.${name}: teach the battery to make a ${type}`);
   }

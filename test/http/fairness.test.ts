@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
-import { networkOf } from "../../src/http/strangers.ts";
+import { networkOf } from "../../src/values/network.ts";
 import { createDatabase, createService, seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
 import { person } from "./world.ts";

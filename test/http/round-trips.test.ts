@@ -44,6 +44,27 @@ test("the usual authenticated request takes exactly one round trip: membership, 
     assert.deepEqual(await trips({ url, token }), { status: 200, trips: 1 }, url);
 });
 
+test("a request with an API key takes one too, valid or not", async () => {
+  await seedUser(database.sql, await seedTenant(database.sql, { slug: "keyed" }), {
+    subject: "ann",
+    role: "owner",
+  });
+  const made = await service.request({
+    method: "POST",
+    url: "/api/tenants/keys",
+    token: await person("ann", "keyed"),
+    body: { name: "n", role: "member" },
+  });
+  const { key } = made.body;
+  for (const [token, status] of [
+    [key, 200],
+    [key.slice(0, -1) + (key.endsWith("0") ? "1" : "0"), 401],
+  ] as const)
+    for (const url of ["/api/boards", "/api/tenants/current", "/api/tenants/mine"])
+      assert.deepEqual(await trips({ url, token }), { status, trips: 1 }, url);
+  assert.deepEqual(await trips({ url: "/api/boards", token: "tms_x" }), { status: 401, trips: 0 });
+});
+
 test("the first request of a kind on a connection takes one too", async () => {
   await withService(
     database,

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import type { Config } from "../../config/config.ts";
 import { callAsCaller, type Row } from "../../database/database.ts";
 import { refuseBody } from "../json-body.ts";
 import { addMember, changeMember, listMembers, removeMember } from "../operations.ts";
@@ -19,7 +20,7 @@ export const fieldsOf = ({ auth_provider, auth_subject, email, display_name, rol
 export const userOf = ({ body }: Row) => (JSON.parse(body) as One).user_id;
 
 /** The members of the tenant of the request. */
-export default async function members(app: FastifyInstance): Promise<void> {
+export default async function members(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   app.get<{ Querystring: ListPage }>("", listMembers, async (request, reply) => {
     const { limit, cursor } = request.query;
     return sendPage(reply, await callAsCaller(request, listMembers, limit, cursor));
@@ -27,7 +28,10 @@ export default async function members(app: FastifyInstance): Promise<void> {
 
   const adding = { ...addMember, preValidation: normalizeNames };
   app.post<{ Body: AddMember }>("", adding, async (request, reply) => {
-    const row = await callAsCaller(request, addMember, ...fieldsOf(request.body));
+    // The default is the issuer of the caller's own token, which a key has not.
+    const provider = request.body.auth_provider ?? ((request.identity.key && config.jwt.issuer) || undefined);
+    const given = fieldsOf({ ...request.body, ...(provider !== undefined && { auth_provider: provider }) });
+    const row = await callAsCaller(request, addMember, ...given);
     return sendRow(located(reply, `/api/tenants/members/${userOf(row)}`), row, 201);
   });
 

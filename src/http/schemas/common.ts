@@ -32,6 +32,12 @@ export const JsonObject = Type.Object(
   { additionalProperties: true, examples: [{ plan: "team", seats: 25 }] },
 );
 export const Uuid = Type.String({ format: "uuid", examples: [EXAMPLE_ID] });
+/** In a request; a Timestamp of a response has the format that every client knows. */
+export const Instant = Type.String({
+  format: "instant",
+  description: "With a time zone: `Z` or an offset",
+  examples: ["2027-01-01T00:00:00Z"],
+});
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
 export const Email = Type.String({
   format: "email-address",

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { EXAMPLE_ID } from "../../values/example.ts";
 import {
   Email,
+  Instant,
   JsonObject,
   Name,
   Nullable,
@@ -209,6 +210,43 @@ export const AcceptInvitation = Type.Object(
   { additionalProperties: false, title: "AcceptInvitation" },
 );
 export type AcceptInvitation = Static<typeof AcceptInvitation>;
+
+const KeyRole = Type.Enum(["admin", "member"], { title: "KeyRole" });
+
+const Key = Type.Object(
+  {
+    key_id: Uuid,
+    name: Name,
+    role: KeyRole,
+    created_by: Uuid,
+    created_at: Timestamp,
+    expires_at: Nullable(Timestamp),
+    last_used_at: Nullable(Timestamp),
+  },
+  { title: "Key" },
+);
+
+export const KeyList = Type.Object({ keys: Type.Array(Key) }, { title: "KeyList" });
+
+export const CreateKey = Type.Object(
+  { name: Name, role: KeyRole, expires_at: Type.Optional(Instant) },
+  {
+    additionalProperties: false,
+    title: "CreateKey",
+    examples: [{ name: "CI of the web shop", role: "member", expires_at: "2027-01-01T00:00:00Z" }],
+  },
+);
+export type CreateKey = Static<typeof CreateKey>;
+
+export const CreatedKey = Type.Object(
+  { ...Key.properties, key: Type.String({ description: "`tms_<tenant_id>_<secret>`", examples: ["tms_…"] }) },
+  { title: "CreatedKey" },
+);
+
+export const RevokedKey = Type.Object(
+  { message: Text("API key revoked"), key_id: Uuid },
+  { title: "RevokedKey" },
+);
 
 export const BoardList = Type.Object(
   {

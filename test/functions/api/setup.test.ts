@@ -165,6 +165,8 @@ test("delete_tenant leaves no row of the tenant in any table of the catalog, and
     // Sample data fills all tables but these.
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
     await tx`insert into app.invitations (tenant_id, token_hash, invited_by) select tenant_id, sha256('x'), id from app.users`;
+    await tx`insert into app.api_keys (tenant_id, user_id, name, secret_hash, created_by)
+      select tenant_id, id, 'a key', sha256('x'), id from app.users`;
     const before = await count(beta.body.tenant_id);
     for (const [name, rows] of Object.entries(before)) assert.ok(rows > 0, `${name} has no row to delete`);
     const { body } = await call(tx, "delete_tenant", operator, acme.body.tenant_id);
@@ -219,6 +221,8 @@ test("every CHECK constraint refuses a value just outside it", () =>
     await createTenant(tx, "checked", { sample: true, key: "key-12345" });
     await tx`insert into app.board_members (tenant_id, board_id, user_id) select tenant_id, id, owner_id from app.boards`;
     await tx`insert into app.invitations (tenant_id, token_hash, invited_by) select tenant_id, sha256('x'), id from app.users`;
+    await tx`insert into app.api_keys (tenant_id, user_id, name, secret_hash, created_by)
+      select tenant_id, id, 'a key', sha256('x'), id from app.users`;
     await tx`insert into control.deployment default values on conflict do nothing`;
     await tx`insert into audit.runs default values`;
     await tx`insert into audit.found select id, 'x', 1, 'info', null, null, '{}', '', '' from audit.runs`;
@@ -227,6 +231,10 @@ test("every CHECK constraint refuses a value just outside it", () =>
       values ('Gone', 'gone', 'deleted', now(), now(), 'active')`;
     const text = (max: number) => ["''", `repeat('x', ${max + 1})`];
     const refused: Record<string, string[]> = {
+      "api_keys_expires_after_creation expires_at": [before],
+      "api_keys_name_length name": ["repeat('x', 256)"],
+      "api_keys_name_not_blank name": ["E' \\t'"],
+      "api_keys_secret_hash_length secret_hash": ["'\\x00'"],
       "board_members_role_known role": ["'owner'"],
       "boards_description_length description": ["repeat('x', 10001)"],
       "boards_settings_is_object settings": ["'[]'"],

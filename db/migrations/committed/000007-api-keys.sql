@@ -1,0 +1,38 @@
+--! Previous: sha1:3b75b5f729e6588446899a41876c8bacdb0f75d2
+--! Hash: sha1:c52412e297b24dc9f249a1b2bc010766f13cf071
+--! Message: api keys
+
+create table if not exists app.api_keys (
+  tenant_id uuid not null,
+  id uuid not null default gen_random_uuid(),
+  user_id uuid not null,
+  name text not null
+    constraint api_keys_name_length check (char_length(name) between 1 and 255)
+    constraint api_keys_name_not_blank check (name ~ '\S'),
+  secret_hash bytea not null constraint api_keys_secret_hash_length check (octet_length(secret_hash) = 32),
+  created_by uuid not null,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz constraint api_keys_expires_after_creation check (expires_at > created_at),
+  last_used_at timestamptz,
+  revoked_at timestamptz,
+  primary key (tenant_id, id),
+  constraint api_keys_secret_hash_key unique (tenant_id, secret_hash),
+  constraint api_keys_user foreign key (tenant_id, user_id) references app.users (tenant_id, id),
+  constraint api_keys_maker foreign key (tenant_id, created_by) references app.users (tenant_id, id)
+);
+
+create unique index if not exists api_keys_by_user on app.api_keys (tenant_id, user_id);
+create index if not exists api_keys_by_maker on app.api_keys (tenant_id, created_by);
+create index if not exists api_keys_newest_first on app.api_keys (tenant_id, created_at desc, id) where revoked_at is null;
+
+select app.isolate('app.api_keys');
+
+comment on table app.api_keys is 'Keys with which programs call the API. Each acts as a user of its own, whose row has the key''s role.';
+comment on column app.api_keys.user_id is 'The user that the key is: auth_provider key, auth_subject the id of the key.';
+comment on column app.api_keys.secret_hash is 'SHA-256 of the secret, which is 32 random bytes: nobody guesses it from the hash.';
+comment on column app.api_keys.created_by is 'The member who made the key. The key goes on after this member has left.';
+comment on column app.api_keys.expires_at is 'When the key stops working; null: never.';
+comment on column app.api_keys.last_used_at is 'When the key was last used. Written at most once a minute.';
+comment on column app.api_keys.revoked_at is 'When the key was revoked. The row stays, as that of its user does.';
+comment on index app.api_keys_newest_first is 'Serves the list of keys.';
+select control.gate();

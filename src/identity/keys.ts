@@ -1,0 +1,73 @@
+/** API keys: `tms_<tenant_id>_<secret>`. The database holds the SHA-256 of the secret, and decides on every request. */
+import { createHash, randomBytes } from "node:crypto";
+import type { Identity } from "./auth.ts";
+
+const PREFIX = "tms_";
+const KEY = /^tms_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})_([0-9a-f]{64})$/;
+
+/** A provider that no token may name. */
+export const KEY_PROVIDER = "key";
+
+/** What a request with a key shows the database, and what the database last said of it. */
+export interface KeyInUse {
+  /** The id of the tenant that it names, and the hash of its secret, as control.enter_key() takes them. */
+  readonly credential: string;
+  /** The slug of its tenant; null until the database has admitted it. */
+  readonly tenant: string | null;
+  admitted(keyId: string, tenant: string): void;
+  refused(): void;
+}
+
+/** A JWT begins with the Base64 of `{"`. */
+export const isKey = (token: string): boolean => token.startsWith(PREFIX);
+
+const hashOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
+
+export function newSecret(): { hash: string; keyIn: (tenantId: string) => string } {
+  const secret = randomBytes(32).toString("hex");
+  return { hash: hashOf(secret), keyIn: tenantId => `${PREFIX}${tenantId}_${secret}` };
+}
+
+/** For as long as a key counts as known after its last request, and for so many keys. */
+const KEPT_MS = 600_000;
+const MOST_KEPT = 10_000;
+
+/**
+ * The identities of keys. Limits and shares count a key by its id once the database has admitted it, before that by the address that it
+ * comes from. Whether it may do anything is for the database alone to say, each time.
+ */
+export class Keys {
+  readonly #kept = new Map<string, { identity: Identity; until: number }>();
+
+  /** Undefined for a text that is no key. */
+  identify(token: string, network: string): Identity | undefined {
+    const [, tenantId, secret] = KEY.exec(token) ?? [];
+    if (!secret) return undefined;
+    const credential = `${tenantId}:${hashOf(secret)}`;
+    const known = this.#kept.get(credential);
+    if (known && known.until > performance.now()) return known.identity;
+    return this.#identity(credential, `at ${network}`, null);
+  }
+
+  #identity(credential: string, subject: string, tenant: string | null): Identity {
+    const key: KeyInUse = {
+      credential,
+      tenant,
+      admitted: (id, slug) => this.#admit(credential, id, slug),
+      refused: () => void this.#kept.delete(credential),
+    };
+    const none = { email: null, name: null, claims: {}, operator: false };
+    return Object.freeze({ provider: KEY_PROVIDER, subject, key, ...none });
+  }
+
+  #admit(credential: string, id: string, slug: string): void {
+    const known = this.#kept.get(credential);
+    const now = performance.now();
+    const same = known?.identity.key?.tenant === slug;
+    if (same && known!.until > now + KEPT_MS / 2) return;
+    this.#kept.delete(credential); // its place is that of the older one
+    if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
+    const identity = same ? known!.identity : this.#identity(credential, id, slug);
+    this.#kept.set(credential, { identity, until: now + KEPT_MS });
+  }
+}
