@@ -240,6 +240,17 @@ function parsed(text: string): unknown {
   }
 }
 
+/** Resolves once the feeds show every event that was committed: other tests on the server may have older transactions open. */
+export async function settled(sql: postgres.Sql): Promise<void> {
+  const [{ xid }] = await sql<[{ xid: string }]>`select pg_current_xact_id()::text as xid`;
+  for (;;) {
+    const [{ done }] = await sql<[{ done: boolean }]>`
+      select pg_snapshot_xmin(pg_current_snapshot()) > ${xid}::text::xid8 as done`;
+    if (done) return;
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}
+
 /** Inserts a tenant and returns its id. */
 export async function seedTenant(
   sql: postgres.ISql,

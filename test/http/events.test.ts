@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser, token } from "../harness.ts";
+import { seedTenant, seedUser, settled, token } from "../harness.ts";
 import { assertError, createWorld, DENIED, operator, person } from "./world.ts";
 
 const world = await createWorld();
@@ -20,8 +20,10 @@ await sql`
 const address = await world.service.app.listen({ port: 0, host: "127.0.0.1" });
 after(() => world.end());
 
-const get = async (url: string, as?: string) =>
-  world.service.request({ url, token: as ?? (await operator()) });
+const get = async (url: string, as?: string) => {
+  await settled(sql);
+  return world.service.request({ url, token: as ?? (await operator()) });
+};
 const link = (answer: { headers: Record<string, unknown> }) =>
   String(answer.headers.link).match(/^<(?:https?:\/\/[^/]+)?(\/[^>]*)>; rel="next"$/)?.[1];
 const cut = ({ body }: { body: { events: { type: string; tenant_slug: string }[] } }) =>
