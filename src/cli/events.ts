@@ -22,46 +22,59 @@ interface Event {
   tenant_id: string;
   slug: string;
   name: string;
+  target_id: string | null;
   changed: string[] | null;
   actor: { provider: string; subject: string } | null;
   login: string;
+  reason: string | null;
+  request_id: string | null;
 }
 
-/** So many of the newest events may stem from transactions that were still open at the first look. */
-const LATECOMERS = 10_000;
-const MOST_AT_ONCE = 2_000;
+/** A place in the order of events. */
+interface Place {
+  epoch: number;
+  xid: string;
+  n: string;
+}
 
-/**
- * The first or last events after an id, without those in `seen`, ordered by id. `slug` also finds the tenant's events under its
- * former slugs.
- */
-const read = (
+const MOST_AT_ONCE = 2_000;
+const START: Place = { epoch: 0, xid: "0", n: "0" };
+
+/** The last event before which none can appear any more: app.event_page() says why. */
+async function edgeOf(sql: postgres.Sql): Promise<Place> {
+  const [edge] = await sql<[Place?]>`
+    select epoch, xid::text, n::text from control.tenant_events e
+    where e.origin <> control.event_origin() or e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    order by e.epoch desc, e.xid desc, e.n desc limit 1`;
+  return edge ?? START;
+}
+
+/** `slug` also finds the tenant's events under its former slugs. `which`: those at the begin of the range, or at its end. */
+async function read(
   sql: postgres.Sql,
   slug: string | undefined,
-  after: number,
+  { after, upTo }: { after?: Place; upTo?: Place },
   which: "first" | "last",
   limit: number,
-  seen: Iterable<number> = [],
-) =>
-  sql<Event[]>`
-    select * from (
-      select id, app.iso_time(at) as at, event, tenant_id, slug, name, to_json(changed) as changed,
-        case when actor_subject is not null then json_build_object('provider', actor_provider, 'subject', actor_subject) end as actor, login
-      from control.tenant_events
-      where id > ${after} and id <> all (${`{${[...seen].join()}}`}::text::bigint[])
-        and (${slug ?? null}::text is null
-          or tenant_id in (select tenant_id from control.tenant_events where slug = ${slug ?? null}))
-      order by id ${which === "first" ? sql`` : sql`desc`} limit ${limit}) found
-    order by id`;
-
-/** The newest event, the next transaction id, and whether every transaction before `xmax` has ended. */
-const edgeOf = async (sql: postgres.Sql, xmax = "0") => {
-  const [edge] = await sql<[{ id: string; xmax: string; ended: boolean }]>`
-    select (select coalesce(max(id), 0) from control.tenant_events) as id, pg_snapshot_xmax(now)::text as xmax,
-      pg_snapshot_xmin(now) >= ${xmax}::text::xid8 as ended
-    from pg_current_snapshot() now`;
-  return edge;
-};
+): Promise<(Event & Place)[]> {
+  const place = ({ epoch, xid, n }: Place) => sql`(${epoch}::int, ${xid}::text::xid8, ${n}::text::bigint)`;
+  const direction = which === "first" ? sql`` : sql`desc`;
+  const found = await sql<(Event & Place)[]>`
+    select id, app.iso_time(at) as at, case when event like '%.%' then event else 'tenant.' || event end as event, tenant_id, slug, name,
+      target_id, to_json(changed) as changed,
+      case when actor_subject is not null then json_build_object('provider', actor_provider, 'subject', actor_subject) end as actor, login,
+      reason, request_id, epoch, xid::text as xid, n::text as n
+    from control.tenant_events e
+    where ${after ? sql`(e.epoch, e.xid, e.n) > ${place(after)}` : sql`true`}
+      and ${upTo ? sql`(e.epoch, e.xid, e.n) <= ${place(upTo)}` : sql`true`}
+      and ${
+        slug === undefined
+          ? sql`true`
+          : sql`tenant_id in (select tenant_id from control.tenant_events where slug = ${slug})`
+      }
+    order by e.epoch ${direction}, e.xid ${direction}, e.n ${direction} limit ${limit}`;
+  return which === "first" ? [...found] : [...found].reverse();
+}
 
 /** A tenant may have no events, if they were deleted; a slug without a tenant is a typing error. `--follow` may wait for one. */
 async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
@@ -73,10 +86,10 @@ async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
     throw new StartupError(`There is no tenant with the slug ${slug}, and no event of one`);
 }
 
-const toText = ({ at, event, slug, name, changed, actor, login }: Event) =>
-  `${at.slice(0, 19)}Z  ${event.padEnd(18)}  ${slug} (${name})${changed ? ` ${changed.join(", ")}` : ""}  by ${
-    actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`
-  }`;
+const toText = ({ at, event, slug, name, target_id, changed, actor, login, reason }: Event) =>
+  `${at.slice(0, 19)}Z  ${event.padEnd(18)}  ${slug} (${name})${target_id ? ` ${target_id}` : ""}${
+    changed ? ` ${changed.join(", ")}` : ""
+  }  by ${actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`}${reason ? `: ${reason}` : ""}`;
 
 export const events: CommandModule<object, Arguments> = {
   command: "events",
@@ -91,45 +104,32 @@ export const events: CommandModule<object, Arguments> = {
   handler: async ({ tenant, last, follow, json }) => {
     const count = numberFrom(last, "last", "a number of events");
     await asOwner(async (sql, lost) => {
-      const seen = new Set<number>();
       /** False when the reader of standard output is gone. */
-      const show = async (found: readonly Event[]) => {
-        for (const event of found) {
-          const id = Number(event.id);
-          seen.add(id);
-          if (!(await printLine(json ? JSON.stringify({ ...event, id }) : plain(toText(event)))))
+      const show = async (found: readonly (Event & Place)[]) => {
+        for (const { epoch: _, xid: _xid, n: _n, ...event } of found)
+          if (
+            !(await printLine(
+              json ? JSON.stringify({ ...event, id: Number(event.id) }) : plain(toText(event)),
+            ))
+          )
             return false;
-        }
         return true;
       };
       if (!follow) {
-        const found = await read(sql, tenant, 0, "last", count);
+        const found = await read(sql, tenant, {}, "last", count);
         if (tenant !== undefined && found.length === 0) await requireTenant(sql, tenant);
         await show(found);
         return;
       }
-      // Transactions commit out of id order: events up to `edge.id` are complete once every transaction open at that look has ended.
-      let edge = await edgeOf(sql);
-      let settled = Number(edge.id) - LATECOMERS;
-      // Events older than the ones shown must not appear as new.
-      for (const { id } of await read(sql, undefined, settled, "first", LATECOMERS))
-        if (Number(id) <= Number(edge.id)) seen.add(Number(id));
-      if (!(await show(await read(sql, tenant, 0, "last", count)))) return;
-      const settle = (id: number) => {
-        settled = id;
-        for (const one of seen) if (one <= id) seen.delete(one);
-      };
-      settle(settled);
+      let after = await edgeOf(sql);
+      if (!(await show(await read(sql, tenant, { upTo: after }, "last", count)))) return;
       let away = false;
       const news = async () => {
         try {
-          const next = await edgeOf(sql, edge.xmax);
-          const found = await read(sql, tenant, settled, "first", MOST_AT_ONCE, seen);
+          const upTo = await edgeOf(sql);
+          const found = await read(sql, tenant, { after, upTo }, "first", MOST_AT_ONCE);
+          after = found.length < MOST_AT_ONCE ? upTo : found.at(-1)!;
           away = false;
-          if (next.ended && found.length < MOST_AT_ONCE) {
-            settle(Number(edge.id));
-            edge = next;
-          }
           return found;
         } catch (error) {
           if (!isUnreachable(error) || lost()) throw error;
