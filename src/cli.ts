@@ -10,6 +10,7 @@ import { exportCommand } from "./cli/export.ts";
 import { importCommand, NO_FILE } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
 import { refuseFlagValues } from "./cli/options.ts";
+import { purge } from "./cli/purge.ts";
 import { start } from "./cli/start.ts";
 import { token } from "./cli/token.ts";
 import { VERSION } from "./config/version.ts";
@@ -50,6 +51,7 @@ await yargs(hideBin(process.argv))
   .command(events)
   .command(exportCommand)
   .command(importCommand)
+  .command(purge)
   .completion(
     "completion",
     "Print a completion script for bash or zsh. It needs the command tenancy on the PATH",
