@@ -46,7 +46,8 @@ export const TABLE = {
   DATABASE_URL: {
     kind: "database",
     unset: "embedded",
-    meaning: "The owner's login (role `tms_owner`): migrations, audit, export, import, events, explain",
+    meaning:
+      "The owner's login (role `tms_owner`): migrations, audit, export, import, purge, events, explain",
   },
   ROOT_DATABASE_URL: {
     kind: "database",
