@@ -89,7 +89,7 @@ test("delete, restore and purge at once leave a tenant whole, or nothing of it",
       [remove(id), restore(id), purge(id), remove(id), restore(id)].map(stateOf),
     );
     for (const state of states)
-      assert.ok(["done", "TM404", "TM409"].includes(state), `round ${round}: ${states}`);
+      assert.ok(["done", "TM404", "TM409"].includes(state), `round ${round}: ${states.join()}`);
     const [left] = await sql<{ status: string | null; users: number; boards: number }[]>`
       select (select status from app.tenants where id = ${id}) as status,
         (select count(*)::int from app.users where tenant_id = ${id}) as users,
@@ -97,7 +97,7 @@ test("delete, restore and purge at once leave a tenant whole, or nothing of it",
     assert.deepEqual(
       [left!.users, left!.boards],
       left!.status === null ? [0, 0] : [1, 3],
-      `round ${round}: ${states}`,
+      `round ${round}: ${states.join()}`,
     );
   }
   const [counts] = await sql`
