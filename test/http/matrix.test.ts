@@ -32,7 +32,10 @@ async function newCell(status: string): Promise<Cell> {
   const slug = `cell-${n}`;
   const [row] = await sql<{ id: string; target: string }[]>`
     with t as (
-      insert into app.tenants (slug, name, status) values (${slug}, ${slug}, ${status}) returning id),
+      insert into app.tenants (slug, name, status, deleted_at, purge_at, status_before)
+      select ${slug}, ${slug}, ${status}, d.at, d.at, case when d.at is not null then 'active' end
+      from (select case when ${status} = 'deleted' then now() end) d (at)
+      returning id),
     people (subject, role, removed_at) as (
       values ('owner', 'owner', null), ('admin', 'admin', null), ('member', 'member', null), ('target', 'member', null),
         ('removed', 'owner', now())),
@@ -75,11 +78,12 @@ const CALLERS: Record<string, Caller> = {
   },
   pending: { says: inCell("owner"), status: "pending" },
   suspended: { says: inCell("owner"), status: "suspended" },
+  deleted: { says: inCell("owner"), status: "deleted" },
   removed: { says: inCell("removed") },
   ...Object.fromEntries(ROLES.toReversed().map(role => [role, { says: inCell(role) }])),
   operator: { says: ({ n, slug }) => named(`operator-${n}`, slug, { roles: ["tenant-operator"] }) },
 };
-const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "removed"];
+const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "deleted", "removed"];
 
 /** What an operation needs beyond its address. */
 const REQUESTS: Record<string, { body?: (cell: Cell) => object; query?: string; status?: string }> = {
@@ -90,6 +94,7 @@ const REQUESTS: Record<string, { body?: (cell: Cell) => object; query?: string; 
   approveTenant: { status: "pending" },
   rejectTenant: { status: "pending" },
   resumeTenant: { status: "suspended" },
+  restoreTenant: { status: "deleted" },
   registerTenant: {
     body: () => ({
       organization_name: "New",
