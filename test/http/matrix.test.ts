@@ -8,6 +8,7 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { SignJWT } from "jose";
 import type { Document } from "../../src/http/openapi.ts";
+import { hashOf, makeSecret, tokenOf } from "../../src/values/invitation-token.ts";
 import { token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
@@ -22,6 +23,9 @@ interface Cell {
   id: string;
   /** A member whom the request is about. */
   target: string;
+  /** An open invitation. */
+  invitation: string;
+  token: string;
 }
 
 const ROLES = ["owner", "admin", "member"];
@@ -30,7 +34,8 @@ let cells = 0;
 async function newCell(status: string): Promise<Cell> {
   const n = ++cells;
   const slug = `cell-${n}`;
-  const [row] = await sql<{ id: string; target: string }[]>`
+  const secret = makeSecret();
+  const [row] = await sql<{ id: string; target: string; invitation: string }[]>`
     with t as (
       insert into app.tenants (slug, name, status, deleted_at, purge_at, status_before)
       select ${slug}, ${slug}, ${status}, d.at, d.at, case when d.at is not null then 'active' end
@@ -42,9 +47,13 @@ async function newCell(status: string): Promise<Cell> {
     u as (
       insert into app.users (tenant_id, auth_provider, auth_subject, role, removed_at)
       select t.id, 'jwt', p.subject || ${`-${n}`}, p.role, p.removed_at from t, people p
-      returning tenant_id as id, id as target, auth_subject)
-    select id, target from u where auth_subject like 'target%'`;
-  return { n, slug, ...row! };
+      returning tenant_id, id, auth_subject),
+    i as (
+      insert into app.invitations (tenant_id, token_hash, invited_by)
+      select tenant_id, decode(${hashOf(secret)}, 'hex'), id from u where auth_subject like 'owner%'
+      returning id)
+    select u.tenant_id as id, u.id as target, i.id as invitation from u, i where auth_subject like 'target%'`;
+  return { n, slug, ...row!, token: tokenOf(row!.id, secret) };
 }
 
 const bearer = (given: string) => ({ authorization: `Bearer ${given}` });
@@ -102,6 +111,11 @@ const REQUESTS: Record<string, { body?: (cell: Cell) => object; query?: string; 
       admin_email: "ann@example.com",
     }),
   },
+  addTenantMember: { body: () => ({ auth_subject: "somebody", role: "owner" }) },
+  changeTenantMember: { body: () => ({ role: "owner" }) },
+  changeMember: { body: () => ({ role: "admin" }) },
+  createInvitation: { body: () => ({ role: "admin" }) },
+  acceptInvitation: { body: ({ token }) => ({ token }) },
   addMember: { body: () => ({ auth_subject: "somebody" }) },
   queryGraphql: { body: () => ({ query: "{ tenant { slug } }" }) },
   queryGraphqlByGet: { query: "?query={tenant{slug}}" },
@@ -136,7 +150,12 @@ const PASSING = ["date", "x-request-id", "x-ratelimit-reset"];
 async function ask({ operationId, method, path }: (typeof operations)[number], { says, status }: Caller) {
   const { body, query = "", status: needed = "active" } = REQUESTS[operationId] ?? {};
   const cell = await newCell(status ?? needed);
-  const url = path.replace("{tenant_id}", cell.id).replace("{user_id}", cell.target) + query;
+  const ids: Record<string, string> = {
+    tenant_id: cell.id,
+    user_id: cell.target,
+    invitation_id: cell.invitation,
+  };
+  const url = path.replace(/\{(\w+)\}/g, (_all, name) => ids[name]!) + query;
   const answer = await world.service.app.inject({
     method,
     url,

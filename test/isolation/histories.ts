@@ -181,6 +181,20 @@ const KINDS: Record<string, Kind> = {
     asOwner(run, side, { method: "DELETE", url: `/api/tenants/members/${poolId(n)}` }),
   ),
   "read events": kind(fc.record({ limit: few }), (run, side, { limit }) => readEvents(run, side, limit + 1)),
+  "change a member": kind(
+    fc.record({ n: few, role: fc.constantFrom("member", "owner") }),
+    (run, side, { n, role }) =>
+      asOwner(run, side, { method: "PATCH", url: `/api/tenants/members/${poolId(n)}`, body: { role } }),
+  ),
+  invite: kind(fc.record({ role: fc.constantFrom("member", "owner") }), (run, side, { role }) =>
+    asOwner(run, side, { method: "POST", url: "/api/tenants/invitations", body: { role } }),
+  ),
+  "revoke an invitation": kind(fc.record({ n: few }), (run, side, { n }) =>
+    asOwner(run, side, { method: "DELETE", url: `/api/tenants/invitations/${poolId(n)}` }),
+  ),
+  "list invitations": kind(fc.record({ limit: few }), (run, side, { limit }) =>
+    everyPage(run, side, `/api/tenants/invitations?limit=${limit + 1}`),
+  ),
   "remove the other's owner": kind(fc.constant({}), (run, side) =>
     asOwner(run, side, { method: "DELETE", url: `/api/tenants/members/${other(run, side).user}` }),
   ),
@@ -369,6 +383,8 @@ function normalized(saw: unknown, { sides, suffix }: Run): string {
   for (const { who, id, user } of Object.values(sides))
     text = text.replaceAll(id, `<tenant ${who}>`).replaceAll(user, `<owner ${who}>`);
   return text
+    .replace(/_[\w-]{43}(?=")/g, "_<secret>")
+    .replace(/\\x[0-9a-f]{64}/g, "<hash>")
     .replaceAll(suffix, "<run>")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, id =>
       id.startsWith(POOL.slice(0, 35)) ? id : "<id>",
