@@ -132,9 +132,13 @@ test("every invitation that cannot be used is refused with the same words", () =
       ["expired", "update app.invitations set created_at = now() - interval '2 days', expires_at = now()"],
       ["pending", "update app.tenants set status = 'pending'"],
       ["suspended", "update app.tenants set status = 'suspended'"],
+      [
+        "deleted",
+        "update app.tenants set status = 'deleted', status_before = 'active', deleted_at = now(), purge_at = now()",
+      ],
       ["inviter removed", `update app.users set removed_at = now() where id = '${ids.owner}'`],
       ["inviter demoted", `update app.users set role = 'member' where id = '${ids.owner}'`],
-      ["tenant deleted", `delete from app.tenants where id = '${acme}'`],
+      ["gone", `delete from app.tenants where id = '${acme}'`],
     ] as const)
       await tx
         .savepoint(async sp => {
@@ -162,6 +166,30 @@ test("an admin's invitations count while the inviter is one, those of an owner w
     await refused(accept(tx, "new", acme, "an owner"), ...REFUSED);
     await accept(tx, "new", acme, "a member");
     assert.deepEqual(await listed(tx, "second"), []);
+  }));
+
+test("an invitation made, accepted and revoked is an event each, without the address", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme } = await seed(tx);
+    const used = await invite(tx, "owner", "used", { email: "ada@acme.com" });
+    const { body } = await accept(tx, "ada", acme, "used", "ada@acme.com");
+    const revoked = await invite(tx, "admin", "revoked");
+    await call(tx, "revoke_invitation", by("owner"), revoked.invitation_id);
+    await accept(tx, "eve", acme, "revoked").catch(() => {});
+    const events = await tx`
+      select event, target_id, actor_subject, to_jsonb(e)::text as whole from control.tenant_events e
+      where tenant_id = ${acme} and event ~ '^(member|invitation)' order by epoch, xid, n`;
+    assert.deepEqual(
+      events.map(one => [one.event, one.target_id, one.actor_subject]),
+      [
+        ["invitation.created", used.invitation_id, "owner"],
+        ["invitation.accepted", used.invitation_id, "ada"],
+        ["member.joined", body.membership.user_id, "ada"],
+        ["invitation.created", revoked.invitation_id, "admin"],
+        ["invitation.revoked", revoked.invitation_id, "owner"],
+      ],
+    );
+    assert.ok(events.every(one => !one.whole.includes("acme.com")));
   }));
 
 test("a member who accepts gets 409 and keeps the role; the invitation stays open for another", () =>

@@ -373,6 +373,55 @@ test("operators' functions refuse all other callers, unknown tenants, and member
     );
   }));
 
+test("each change of a member is one event with its actor; what changes nothing and what is refused is none", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    const { body } = await add(tx, "owner", "new", "member");
+    await add(tx, "owner", "new", "member").catch(() => {});
+    await change(tx, "admin", body.user_id, "member");
+    await change(tx, "admin", body.user_id, "admin");
+    await change(tx, "admin", ids.owner!, "member").catch(() => {});
+    await call(tx, "change_tenant_member", operator, acme, body.user_id, "owner");
+    await remove(tx, "new", body.user_id);
+    await call(tx, "add_tenant_member", operator, acme, null, "new", null, null, "member");
+    await call(tx, "remove_tenant_member", operator, acme, body.user_id);
+    const events = await tx`
+      select event, target_id, changed, actor_subject as actor from control.tenant_events
+      where tenant_id = ${acme} and event like 'member.%' order by epoch, xid, n`;
+    assert.ok(events.every(one => one.target_id === body.user_id));
+    assert.deepEqual(
+      events.map(one => [one.event, one.changed?.join() ?? "", one.actor].filter(Boolean).join(" ")),
+      [
+        "member.added owner",
+        "member.role_changed role admin",
+        "member.role_changed role op",
+        "member.left new",
+        "member.added op",
+        "member.removed op",
+      ],
+    );
+  }));
+
+test("a deleted tenant shows operators its members, and refuses to change them", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`update app.tenants set status = 'deleted', status_before = 'active', deleted_at = now(), purge_at = now()
+      where id = ${acme}`;
+    const { body } = await call(tx, "list_tenant_members", operator, acme, 10, null);
+    assert.equal(body.members.length, 3);
+    for (const [name, ...values] of [
+      ["add_tenant_member", null, "x", null, null, "member"],
+      ["change_tenant_member", ids.member, "admin"],
+      ["remove_tenant_member", ids.member],
+    ] as const)
+      await refused(
+        call(tx, name, operator, acme, ...values),
+        409,
+        "Conflict",
+        "The tenant is deleted, not active",
+      );
+  }));
+
 test("of two owners who demote or remove each other at once, exactly one stays", async t => {
   const sql = postgres(database.urls.root, { max: 2, onnotice: () => {} });
   t.after(async () => {
