@@ -6,7 +6,7 @@ immutable
 set search_path = pg_catalog, pg_temp
 as $$
   values
-    ('function', 'api.accept_invitation(text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', '4a11ce5d510986715505b170c8d79887'),
+    ('function', 'api.accept_invitation(text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', 'e4fe4323622cc433106e99e101dbd291'),
     ('function', 'api.add_member(text,text,text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', 'f28fc3003579ab82cd43976f199d5f45'),
     ('function', 'api.add_tenant_member(text,text,text,text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', '2cd10da2dbe1aaaa0e592d20bcbfb4a0'),
     ('function', 'api.approve_tenant(text,text,text,text,text,text,text,text[])', 'tms_registrar', 'tms_service', 'a435c91922b89ef8c6f9434d9b316c16'),
