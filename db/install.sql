@@ -16,6 +16,9 @@ grant create, usage on schema control to tms_app, tms_auditor;
 
 -- A standard SQL body binds names at creation, so the functions that others call come first.
 \ir functions/app/tenant_id.sql
+\ir functions/app/requires_proof.sql
+\ir functions/app/hmac.sql
+\ir functions/app/proved_values.sql
 \ir functions/app/is_distributed.sql
 \ir functions/app/iso_time.sql
 \ir functions/app/etag.sql
@@ -28,6 +31,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/await_writers.sql
 \ir functions/app/board_json.sql
 \ir functions/app/change_member.sql
+\ir functions/app/context_faults.sql
 \ir functions/app/count_tenants.sql
 \ir functions/app/count_tenants_like.sql
 \ir functions/app/create_sample_data.sql
@@ -43,9 +47,11 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/find_tenant.sql
 \ir functions/app/find_tenant_to_change.sql
 \ir functions/app/find_tenant_to_delete.sql
+\ir functions/app/has_context_secret.sql
 \ir functions/app/insert_tenant.sql
 \ir functions/app/invitation_json.sql
 \ir functions/app/is_behind.sql
+\ir functions/app/is_being_deleted.sql
 \ir functions/app/isolate.sql
 \ir functions/app/isolation_advice.sql
 \ir functions/app/isolation_breaches.sql
@@ -60,6 +66,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/move_tenant.sql
 \ir functions/app/purge_tenant.sql
 \ir functions/app/put_member.sql
+\ir functions/app/prove_caller.sql
+\ir functions/app/prove_tenant.sql
 \ir functions/app/read_cursor.sql
 \ir functions/app/read_event_cursor.sql
 \ir functions/app/read_events.sql
@@ -85,6 +93,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/set_actor.sql
 \ir functions/app/set_tenant.sql
 \ir functions/app/shown_rows.sql
+\ir functions/app/sign_proved_tenant.sql
+\ir functions/app/sign_tenant.sql
 \ir functions/app/table_faults.sql
 \ir functions/app/tenant_columns.sql
 \ir functions/app/tenant_json.sql
@@ -103,7 +113,11 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/join_default.sql
 \ir functions/control/key_expired.sql
 \ir functions/control/leaking_tables.sql
+\ir functions/control/proof_required.sql
 \ir functions/control/shown_rows.sql
+\ir functions/control/signed_tenant_id.sql
+\ir functions/control/store_tenant_context.sql
+\ir functions/control/switch_tenant_context.sql
 \ir functions/control/tg_tenants__count.sql
 \ir functions/control/tg_tenants__record.sql
 
@@ -120,6 +134,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/members/list_members.sql
 \ir functions/api/members/remove_member.sql
 \ir functions/api/service/ensure_default_tenant.sql
+\ir functions/api/service/get_context_faults.sql
 \ir functions/api/service/get_login_faults.sql
 \ir functions/api/service/get_readiness.sql
 \ir functions/api/service/get_release.sql
@@ -187,4 +202,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 
 revoke create on schema app, api from tms_app, tms_registrar;
 revoke create, usage on schema control from tms_app, tms_auditor;
+-- The functions with two bodies were installed as they are without a secret.
+select control.switch_tenant_context();
 \ir gate.sql

@@ -20,6 +20,7 @@
 \ir tables/provider_configs.sql
 \ir tables/credit_transactions.sql
 \ir tables/deployment.sql
+\ir tables/tenant_context.sql
 \ir tables/idempotency_keys.sql
 \ir tables/rate_limits.sql
 \ir tables/tenant_counts.sql

@@ -3,6 +3,7 @@
 import { createRequire } from "node:module";
 import { hideBin } from "yargs/helpers";
 import { audit } from "./cli/audit.ts";
+import { contextSecretCommand } from "./cli/context-secret.ts";
 import { demo } from "./cli/demo.ts";
 import { events } from "./cli/events.ts";
 import { explain } from "./cli/explain.ts";
@@ -46,6 +47,7 @@ await yargs(hideBin(process.argv))
   .command(demo)
   .command(migrate)
   .command(audit)
+  .command(contextSecretCommand)
   .command(token)
   .command(explain)
   .command(events)

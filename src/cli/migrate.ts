@@ -4,6 +4,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
 import { dryRun, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
+import { contextSecret } from "./context-secret.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
 import { environmentFolder, onOwnerDatabase } from "./owner.ts";
@@ -76,7 +77,15 @@ async function run(reinstall: boolean) {
       console.log,
       { folder: environmentFolder },
       ({ url }) =>
-        migrateDatabase({ ownerUrl: url, rootUrl, serviceUrl, reinstall, log: console.log, signal }),
+        migrateDatabase({
+          ownerUrl: url,
+          rootUrl,
+          serviceUrl,
+          contextSecret: contextSecret(),
+          reinstall,
+          log: console.log,
+          signal,
+        }),
     );
     for (const file of applied) console.log(`Applied ${file}`);
     if (installed) console.log(`Installed release ${release}`);

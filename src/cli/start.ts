@@ -46,6 +46,7 @@ export async function runService(
     log(`Embedded Postgres in ${dataDir}, at ${host}${taken ? `: the port ${embeddedPort} is taken` : ""}`);
     const { applied, installed, version, release } = await migrate({
       ownerUrl: urls.owner,
+      contextSecret: given.tenantContextSecret,
       log,
       ...(signal && { signal }),
     });

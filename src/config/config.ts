@@ -17,10 +17,10 @@ export class ConfigError extends Error {
   }
 }
 
-/** The variables that are set; an empty one counts as unset. White space around a value is trimmed, except for the secret. */
+/** The variables that are set; an empty one counts as unset. White space around a value is trimmed, except for secrets. */
 function given(env: NodeJS.ProcessEnv): Partial<Record<Name, string>> {
   const set = (Object.keys(TABLE) as Name[]).flatMap(name => {
-    const text = name === "SERVICE_JWT_SECRET" ? env[name] : env[name]?.trim();
+    const text = TABLE[name].kind === "secret" ? env[name] : env[name]?.trim();
     return text ? [[name, text] as const] : [];
   });
   return Object.fromEntries(set);
@@ -108,6 +108,7 @@ function configFrom(set: Partial<Record<Name, string>>) {
       audience: read("SERVICE_JWT_AUDIENCE"),
       tenantClaim: read("SERVICE_JWT_TENANT_CLAIM"),
     },
+    tenantContextSecret: read("SERVICE_TENANT_CONTEXT_SECRET"),
     operator: { claim: read("SERVICE_OPERATOR_CLAIM"), role: read("SERVICE_OPERATOR_ROLE") },
     defaultTenant: { slug: read("SERVICE_DEFAULT_TENANT_SLUG"), name: read("SERVICE_DEFAULT_TENANT_NAME") },
     registration: {

@@ -92,6 +92,11 @@ export const TABLE = {
     kind: "text",
     meaning: "Name of a custom token claim that holds the tenant; a dotted path reaches inside an object",
   },
+  SERVICE_TENANT_CONTEXT_SECRET: {
+    kind: "secret",
+    meaning:
+      "Shared with the database, 32 bytes or more: then it enters no tenant without a proof of the caller. `npm run migrate` stores it",
+  },
   SERVICE_OPERATOR_CLAIM: {
     kind: "text",
     default: "roles",

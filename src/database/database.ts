@@ -9,7 +9,8 @@ import { hasState } from "../errors/sqlstates.ts";
 import { tenantLog } from "../observability/log.ts";
 import { Entered, Shares } from "./connection-shares.ts";
 import { Pipeline } from "./pipeline.ts";
-import { execute, type Form, onOwnConnection, type Row, statementOf } from "./statement.ts";
+import { proofOf } from "./proof.ts";
+import { execute, onOwnConnection, type Row, statementOf } from "./statement.ts";
 
 export type { Row };
 
@@ -70,6 +71,7 @@ export default fp(
       prepared: config.prepareStatements,
       explicit: config.explicitTransactions,
       operatorRole: config.operator.role,
+      contextSecret: config.tenantContextSecret,
       replicaChecked: false,
       replicaRestsUntil: 0,
     });
@@ -116,18 +118,13 @@ export async function callAsCaller(
   ];
   const mayLag = identity.operator && call.reads?.replica;
   const large = call.limitAt !== undefined && Number(values[call.limitAt]) > SHORT_PAGE;
+  const context = contextOf(request, call, caller);
   const work = async () => {
-    // What writes may write an event, which names the request.
-    if (!call.reads)
-      return send(server, "primary", call, [request.id, ...caller, ...values], false, {
-        byKey,
-        inContext: true,
-      });
     const given = [...caller, ...values];
     const short = call.reads?.short && !large;
     return (
-      (mayLag && (await askReplica(server, call, given))) ||
-      send(server, "primary", call, given, short, { byKey })
+      (mayLag && (await askReplica(server, call, given, context))) ||
+      send(server, "primary", call, given, { context, byKey, short })
     );
   };
   const name = callerName(identity);
@@ -174,6 +171,20 @@ function admitted(request: FastifyRequest, key: Key, { key_id, tenant_slug }: Ro
 /** The slug of the key's tenant, as app.refuse() sends it. */
 const slugOf = (error: unknown): string | undefined =>
   error instanceof pg.DatabaseError && codeOf(error).startsWith("TM") ? error.schema : undefined;
+
+/** Settings of the transaction, made when the statement is sent. */
+type Context = Record<string, () => string>;
+
+/** The proof covers what decides about the caller. */
+function contextOf({ id, identity, server }: FastifyRequest, call: Call, caller: (string | null)[]): Context {
+  const { contextSecret } = server.database;
+  const kind = identity.operator ? "operator" : "caller";
+  return {
+    // What writes may write an event, which names the request.
+    ...(!call.reads && { "app.request_id": () => id }),
+    ...(contextSecret !== null && { "app.proof": () => proofOf(contextSecret, kind, caller.slice(0, 5)) }),
+  };
+}
 
 /** Calls a function for the service itself. */
 export function callFunction(app: FastifyInstance, calls: string, ...values: unknown[]): Promise<Row> {
@@ -222,11 +233,16 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Undefined where the primary has the last word: on every failure of the replica, also for a row that it does not have yet. */
-async function askReplica(app: FastifyInstance, call: Call, values: unknown[]): Promise<Row | undefined> {
+async function askReplica(
+  app: FastifyInstance,
+  call: Call,
+  values: unknown[],
+  context: Context,
+): Promise<Row | undefined> {
   const { database, log } = app;
   if (!database.pools.replica || performance.now() < database.replicaRestsUntil) return undefined;
   try {
-    return (await isReplicaSafe(app)) ? await send(app, "replica", call, values) : undefined;
+    return (await isReplicaSafe(app)) ? await send(app, "replica", call, values, { context }) : undefined;
   } catch (err) {
     if ((toProblem(err)?.status ?? 500) < 500) return undefined;
     database.replicaRestsUntil = performance.now() + REPLICA_REST_MS;
@@ -256,22 +272,40 @@ export async function loginFaults(pool: pg.Pool): Promise<string[]> {
   return rows.map(({ fault }) => fault);
 }
 
+/** Why the database would refuse the proofs of callers, or asks for them in vain. None when all is well. */
+export async function contextFaults({ pg, database: { contextSecret } }: FastifyInstance): Promise<string[]> {
+  const proof = contextSecret === null ? null : proofOf(contextSecret, "start", []);
+  const { rows } = await pg.pool.query<{ fault: string }>(
+    "select * from api.get_context_faults($1) as f (fault)",
+    [proof],
+  );
+  return rows.map(({ fault }) => fault);
+}
+
+interface Way {
+  context?: Context;
+  /** The caller has an API key. */
+  byKey?: boolean;
+  /** Shares a connection with other short reads. */
+  short?: boolean | undefined;
+}
+
 /** One call, in a transaction of its own: one statement, one round trip. */
 async function send(
   app: FastifyInstance,
   at: keyof Pools,
   call: Call,
   values: unknown[],
-  short: boolean | undefined = call.reads?.short,
-  form: Form = {},
+  { context = {}, byKey = false, short = call.reads?.short }: Way = {},
 ): Promise<Row> {
   const { database, log } = app;
   const pool = database.pools[at]!;
-  const { name, text } = statementOf(call.calls, values.length, form);
+  const { name, text } = statementOf(call.calls, values.length, { settings: Object.keys(context), byKey });
   const pipeline = short ? database.pipelines.get(pool) : undefined;
   const begin = call.long ? BEGIN_LONG : database.explicit ? "begin" : undefined;
   const attempt = (options: { name?: string; query_timeout?: number }) => {
-    const work = (client: pg.ClientBase) => execute(client, text, values, options, begin);
+    const work = (client: pg.ClientBase) =>
+      execute(client, text, [...Object.values(context).map(made => made()), ...values], options, begin);
     return pipeline ? pipeline.run(work) : onOwnConnection(pool, work);
   };
   if (call.long) return attempt({ query_timeout: LONGEST_TIMER_MS });
@@ -321,6 +355,8 @@ declare module "fastify" {
       explicit: boolean;
       /** The role that a refusal of a caller who is not an operator names. */
       operatorRole: string;
+      /** Null: the database asks for no proofs. */
+      contextSecret: string | null;
       /** The replica's login is safe to use. */
       replicaChecked: boolean;
       /** By performance.now(). */

@@ -19,8 +19,8 @@ export interface Row {
 const statements = new Map<string, { name: string; text: string }>();
 
 export interface Form {
-  /** The first value is not the function's but the setting app.request_id of the transaction. */
-  inContext?: boolean;
+  /** The first values are not the function's, but these settings of the transaction. */
+  settings?: readonly string[];
   /** The row has two columns more: what app.enter_tenant() found for an API key. */
   byKey?: boolean;
 }
@@ -33,24 +33,20 @@ const OF_KEY =
 export function statementOf(
   calls: string,
   parameters: number,
-  { inContext = false, byKey = false }: Form,
+  { settings = [], byKey = false }: Form,
 ): { name: string; text: string } {
-  const name = `${calls}/${parameters}${inContext ? " in context" : ""}${byKey ? " by key" : ""}`;
+  const name = [`${calls}/${parameters}`, ...settings, ...(byKey ? ["by key"] : [])].join(" ");
   let statement = statements.get(name);
   if (!statement) {
-    const values = Array.from({ length: parameters }, (_, i) => `$${i + 1}`);
+    const values = Array.from({ length: settings.length + parameters }, (_, i) => `$${i + 1}`);
     const columns = byKey ? `f.*, ${OF_KEY}` : "f.*";
     // The alias names the column of functions that return one value; the first column of others gets the same name.
-    const call = () => `api.${calls}(${values.join(", ")}) as f (body)`;
-    if (inContext) {
-      const context = `select set_config('app.request_id', ${values.shift()}, true)`;
-      // The first argument depends on the setting, so that it is made before the call.
-      values[0] = `case when c.request_id is not null then ${values[0]} end`;
-      statement = {
-        name,
-        text: `select ${columns} from (${context}) as c (request_id) cross join lateral ${call()}`,
-      };
-    } else statement = { name, text: `select ${columns} from ${call()}` };
+    const set = settings.map(setting => `set_config('${setting}', ${values.shift()}, true)`).join(" || ");
+    // The first argument depends on the settings, so that they are made before the call.
+    if (set) values[0] = `case when c.context is not null then ${values[0]} end`;
+    const call = `api.${calls}(${values.join(", ")}) as f (body)`;
+    const from = set ? `(select ${set}) as c (context) cross join lateral ${call}` : call;
+    statement = { name, text: `select ${columns} from ${from}` };
     statements.set(name, statement);
   }
   return statement;

@@ -2,7 +2,7 @@ import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
-import { callFunction, loginFaults } from "../database/database.ts";
+import { callFunction, contextFaults, loginFaults } from "../database/database.ts";
 import { codeOf } from "../errors/errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
@@ -58,6 +58,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
       { installed: found, build: RELEASE.number },
       "the database has a newer release than this build",
     );
+  const context = behind ? [] : await contextFaults(app);
   // A superuser may do everything else as well: one sentence says it.
   const worst = "it is a superuser";
   return [
@@ -70,6 +71,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
           `The database has ${found ? `release ${found}` : "no release installed"}, and this build needs release ${RELEASE.number}: run npm run migrate`,
         ]
       : []),
+    ...context,
   ];
 }
 

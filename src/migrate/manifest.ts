@@ -14,6 +14,12 @@ export const MANIFEST_SQL = path.join(PACKAGE_ROOT, "db", "audit", "manifest.sql
 const BODY = /(?<=as \$\$)[\s\S]*?(?=\$\$;)/;
 const FUNCTION = /\('function', '([^']+)', '([^']+)', '[^']*', '(\w*)'\)/g;
 
+/** While a tenant context secret is stored, these functions have the body of others: control.switch_tenant_context(). */
+const WITH_SECRET: Record<string, string> = {
+  "app.requires_proof()": "control.proof_required()",
+  "app.tenant_id()": "control.signed_tenant_id()",
+};
+
 export interface Changed {
   name: string;
   detail: string;
@@ -25,6 +31,7 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
   if (releaseHash() !== RELEASE.hash) return [];
   const source = BODY.exec(readFileSync(MANIFEST_SQL, "utf8"))![0].replaceAll("\r\n", "\n");
   const shipped = [...source.matchAll(FUNCTION)].map(([, name, owner, body]) => ({ name, owner, body }));
+  const bodyOf = (other: string) => shipped.find(({ name }) => name === other)!.body;
   return sql.begin("read only", async tx => {
     await tx`set local search_path = pg_catalog, pg_temp`;
     await settle(tx);
@@ -34,6 +41,13 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
       const detail = `the list of the release's functions is not that of this build, release ${RELEASE.number}: the database has another release, or somebody changed the list`;
       return [{ name: "audit.manifest()", detail }];
     }
+    const [context] = await tx`select from control.tenant_context`;
+    const expected = context
+      ? shipped.map(one => ({
+          ...one,
+          body: WITH_SECRET[one.name!] ? bodyOf(WITH_SECRET[one.name!]!) : one.body,
+        }))
+      : shipped;
     // As audit.definition_hash() has it; a test holds the two together.
     const changed = await tx<Changed[]>`
       select s.name, case
@@ -41,7 +55,7 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
           when s.body not in ('', f.body) then 'the function is not what the release made'
           when s.owner <> f.owner then format('the function belongs to %s instead of %s', f.owner, s.owner)
           else 'everybody may execute the function' end as detail
-      from jsonb_to_recordset(${tx.json(shipped)}) s (name text, owner text, body text)
+      from jsonb_to_recordset(${tx.json(expected)}) s (name text, owner text, body text)
       left join (
         select f.oid::regprocedure::text as name, pg_get_userbyid(f.proowner)::text as owner,
           exists (select from aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) where grantee = 0) as open,

@@ -17,6 +17,7 @@ import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, releaseHash } from "./release.ts";
 import { INSTALLER_SESSION } from "./session.ts";
 import { takeOver } from "./takeover.ts";
+import { storeSecret } from "./tenant-context.ts";
 
 interface MigrateOptions {
   /** tms_owner's login on the database to migrate; a direct connection, not one through a transaction pooler. */
@@ -29,6 +30,8 @@ interface MigrateOptions {
   current?: boolean;
   /** Installs the release again although the database has it: repairs functions that somebody changed. */
   reinstall?: boolean;
+  /** SERVICE_TENANT_CONTEXT_SECRET: stored where it is set. */
+  contextSecret?: string | null;
   log?: (line: string) => void;
   /** Aborted with the name of a signal: ends the work, and rolls back what is not committed. */
   signal?: AbortSignal;
@@ -95,6 +98,9 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const installed = await unlessInterrupted(install(installer, { reinstall })).catch(fault => {
         throw explainInstaller(fault, applied, ownerUrl);
       });
+      const { contextSecret } = options;
+      if (contextSecret && (await unlessInterrupted(storeSecret(installer, contextSecret))) !== "unchanged")
+        log("The tenant context secret is stored: the database enters no tenant without a proof");
       await unlessInterrupted(requireShippedFunctions(installer));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });

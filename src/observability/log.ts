@@ -75,13 +75,20 @@ const quoted = (text: string) => JSON.stringify(text).slice(1, -1);
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
 /** Removes from log lines the service's secrets, tokens, API keys, and query values whose name looks like a secret's. */
-function redactor({ jwt, databaseUrl, databaseReadUrl }: Config): (line: string) => string {
+function redactor({
+  jwt,
+  tenantContextSecret,
+  databaseUrl,
+  databaseReadUrl,
+}: Config): (line: string) => string {
   const passwords = [databaseUrl, databaseReadUrl].flatMap(url => {
     const written = url === null ? "" : new URL(url).password;
     return [written, decodeURIComponent(written)];
   });
   // A shorter password may be part of ordinary words, and is no secret.
-  const secrets = [jwt.secret ?? "", ...passwords].filter(text => text.length >= 8).map(quoted);
+  const secrets = [jwt.secret ?? "", tenantContextSecret ?? "", ...passwords]
+    .filter(text => text.length >= 8)
+    .map(quoted);
   const marks = ["eyJ", "tms_", "earer", "?", "&", ...secrets];
   const pattern = new RegExp(
     [

@@ -126,7 +126,9 @@ as $$
     -- Somebody's own helper of such a role may be either; of a definer function_changed asks that it be in the list.
     select f.*, case when m.name is null and f.schema <> 'api' and f.owner in ('tms_app', 'tms_registrar', 'tms_auditor') then null else (f.schema = 'api' or coalesce(m.owner, f.owner) in ('tms_app', 'tms_registrar', 'tms_auditor') or f.name ~ any (array[
         -- The owner's own definers: each reads or writes what nobody else may, and nothing of a tenant's.
-        '^app\.(schema_version|release|last_audit)\(', '^control\.tg_tenants__(count|record)\(', '^audit\.(has_rows|start_run|record_pass|finish_run|examine|find_tenant|try_writes|visible_rows)\(']))
+        '^app\.(schema_version|release|last_audit)\(', '^control\.tg_tenants__(count|record)\(',
+        -- They hold the keys of proofs, and enter a tenant for nobody who has none.
+        '^app\.(has_context_secret|context_faults|sign_tenant|sign_proved_tenant)\(', '^control\.signed_tenant_id\(', case when app.has_context_secret() then '^app\.tenant_id\(' else '^$' end, '^audit\.(has_rows|start_run|record_pass|finish_run|examine|find_tenant|try_writes|visible_rows)\(']))
         and f.name <> 'api.get_login_faults()' end as wanted
     from audit.functions() f left join audit.manifest() m on m.kind = 'function' and m.name = f.name
     where f.own

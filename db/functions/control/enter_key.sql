@@ -12,7 +12,10 @@ declare
   v_found record;
   v_member app.users;
 begin
-  execute format('set local app.tenant_id = %L', v_tenant_id);
+  -- Where a proof is required, the caller has signed the tenant.
+  if not app.requires_proof() then
+    execute format('set local app.tenant_id = %L', v_tenant_id);
+  end if;
   select u.*, k.last_used_at into v_found
   from app.api_keys k
   join app.users u on u.tenant_id = k.tenant_id and u.id = k.user_id

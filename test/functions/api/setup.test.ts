@@ -224,6 +224,9 @@ test("every CHECK constraint refuses a value just outside it", () =>
     await tx`insert into app.api_keys (tenant_id, user_id, name, secret_hash, created_by)
       select tenant_id, id, 'a key', sha256('x'), id from app.users`;
     await tx`insert into control.deployment default values on conflict do nothing`;
+    const key = "decode(repeat('00', 64), 'hex')";
+    await tx.unsafe(`insert into control.tenant_context (inner_key, outer_key, setting_inner_key, setting_outer_key)
+      values (${[key, key, key, key].join()})`);
     await tx`insert into audit.runs default values`;
     await tx`insert into audit.found select id, 'x', 1, 'info', null, null, '{}', '', '' from audit.runs`;
     const before = "now() - interval '1 hour'";
@@ -266,6 +269,9 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "release_number_positive number": ["0"],
       "runs_family_known family": ["'all'"],
       "runs_sample_positive sample": ["0"],
+      "tenant_context_lengths inner_key": ["'x'"],
+      "tenant_context_previous previous_inner_key": ["'x'", key],
+      "tenant_context_singleton_check singleton": ["false"],
       "tenant_counts_shard_check shard": ["-1", "64"],
       "tenant_events_known event": ["'closed'"],
       "tenant_events_reason_length reason": text(500),

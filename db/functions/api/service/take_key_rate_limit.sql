@@ -10,6 +10,9 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  if app.requires_proof() then
+    execute format('set local app.tenant_id = %L', app.sign_tenant(left(p_key, 36)::uuid)); -- for control.enter_key()
+  end if;
   select t.hits, t.reset_at into hits, reset_at
   from api.take_rate_limit(p_bucket, 'key' || chr(10) || (control.enter_key(p_key)).auth_subject, p_window_seconds) t;
 end

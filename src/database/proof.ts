@@ -1,0 +1,19 @@
+/** Proofs of the tenant context: with SERVICE_TENANT_CONTEXT_SECRET the database enters no tenant without one (docs/guides/context.md). */
+import { createHmac } from "node:crypto";
+
+/** How long a proof is valid. It is made when its statement is sent, so this only covers the wire and clocks that differ. */
+export const PROOF_SECONDS = 60;
+
+/** `caller`: slug, provider, subject, e-mail, name. `operator`: the same. `tenant`: its id. `start`: nothing. */
+export type ProofKind = "caller" | "operator" | "tenant" | "start";
+
+/** The value of the setting app.proof: `<kind>.<expires>.<HMAC-SHA256>`. */
+export function proofOf(secret: string, kind: ProofKind, values: readonly (string | null)[]): string {
+  const head = `${kind}.${Math.floor(Date.now() / 1000) + PROOF_SECONDS}`;
+  // With its length in bytes, no value can pass for two.
+  const proved = values.map(value => (value === null ? "-" : `${Buffer.byteLength(value)}:${value}`));
+  const mac = createHmac("sha256", secret)
+    .update([head, ...proved].join(","))
+    .digest("hex");
+  return `${head}.${mac}`;
+}

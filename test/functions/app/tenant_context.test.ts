@@ -1,0 +1,376 @@
+/** The tenant context with SERVICE_TENANT_CONTEXT_SECRET: no login enters a tenant without a proof. */
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { after, before, test } from "node:test";
+import postgres from "postgres";
+import { type ProofKind, proofOf } from "../../../src/database/proof.ts";
+import { changedFunctions } from "../../../src/migrate/manifest.ts";
+import { dropOldSecret, removeSecret, storeSecret } from "../../../src/migrate/tenant-context.ts";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
+import { sqlstate } from "../support.ts";
+
+const SECRET = "a tenant context secret of more than thirty-two bytes";
+const database = await createDatabase();
+const { sql } = database;
+const owner = postgres(database.urls.owner, { max: 1, onnotice: () => {} });
+/** A product's own login: a member of tms_app, with SQL of its own choice. */
+const shop = `shop_${database.name.slice(-8)}`;
+const product = postgres(
+  Object.assign(new URL(database.urls.root), { username: shop, password: "shop" }).href,
+  { max: 2, onnotice: () => {} },
+);
+const service = postgres(database.urls.service, { max: 2, onnotice: () => {} });
+let acme = "";
+let globex = "";
+
+before(async () => {
+  [acme, globex] = [await seedTenant(sql, { slug: "acme" }), await seedTenant(sql, { slug: "globex" })];
+  for (const [id, subject] of [
+    [acme, "ann"],
+    [globex, "bob"],
+  ] as const) {
+    const user = await seedUser(sql, id, { subject, role: "owner" });
+    await sql`insert into app.boards (tenant_id, owner_id, title) values (${id}, ${user}, ${subject})`;
+  }
+  await sql.unsafe(`create role ${shop} login noinherit password 'shop'; grant tms_app to ${shop};
+    grant connect on database ${database.name} to ${shop}`);
+  assert.equal(await storeSecret(owner, SECRET), "stored");
+});
+after(async () => {
+  await Promise.all([owner.end(), product.end(), service.end()]);
+  await sql.unsafe(`drop owned by ${shop}; drop role ${shop}`);
+  await database.drop();
+});
+
+const ANN = ["acme", "jwt", "ann", null, null];
+const REFUSED = (why: string) => ({ code: "TM503", message: `The proof of the caller ${why}` });
+
+const outcome = (work: Promise<unknown>) =>
+  work.then(
+    value => value,
+    ({ code, message }) => ({ code, message }),
+  );
+
+/** The titles that a query without a predicate shows to the product. */
+const titles = async (tx: postgres.ISql) =>
+  (await tx<{ title: string }[]>`select title from app.boards order by title`).map(({ title }) => title);
+
+/** A transaction of the product's login as tms_app, which is rolled back. */
+const asProduct = <T>(work: (tx: postgres.TransactionSql) => Promise<T>) =>
+  rolledBack(product, async tx => {
+    await tx`set local role tms_app`;
+    return work(tx);
+  });
+
+const prove = (tx: postgres.ISql, kind: ProofKind, values: (string | null)[], secret = SECRET) =>
+  tx`select set_config('app.proof', ${proofOf(secret, kind, values)}, true)`;
+
+const enter = (tx: postgres.ISql, values: (string | null)[]) =>
+  tx`select tenant_id from app.enter_tenant(${values[0]!}, ${values[1]!}, ${values[2]!}, ${values[3]!}, ${values[4]!})`;
+
+test("a proof of a caller, or of a tenant, opens that tenant to tms_app", () =>
+  asProduct(async tx => {
+    await prove(tx, "caller", ANN);
+    assert.deepEqual([...(await enter(tx, ANN))], [{ tenant_id: acme }]);
+    assert.deepEqual(await titles(tx), ["ann"]);
+    await prove(tx, "tenant", [globex]);
+    await tx`select app.set_tenant(${globex})`;
+    assert.deepEqual(await titles(tx), ["bob"]);
+    await tx`select app.set_tenant(null)`;
+    assert.deepEqual(await titles(tx), []);
+  }));
+
+test("the setting alone opens nothing to tms_app, whatever is written into it", () =>
+  asProduct(async tx => {
+    const forged = createHmac("sha256", SECRET).update(acme).digest("hex");
+    for (const value of [
+      acme,
+      `${acme}.`,
+      `${acme}.${forged}`,
+      `${acme}.${"0".repeat(64)}`,
+      `${acme}.x.y`,
+      "",
+      "x",
+    ]) {
+      await tx`select set_config('app.tenant_id', ${value}, true)`;
+      assert.deepEqual(await titles(tx), [], value);
+      const written = tx.savepoint(
+        sp => sp`insert into app.provider_configs (tenant_id, provider_name) values (${acme}, 'stolen')`,
+      );
+      assert.equal(await sqlstate(written), "42501", value);
+    }
+    await tx.unsafe(`set local app.tenant_id = '${acme}'`);
+    assert.equal((await tx`update app.boards set title = 'stolen'`).count, 0);
+  }));
+
+test("a proof that is missing, forged, expired, of another kind or of other values is refused", () =>
+  asProduct(async tx => {
+    const [kind, expires, mac] = proofOf(SECRET, "caller", ANN).split(".") as [string, string, string];
+    const past = Date.now;
+    Date.now = () => past() - 61_000;
+    const expired = proofOf(SECRET, "caller", ANN);
+    Date.now = past;
+    const cases: [proof: string, why: string][] = [
+      ["", "is missing"],
+      ["x", "is not valid"],
+      [mac, "is not valid"],
+      [`${kind}.${expires}.${"0".repeat(64)}`, "is not valid"],
+      [`${kind}.${Number(expires) + 3600}.${mac}`, "is not valid"],
+      [`operator.${expires}.${mac}`, "is not valid"],
+      [proofOf("another secret of more than thirty-two bytes", "caller", ANN), "is not valid"],
+      [proofOf(SECRET, "tenant", ANN), "is not valid"],
+      [proofOf(SECRET, "start", []), "is not valid"],
+      [proofOf(SECRET, "caller", ["acme", "jwt", "ann", null]), "is not valid"],
+      [proofOf(SECRET, "caller", ["acme", "jwt", "ann", "", null]), "is not valid"],
+      [expired, "has expired"],
+    ];
+    for (const [i, value] of ANN.entries())
+      cases.push([proofOf(SECRET, "caller", ANN.with(i, `${value}x`)), "is not valid"]);
+    for (const [proof, why] of cases) {
+      await tx`select set_config('app.proof', ${proof}, true)`;
+      assert.deepEqual(await outcome(tx.savepoint(sp => enter(sp, ANN))), REFUSED(why), proof);
+    }
+    // A proof of one tenant is not one of another, and one of a caller is none of a tenant.
+    for (const [kind, values] of [
+      ["tenant", [acme]],
+      ["caller", ANN],
+    ] as const) {
+      await prove(tx, kind, [...values]);
+      assert.deepEqual(
+        await outcome(tx.savepoint(sp => sp`select app.set_tenant(${globex})`)),
+        REFUSED("is not valid"),
+      );
+    }
+    assert.deepEqual(await titles(tx), []);
+  }));
+
+test("what one transaction holds is worth nothing in another, of the same session or of another", async () => {
+  const session = await product.reserve();
+  const other = await product.reserve();
+  try {
+    await session`begin`;
+    await session`set local role tms_app`;
+    await prove(session, "caller", ANN);
+    await enter(session, ANN);
+    const [{ setting } = { setting: "" }] = await session<{ setting: string }[]>`
+      select current_setting('app.tenant_id') as setting`;
+    assert.deepEqual(await titles(session), ["ann"]);
+    for (const next of [other, session]) {
+      if (next === session) await session`commit`;
+      await next`begin`;
+      await next`set local role tms_app`;
+      await next`select set_config('app.tenant_id', ${setting}, false)`;
+      assert.deepEqual(await titles(next), []);
+      await next`commit`;
+      // It stays for the session, and opens none of the transactions that follow.
+      await next`begin`;
+      await next`set local role tms_app`;
+      assert.deepEqual(await titles(next), []);
+      await next`rollback`;
+    }
+  } finally {
+    session.release();
+    other.release();
+  }
+});
+
+test("a rollback to a savepoint restores the tenant", () =>
+  asProduct(async tx => {
+    await prove(tx, "caller", ANN);
+    await enter(tx, ANN);
+    await tx
+      .savepoint(async sp => {
+        await prove(sp, "tenant", [globex]);
+        await sp`select app.set_tenant(${globex})`;
+        assert.deepEqual(await titles(sp), ["bob"]);
+        throw new Error("back");
+      })
+      .catch(() => {});
+    assert.deepEqual(await titles(tx), ["ann"]);
+    await tx`select app.set_tenant(${acme})`; // who is in it needs no second proof
+    assert.deepEqual(await titles(tx), ["ann"]);
+  }));
+
+test("no login of tms_app reads a key, or signs", () =>
+  asProduct(async tx => {
+    for (const statement of [
+      "select * from control.tenant_context",
+      `select app.sign_tenant('${acme}')`,
+      `select app.sign_proved_tenant('{caller}', '', '${acme}')`,
+      "select control.signed_tenant_id()",
+      "select app.hmac('a', 'b', 'c')",
+      "select app.context_faults(null)",
+      "select control.store_tenant_context('a', 'b')",
+      "select control.switch_tenant_context()",
+      "create or replace function app.tenant_id() returns uuid language sql return null",
+      "alter function app.requires_proof() reset all",
+      "set local role tms_registrar",
+    ])
+      assert.equal(await sqlstate(tx.savepoint(sp => sp.unsafe(statement))), "42501", statement);
+    // What tms_app owns may be changed by its members, and signs for nobody.
+    assert.equal(
+      await sqlstate(tx.savepoint(sp => sp`select * from app.shown_rows(${globex}, 10)`)),
+      "TM503",
+    );
+    assert.equal(await sqlstate(tx.savepoint(sp => sp`select app.empty_tenant(${globex})`)), "TM503");
+  }));
+
+test("the policies evaluate the proof once a statement, and use their indexes", () =>
+  asProduct(async tx => {
+    await prove(tx, "caller", ANN);
+    await enter(tx, ANN);
+    await tx`set local enable_seqscan = off`;
+    const plan = await tx<{ "QUERY PLAN": string }[]>`
+      explain select * from app.boards where tenant_id = ${acme} order by created_at desc limit 5`;
+    const text = plan.map(row => row["QUERY PLAN"]).join("\n");
+    assert.match(text, /InitPlan 1/);
+    assert.match(text, /Index Scan using|Bitmap Index Scan/);
+    assert.doesNotMatch(text, /tenant_id\(\)/); // in the InitPlan only, which explain does not print
+  }));
+
+// ---- the service's login ----------------------------------------------------------------------------------------
+
+/** Every function of api that the service may call, with the number of its arguments and whether it is told of a caller. */
+const doors = () => sql<{ name: string; arguments: number; caller: boolean }[]>`
+  select proname as name, pronargs::int as arguments, 'p_auth_subject' = any (proargnames) as caller
+  from pg_proc where pronamespace = 'api'::regnamespace and has_function_privilege('tms_service', oid, 'execute')
+  order by proname`;
+
+test("every function of api that is told of a caller asks for the proof", async () => {
+  let asked = 0;
+  for (const { name, arguments: count } of (await doors()).filter(({ caller }) => caller)) {
+    for (const [slug, lacks] of [
+      ["acme", "'tenant-operator'"],
+      ["acme", "null"],
+      [null, "'tenant-operator'"],
+    ]) {
+      const given = [slug === null ? "null" : `'${slug}'`, "'jwt'", "'ann'", "null", "null", lacks];
+      const rest = Array.from({ length: count - given.length }, () => "null");
+      // Null is no limit, and registering is refused before anything is asked in single-tenant mode.
+      const answer = await outcome(service.unsafe(`select api.${name}(${[...given, ...rest].join(", ")})`));
+      if (slug === null && name === "register_tenant") continue;
+      assert.deepEqual(answer, REFUSED("is missing"), `${name} ${slug} ${lacks}`);
+      asked++;
+    }
+  }
+  assert.ok(asked > 40);
+});
+
+test("the functions of api that are told of no caller are these", async () => {
+  // A new one must give nothing of a tenant to whoever has the password of tms_service.
+  assert.deepEqual(
+    (await doors()).filter(({ caller }) => !caller).map(({ name }) => name),
+    [
+      "ensure_default_tenant",
+      "get_context_faults",
+      "get_login_faults",
+      "get_readiness",
+      "get_release",
+      "take_rate_limit",
+    ],
+  );
+});
+
+test("tms_service acts as whom a proof names, and as an operator only where it says so", async () => {
+  const call = (kind: ProofKind, values: (string | null)[], lacks: string | null) =>
+    outcome(
+      service.begin(async tx => {
+        await prove(tx, kind, values);
+        const all = [...ANN, lacks] as never[];
+        const [row] = await tx.unsafe(
+          "select api.get_current_tenant($1, $2, $3, $4, $5, $6) is not null as done",
+          all,
+        );
+        const [list] =
+          lacks === null
+            ? await tx.unsafe(
+                "select body is not null as listed from api.list_tenants($1, $2, $3, $4, $5, $6, 10, null, null, null)",
+                all,
+              )
+            : [{}];
+        return { ...row, ...list };
+      }),
+    );
+  assert.deepEqual(await call("caller", ANN, "tenant-operator"), { done: true });
+  assert.deepEqual(await call("operator", ANN, null), { done: true, listed: true });
+  assert.deepEqual(await call("caller", ANN, null), REFUSED("is not valid"));
+  assert.deepEqual(
+    await call("caller", ["globex", ...ANN.slice(1)], "tenant-operator"),
+    REFUSED("is not valid"),
+  );
+});
+
+// ---- operators of the database ------------------------------------------------------------------------------------
+
+test("tms_auditor, tms_owner and superusers sign a tenant, and then act in it as tms_app", async () => {
+  for (const role of ["tms_auditor", "tms_owner", "none"])
+    await rolledBack(sql, async tx => {
+      await tx.unsafe(`set local role ${role}`);
+      await tx`select app.set_tenant(${acme})`;
+      await tx`set local role tms_app`;
+      assert.deepEqual(await titles(tx), ["ann"], role);
+      assert.deepEqual(
+        await outcome(tx.savepoint(sp => sp`select app.set_tenant(${globex})`)),
+        REFUSED("is missing"),
+      );
+    });
+});
+
+test("the audit finds no fault, proves every tenant, and names functions that ask for no proof", async () => {
+  const errors = () => sql`select "check", detail from audit.findings where severity = 'error'`;
+  await sql`call audit.run()`;
+  assert.deepEqual([...(await errors())], []);
+  assert.deepEqual(await changedFunctions(owner), []);
+  await owner.begin(async tx => {
+    await tx`set local check_function_bodies = off`;
+    await tx`create or replace function app.requires_proof() returns boolean language sql stable parallel safe return false`;
+  });
+  await assert.rejects(owner`select audit.require_isolation()`, /Tenants are not isolated/);
+  const [changed] = await changedFunctions(owner);
+  assert.equal(changed?.name, "app.requires_proof()");
+  const faults =
+    await service`select * from api.get_context_faults(${proofOf(SECRET, "start", [])}) as f (fault)`;
+  assert.match(faults[0]!.fault, /its functions do not ask for proofs/);
+  await owner`select control.switch_tenant_context()`;
+  await owner`select audit.require_isolation()`;
+});
+
+test("a secret is replaced while the one before still serves, and switched off", async () => {
+  const next = "the next tenant context secret, thirty-two bytes or more";
+  const enters = (secret: string) =>
+    outcome(
+      asProduct(async tx => {
+        await prove(tx, "tenant", [acme], secret);
+        await tx`select app.set_tenant(${acme})`;
+        return titles(tx);
+      }),
+    );
+  assert.equal(await storeSecret(owner, SECRET), "unchanged");
+  assert.equal(await storeSecret(owner, next), "replaced");
+  assert.deepEqual([await enters(SECRET), await enters(next)], [["ann"], ["ann"]]);
+  assert.equal(await dropOldSecret(owner), true);
+  assert.equal(await dropOldSecret(owner), false);
+  assert.deepEqual([await enters(SECRET), await enters(next)], [REFUSED("is not valid"), ["ann"]]);
+  const long = "a secret that is longer than the block of SHA-256, ".repeat(2);
+  assert.equal(await storeSecret(owner, long), "replaced");
+  assert.deepEqual(await enters(long), ["ann"]);
+
+  assert.equal(await removeSecret(owner), true);
+  assert.equal(await removeSecret(owner), false);
+  await asProduct(async tx => {
+    await tx.unsafe(`set local app.tenant_id = '${acme}'`);
+    assert.deepEqual(await titles(tx), ["ann"]);
+  });
+  assert.deepEqual(await changedFunctions(owner), []);
+  assert.equal(await storeSecret(owner, SECRET), "stored");
+});
+
+test("a distributed database refuses a secret", async () => {
+  await removeSecret(owner);
+  await owner`create function app.distribute(p_table regclass) returns void language sql as ''`;
+  await assert.rejects(storeSecret(owner, SECRET), /A distributed database cannot ask for proofs/);
+  await owner`drop function app.distribute(regclass)`;
+  const [stored] = await owner`select from control.tenant_context`;
+  assert.equal(stored, undefined);
+  await storeSecret(owner, SECRET);
+});
