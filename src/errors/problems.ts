@@ -135,6 +135,7 @@ export const PROBLEMS = {
     "Others write to the tenant: suspend it and stop its writers, then delete it",
     { request_id: ID },
   ],
+  proof_refused: [503, "Service unavailable", "The proof of the caller has expired", { request_id: ID }],
   overloaded: [
     503,
     "Service unavailable",

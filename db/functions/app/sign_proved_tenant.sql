@@ -25,7 +25,7 @@ begin
     v_fault := 'has expired';
   end if;
   if v_fault is not null then
-    perform app.refuse(503, 'Service unavailable', 'The proof of the caller ' || v_fault, 'proof_refused');
+    perform app.refuse(503, 'Service unavailable', format('The proof of the caller %s', v_fault), 'proof_refused');
   end if;
   return p_tenant_id || '.' || app.tenant_signature(v_keys.setting_inner_key, v_keys.setting_outer_key, p_tenant_id::text);
 end

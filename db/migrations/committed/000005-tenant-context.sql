@@ -1,5 +1,5 @@
---! Previous: sha1:a3047f371751be5bfe1dcc607575657289db04d1
---! Hash: sha1:c882085a1bacd41e7c69133ee319f043f0cc62f4
+--! Previous: sha1:e3c7c107dd889392a63cf85a5a457b41c88504bb
+--! Hash: sha1:49d004bacb152e4ee61080153f88b8a57b2b90af
 --! Message: tenant context
 
 -- The keys of the proofs of callers and tenants.
