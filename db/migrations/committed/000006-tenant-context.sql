@@ -1,5 +1,5 @@
---! Previous: sha1:e3c7c107dd889392a63cf85a5a457b41c88504bb
---! Hash: sha1:49d004bacb152e4ee61080153f88b8a57b2b90af
+--! Previous: sha1:c2872c06c030d9122fc7816e5131503a61e0c1c0
+--! Hash: sha1:e7ce3331791aef479a66dd540b9662237ce5cdfa
 --! Message: tenant context
 
 -- The keys of the proofs of callers and tenants.
