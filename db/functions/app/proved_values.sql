@@ -5,12 +5,12 @@ returns text
 language sql
 stable
 parallel safe
-return concat(
-  coalesce(',' || octet_length(p_1) || ':' || p_1, ',-'),
-  coalesce(',' || octet_length(p_2) || ':' || p_2, ',-'),
-  coalesce(',' || octet_length(p_3) || ':' || p_3, ',-'),
-  coalesce(',' || octet_length(p_4) || ':' || p_4, ',-'),
-  coalesce(',' || octet_length(p_5) || ':' || p_5, ',-'));
+return
+  coalesce(',' || octet_length(p_1) || ':' || p_1, ',-') ||
+  coalesce(',' || octet_length(p_2) || ':' || p_2, ',-') ||
+  coalesce(',' || octet_length(p_3) || ':' || p_3, ',-') ||
+  coalesce(',' || octet_length(p_4) || ':' || p_4, ',-') ||
+  coalesce(',' || octet_length(p_5) || ':' || p_5, ',-');
 
 comment on function app.proved_values(text, text, text, text, text) is 'The values of a caller as the proof of them covers them.';
 revoke all on function app.proved_values(text, text, text, text, text) from public;

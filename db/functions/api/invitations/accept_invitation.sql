@@ -20,7 +20,7 @@ declare
   v_user app.users;
 begin
   -- Not app.set_tenant() yet: it would tell which tenant is being deleted.
-  execute format('set local app.tenant_id = %L', v_tenant_id);
+  perform app.enter_invited(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, v_tenant_id, v_hash);
   select * into v_tenant from app.tenants t
   where t.id = v_tenant_id and t.status = 'active' and (p_tenant_slug is not null or t.is_default);
   -- Each look-up happens in every case and reads one row, so that the time tells no more than the answer. The first hash from here on:

@@ -1,5 +1,5 @@
---! Previous: sha1:c2872c06c030d9122fc7816e5131503a61e0c1c0
---! Hash: sha1:e7ce3331791aef479a66dd540b9662237ce5cdfa
+--! Previous: sha1:3b75b5f729e6588446899a41876c8bacdb0f75d2
+--! Hash: sha1:7105f11803be13dc89fda1203f7953b7f2dd15c9
 --! Message: tenant context
 
 -- The keys of the proofs of callers and tenants.
