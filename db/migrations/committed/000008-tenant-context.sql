@@ -1,5 +1,5 @@
---! Previous: sha1:3b75b5f729e6588446899a41876c8bacdb0f75d2
---! Hash: sha1:7105f11803be13dc89fda1203f7953b7f2dd15c9
+--! Previous: sha1:c52412e297b24dc9f249a1b2bc010766f13cf071
+--! Hash: sha1:2be0d1c8f9f0872a0e864133c0c62ff58269bc3e
 --! Message: tenant context
 
 -- The keys of the proofs of callers and tenants.
