@@ -20,9 +20,10 @@ async function client(): Promise<never> {
   for (;;) {
     const status = await ask();
     if (status === 200) answered++;
-    else if (status === 503) refused++;
-    else throw new Error(`${url} answered ${status}`);
-    if (status === 503) await sleep(200);
+    else if (status === 429 || status === 503) {
+      refused++;
+      await sleep(200);
+    } else throw new Error(`${url} answered ${status}`);
   }
 }
 
