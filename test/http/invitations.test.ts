@@ -148,6 +148,27 @@ test("accepting needs a token and names any tenant, also one of which the caller
   assert.equal((await accept("guest", token, {}, "beta")).status, 200);
 });
 
+test("a key invites while it lives, and never joins itself", async () => {
+  const made = await ask("owner", "POST", "/api/tenants/keys", { name: "onboarding", role: "admin" });
+  const byKey = (url: string, body: object) =>
+    world.service.request({ method: "POST", url, token: made.body.key, body });
+  const invited = [
+    await byKey(URL, { role: "member" }),
+    await byKey(URL, { role: "admin" }),
+    await byKey(URL, { role: "owner" }),
+  ];
+  assert.deepEqual(
+    invited.map(({ status }) => status),
+    [201, 201, 403],
+  );
+  const [first, second] = invited.map(({ body }) => body.token as string);
+  const other = await invite();
+  assert.equal((await byKey(`${URL}/accept`, { token: other.token })).status, 403);
+  assert.equal((await accept("by-key-1", first)).status, 200);
+  await ask("owner", "DELETE", `/api/tenants/keys/${made.body.key_id}`);
+  assertError(await accept("by-key-2", second), 403, REFUSED);
+});
+
 test("accepting is limited to 20 a minute for each identity", async () => {
   for (let i = 0; i < 20; i += 1) assertError(await accept("prober", "x"), 403, REFUSED);
   const { status, headers } = await accept("prober", "x");

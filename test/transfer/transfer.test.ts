@@ -153,6 +153,21 @@ test("only the tenant's rows are in the file, below what it is and where it is f
   assert.deepEqual(new Set(names), new Set(TABLES.map(name => `app.${name}`)));
 });
 
+test("invitations stay behind: a token is good in one place, and is not opened again by an older file", async () => {
+  const [inviter] = await source.sql`select id from app.users where tenant_id = ${acme} limit 1`;
+  await source.sql`insert into app.invitations (tenant_id, token_hash, invited_by) values (${acme}, sha256('secret'), ${inviter!.id})`;
+  const all = await text("acme");
+  await source.sql`delete from app.invitations`;
+  assert.ok(!all.includes("invitations"));
+  const forged = all.trimEnd().split("\n");
+  const header = JSON.parse(forged[0]!);
+  header.tables.push({ name: "app.invitations", columns: ["tenant_id"] });
+  await assert.rejects(
+    load(sealed([JSON.stringify(header), ...forged.slice(1, -1)], {}), "forged"),
+    /app\.invitations/,
+  );
+});
+
 test("a used slug is refused", async () => {
   await assert.rejects(load(await text("acme"), "globex", from), /A tenant with the slug globex exists/);
   await assert.rejects(text("nobody"), /There is no tenant with the slug nobody/);

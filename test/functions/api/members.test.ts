@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
@@ -251,7 +252,9 @@ test("a changed role counts at once, keeps the boards, and the same role changes
 test("the last owner cannot be demoted, not by an operator either; keys count neither as owners nor as members", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);
-    const key = await seedUser(tx, acme, { subject: "key-1", provider: "key", role: "owner" });
+    const hash = createHash("sha256").update("secret").digest("hex");
+    await call(tx, "create_key", by("owner"), "a key", "owner", null, hash);
+    const [{ id: key }] = await tx<[{ id: string }]>`select id from app.users where auth_provider = 'key'`;
     const words = [409, "Conflict", "The last owner of a tenant cannot be given another role"] as const;
     const last = [409, "Conflict", "The last owner of a tenant cannot be removed"] as const;
     await refused(change(tx, "owner", ids.owner!, "member"), ...words);
@@ -261,7 +264,7 @@ test("the last owner cannot be demoted, not by an operator either; keys count ne
     assert.equal((await change(tx, "owner", ids.owner!, "owner")).body.role, "owner");
     // As a caller a key is what its role says. As a member it is not found.
     const byKey = (name: string, ...values: unknown[]) =>
-      call(tx, name, { ...by("key-1"), provider: "key" }, ...values);
+      call(tx, name, { ...by(`${acme}:${hash}`), provider: "key" }, ...values);
     await refused(byKey("change_member", ids.owner, "member"), ...words);
     await refused(byKey("remove_member", ids.owner), ...last);
     assert.equal((await byKey("change_member", ids.member, "admin")).body.role, "admin");
