@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
-import type { Me } from "../me.ts";
 import { Title } from "../parts/text.tsx";
 import { Activity } from "./activity.tsx";
+import type { Here } from "./here.ts";
 import { Accept } from "./invitation.tsx";
 import { Isolation } from "./isolation.tsx";
 import { NewTenant } from "./new-tenant.tsx";
@@ -12,15 +12,6 @@ import { TenantPage } from "./tenant/index.tsx";
 import { Tenants } from "./tenants.tsx";
 import { Waiting } from "./waiting.tsx";
 import { Why } from "./why.tsx";
-
-export interface Here {
-  me: Me;
-  parts: string[];
-  /** The organization that the reader looks at. */
-  slug: string | undefined;
-  /** Reads again who the reader is, and which organizations are theirs. */
-  reload: () => void;
-}
 
 const NotHere = () => (
   <>

@@ -3,7 +3,7 @@ import { Form } from "../parts/form.tsx";
 import { useAction } from "../parts/load.tsx";
 import { say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
-import type { Here } from "./index.tsx";
+import type { Here } from "./here.ts";
 
 export function Accept({ token, here }: { token: string; here: Here }) {
   const action = useAction();

@@ -5,7 +5,7 @@ import { Loaded, useAction, useLoad } from "../parts/load.tsx";
 import { say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
 import { session } from "../session.ts";
-import type { Here } from "./index.tsx";
+import type { Here } from "./here.ts";
 
 const SIZES = [
   ["", "(not said)"],

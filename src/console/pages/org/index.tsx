@@ -1,26 +1,19 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { CurrentTenant, MyTenant } from "../../../../examples/typescript/api.ts";
-import { type Answer, call } from "../../api.ts";
+import type { MyTenant } from "../../../../examples/typescript/api.ts";
+import { call } from "../../api.ts";
+import { Dates } from "../../parts/dates.tsx";
 import { Form, TextField } from "../../parts/form.tsx";
-import { type Load, Loaded, useAction, useLoad } from "../../parts/load.tsx";
+import { Loaded, useAction, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, say, Time, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { Events } from "../activity.tsx";
-import type { Here } from "../index.tsx";
+import type { Here } from "../here.ts";
 import { Members, membersOfMine } from "../members.tsx";
-import { Dates } from "../tenant/index.tsx";
 import { Invitations } from "./invitations.tsx";
 import { Keys } from "./keys.tsx";
+import type { Own } from "./own.ts";
 import { OwnSettings } from "./settings.tsx";
-
-export interface Own {
-  slug: string;
-  current: CurrentTenant;
-  etag: string | null;
-  load: Load<Answer<CurrentTenant>>;
-  here: Here;
-}
 
 /** An organization, as its own people see it. */
 export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string; here: Here }) {

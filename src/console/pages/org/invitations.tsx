@@ -6,7 +6,7 @@ import { Failure, More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
 import { ROLES } from "../members.tsx";
-import type { Own } from "./index.tsx";
+import type { Own } from "./own.ts";
 
 const DAYS = [
   ["1", "a day"],

@@ -6,7 +6,7 @@ import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
 import type { Key } from "../../soon.ts";
 import { ROLES } from "../members.tsx";
-import type { Own } from "./index.tsx";
+import type { Own } from "./own.ts";
 
 export function Keys({ own }: { own: Own }) {
   const { slug: tenant } = own;

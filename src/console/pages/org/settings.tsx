@@ -4,7 +4,7 @@ import { Loaded, useLoad } from "../../parts/load.tsx";
 import { visible } from "../../parts/text.tsx";
 import type { Schema } from "../schema-form.tsx";
 import { readSchema, SettingsEditor } from "../settings-editor.tsx";
-import type { Own } from "./index.tsx";
+import type { Own } from "./own.ts";
 
 /** The settings of one's own organization: what the schema lets its people write. */
 export function OwnSettings({ own }: { own: Own }) {

@@ -7,7 +7,7 @@ import { Table } from "../../parts/table.tsx";
 import { count, Name, say } from "../../parts/text.tsx";
 import { go } from "../../router.ts";
 import type { OneTenant } from "../../soon.ts";
-import type { Open } from "./index.tsx";
+import type { Open } from "./open.ts";
 
 /** First what would be deleted, then the slug by hand. */
 export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {

@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { type Answer, call } from "../../api.ts";
-import type { Load } from "../../parts/load.tsx";
 import { Loaded, useLoad } from "../../parts/load.tsx";
-import { Badge, Copy, Name, Time, Title } from "../../parts/text.tsx";
+import { Badge, Copy, Name, Title } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 import type { OneTenant } from "../../soon.ts";
 import { Events } from "../activity.tsx";
@@ -10,9 +9,8 @@ import { Members, membersByOperator } from "../members.tsx";
 import type { Schema } from "../schema-form.tsx";
 import { readSchema, SettingsEditor, settingsIn } from "../settings-editor.tsx";
 import { Deletion } from "./deletion.tsx";
+import type { Open } from "./open.ts";
 import { Overview } from "./overview.tsx";
-
-export type Open = Load<Answer<OneTenant>>;
 
 const TABS = [
   ["", "Overview"],
@@ -81,19 +79,6 @@ function partOf(load: Open, answer: Answer<OneTenant>, tab: string): ComponentCh
   if (tab === "settings") return <Settings load={load} answer={answer} />;
   return <Overview load={load} answer={answer} />;
 }
-
-export const Dates = ({ tenant }: { tenant: { created_at: string; updated_at: string } }) => (
-  <>
-    <dt>Created</dt>
-    <dd>
-      <Time at={tenant.created_at} />
-    </dd>
-    <dt>Last changed</dt>
-    <dd>
-      <Time at={tenant.updated_at} />
-    </dd>
-  </>
-);
 
 function Settings({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
   const params = { tenant_id: answer.body.tenant_id };

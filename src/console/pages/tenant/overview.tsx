@@ -2,13 +2,14 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Answer, call, Refused } from "../../api.ts";
 import { pretty } from "../../diff.ts";
+import { Dates } from "../../parts/dates.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
 import { Failure, useAction } from "../../parts/load.tsx";
 import { Copy, Name, say, Time, visible } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import type { OneTenant } from "../../soon.ts";
 import { Reject } from "../waiting.tsx";
-import { Dates, type Open } from "./index.tsx";
+import type { Open } from "./open.ts";
 
 export function Overview({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
   const tenant = answer.body;
