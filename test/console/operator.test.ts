@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
+import { runAudit } from "../../src/audit/run.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
@@ -160,6 +161,59 @@ test("deletion shows what would go, asks for the slug, and can be undone while t
   await operator.press("Restore");
   await operator.button("Suspend…").waitFor();
   assert.equal(await statusOf(acme), "active");
+  operator.assertFine();
+});
+
+test("an operator adds a tenant's member, changes the role, removes", { skip }, async () => {
+  await operator.open(`#/tenant/${acme}/members`, "Acme Inc.");
+  await operator.press("Add a member");
+  await operator.dialog().getByLabel("Subject").fill("bea");
+  await operator.dialog().getByLabel("Role").selectOption("owner");
+  await operator.press("Add", operator.dialog());
+  await operator.page.getByLabel("Role of bea").selectOption("member");
+  await operator.sees("bea is member now");
+  await operator.check();
+  await operator.press("Remove… bea");
+  await operator.press("Remove", operator.dialog());
+  await operator.sees("bea is removed");
+  operator.assertFine();
+});
+
+test("activity: what was done above, with reasons, filtered by tenant and kind", { skip }, async () => {
+  await operator.open("#/activity", "Activity");
+  await operator.sees("Invoice 4711");
+  await operator.check();
+  await operator.page.getByLabel("What").selectOption("tenant.suspended");
+  await operator.page.locator("tbody tr").nth(1).waitFor({ state: "detached" });
+  await operator.page.getByLabel("Tenant").fill("nobody");
+  await operator.sees("No tenant has the slug");
+  await operator.page.getByLabel("Tenant").fill("acme");
+  await operator.sees("Invoice 4711");
+  await operator.page.locator("summary").first().click();
+  await operator.press("Copy request id");
+  await operator.sees("request id copied");
+  await operator.open(`#/tenant/${acme}/activity`, "Acme Inc.");
+  await operator.sees("tenant restored");
+  operator.assertFine();
+});
+
+test("isolation: never audited, then the last run with its findings and remedies", { skip }, async () => {
+  await operator.open("#/isolation", "Isolation");
+  await operator.sees("The isolation was never audited.");
+  await operator.check();
+  const { sql, urls } = world.database;
+  await sql`create table app.leaky (id int)`;
+  await sql`grant select on app.leaky to tms_app`;
+  await runAudit(urls.owner, { tenant: undefined, only: "schema", sample: 1 });
+  await sql`drop table app.leaky`;
+  await operator.page.reload();
+  await operator.sees("Open findings");
+  await operator.sees("app.leaky");
+  await operator.check();
+  await operator.page.getByText("How to mend it").first().click();
+  await operator.press("Copy remedy");
+  await operator.sees("remedy copied");
+  await operator.check();
   operator.assertFine();
 });
 
