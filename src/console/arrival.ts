@@ -1,13 +1,18 @@
 /** What an address may bring: a token (the demo's links), a provider's code, an invitation. It leaves the address at once. */
 import { finish } from "./oidc.ts";
 import { replace } from "./router.ts";
-import { ended, endSession, resume, signIn } from "./session.ts";
+import { ended, endSession, resume, session, signIn } from "./session.ts";
 import { createStore } from "./store.ts";
 
 /** The provider's answer is on its way. */
 export const arriving = createStore(false);
 /** A token that a link brought, until the reader takes it. Anybody can send a link, so it signs in by itself only on this machine. */
 export const offered = createStore<string | null>(null);
+
+/** A link that is opened in a tab of the console only changes what stands after the #. */
+addEventListener("hashchange", () => {
+  if (/^#(token|invitation)=/.test(location.hash)) void arrive();
+});
 
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
@@ -20,8 +25,11 @@ export async function arrive(): Promise<void> {
   if (invitation) replace(`${location.pathname}#/invitation/${encodeURIComponent(invitation)}`);
   else if (token || answer) replace(`${location.pathname}#/`);
   if (token && LOCAL.test(location.hostname)) return signIn({ access: token });
-  if (token) offered.set(token);
-  if (!answer) return resume();
+  if (token) {
+    endSession(null);
+    offered.set(token);
+  }
+  if (!answer) return session.get() ? undefined : resume();
   arriving.set(true);
   try {
     const { tokens, hash } = await finish(address);

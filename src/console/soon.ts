@@ -4,15 +4,6 @@ export interface SettingsSchema {
   schema: Record<string, unknown> | null;
   writable: string[];
 }
-export interface Key {
-  key_id: string;
-  name: string;
-  role: "admin" | "member";
-  created_by: string | null;
-  created_at: string;
-  expires_at: string | null;
-  last_used_at: string | null;
-}
 export interface OneTenant extends Tenant {
   registration?: Record<string, unknown> | null;
   members_count?: number;
@@ -30,16 +21,10 @@ export interface Soon {
     answers: Record<200, CurrentTenant>;
   };
   getSettingsSchema: { takes: object; answers: Record<200, SettingsSchema> };
-  listKeys: { takes: { query?: object }; answers: Record<200, { keys: Key[] }> };
-  createKey: { takes: { body: object }; answers: Record<201, Key & { key: string }> };
-  revokeKey: { takes: { params: { key_id: string } }; answers: Record<200, object> };
 }
 
 export const soon = {
   patchTenant: ["PATCH", "/api/setup/tenant/{tenant_id}"],
   patchCurrentTenant: ["PATCH", "/api/tenants/current"],
   getSettingsSchema: ["GET", "/api/tenants/settings-schema"],
-  listKeys: ["GET", "/api/tenants/keys"],
-  createKey: ["POST", "/api/tenants/keys"],
-  revokeKey: ["DELETE", "/api/tenants/keys/{key_id}"],
 } as const;

@@ -124,6 +124,32 @@ test("a stranger accepts the invitation after signing in, once", { skip }, async
   await stranger.leave();
 });
 
+test("an owner makes a key, which is shown once, and revokes it", { skip }, async () => {
+  await owner.open("#/org/acme/keys", "API keys");
+  await owner.sees("There is no key.");
+  await owner.press("Make a key");
+  await owner.dialog().getByLabel("Name").fill("Nightly export");
+  await owner.dialog().getByLabel("Ends").fill("2099-01-01T00:00");
+  await owner.check();
+  await owner.press("Make the key", owner.dialog());
+  const shown = owner.page.locator(".note code");
+  await shown.waitFor();
+  await owner.check();
+  const key = await shown.innerText();
+  const program = await Visitor.arrive(browser, url);
+  await program.signIn(key);
+  await program.heading("Acme");
+  program.assertFine();
+  await program.leave();
+  await owner.press("I have it");
+  await shown.waitFor({ state: "detached" });
+  await owner.press("Revoke… Nightly export");
+  await owner.check();
+  await owner.press("Revoke", owner.dialog());
+  await owner.sees("There is no key.");
+  owner.assertFine();
+});
+
 test("activity is shown, and goes on by itself", { skip }, async () => {
   await owner.open("#/org/acme/activity", "Activity");
   await owner.sees("Live: new events appear by themselves.");

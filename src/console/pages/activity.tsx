@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { Event, EventPage } from "../../../examples/typescript/api.ts";
 import { type Answer, addressOf, call } from "../api.ts";
-import { SelectField, TextField } from "../parts/form.tsx";
+import { SelectField, TextField, useTyped } from "../parts/form.tsx";
 import { Failure, Loaded, More, Rows, useList, useLoad } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Copy, Name, Time, Title } from "../parts/text.tsx";
@@ -185,14 +185,9 @@ function Details({ event }: { event: Event }): ComponentChildren {
 export function Activity() {
   const { query } = useStore(route);
   const [type, slug] = [query.get("type") ?? "", query.get("tenant") ?? ""];
-  const [text, setText] = useState(slug);
   const filter = (more: Record<string, string>) =>
     replace(path(["activity"], { type, tenant: slug, ...more }));
-  useEffect(() => {
-    if (text === slug) return;
-    const timer = setTimeout(() => filter({ tenant: text }), 350);
-    return () => clearTimeout(timer);
-  }, [text, slug]);
+  const [text, setText] = useTyped(slug, typed => filter({ tenant: typed }));
   const found = useLoad(`activity of ${slug}`, async signal => {
     if (slug === "") return { id: "" };
     const { body } = await call("listTenants", { query: { search: slug, limit: 100 } }, { signal });

@@ -1,7 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
 import type { Tenant, TenantStatus } from "../../../examples/typescript/api.ts";
 import { call } from "../api.ts";
-import { SelectField, TextField } from "../parts/form.tsx";
+import { SelectField, TextField, useTyped } from "../parts/form.tsx";
 import { More, Rows, useList } from "../parts/load.tsx";
 import { Table } from "../parts/table.tsx";
 import { Badge, Copy, Name, Time, Title } from "../parts/text.tsx";
@@ -19,13 +18,8 @@ const STATUSES = [
 export function Tenants() {
   const { query } = useStore(route);
   const [search, status] = [query.get("search") ?? "", query.get("status") ?? ""];
-  const [text, setText] = useState(search);
   const filter = (more: Record<string, string>) => replace(path(["tenants"], { search, status, ...more }));
-  useEffect(() => {
-    if (text === search) return;
-    const timer = setTimeout(() => filter({ search: text }), 250);
-    return () => clearTimeout(timer);
-  }, [text, search]);
+  const [text, setText] = useTyped(search, typed => filter({ search: typed }));
   const list = useList<Tenant>(`tenants ${search} ${status}`, async (cursor, signal) => {
     const answer = await call(
       "listTenants",

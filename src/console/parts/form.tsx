@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { type Action, Failure } from "./load.tsx";
 import { Icon } from "./text.tsx";
 
@@ -25,6 +25,27 @@ export function Field({
       )}
     </div>
   );
+}
+
+/** The text of a filter, which is used once the reader has stopped typing. It follows the address too. */
+export function useTyped(value: string, use: (text: string) => void): [string, (text: string) => void] {
+  const [text, setText] = useState(value);
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const latest = useRef(use);
+  latest.current = use;
+  useEffect(() => {
+    if (timer.current === undefined) setText(value);
+  }, [value]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const type = (next: string) => {
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      latest.current(next);
+    }, 250);
+  };
+  return [text, type];
 }
 
 interface TextProps {

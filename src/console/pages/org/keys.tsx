@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
+import type { Key } from "../../../../examples/typescript/api.ts";
 import { call } from "../../api.ts";
 import { Dialog, Field, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
-import type { Key } from "../../soon.ts";
 import { ROLES } from "../members.tsx";
 import type { Own } from "./own.ts";
 
@@ -115,7 +115,11 @@ function Make({
   const action = useAction();
   const make = ({ name = "", role = "member", ends = "" }: Record<string, string>) =>
     action.run(async () => {
-      const body = { name, role, ...(ends && { expires_at: new Date(ends).toISOString() }) };
+      const body = {
+        name,
+        role: role as Key["role"],
+        ...(ends && { expires_at: new Date(ends).toISOString() }),
+      };
       const { body: made } = await call("createKey", { body }, { tenant: own.slug });
       const { key, ...rest } = made;
       done(rest, key);
