@@ -97,7 +97,7 @@ function explain({ instancePath, keyword, params, message }: FastifySchemaValida
   if (params.format === "faithful-text")
     return { field: path, message: "contains a NUL character or half of a surrogate pair" };
   if (params.format === "instant")
-    return { field: path, message: "must be a time with a time zone, such as 2027-01-01T00:00:00Z" };
+    return { field: path, message: "must be a time with a time zone, such as 2099-12-31T23:59:59Z" };
   if (params.format === "json-object") return { field: path, message: "must be a JSON object" };
   return { field: path || part, message: message ?? "is not valid" };
 }

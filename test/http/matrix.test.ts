@@ -21,8 +21,9 @@ interface Cell {
   n: number;
   slug: string;
   id: string;
-  /** A member whom the request is about. */
+  /** A member whom the request is about, and an API key. */
   target: string;
+  key: string;
   /** An open invitation. */
   invitation: string;
   token: string;
@@ -35,7 +36,7 @@ async function newCell(status: string): Promise<Cell> {
   const n = ++cells;
   const slug = `cell-${n}`;
   const secret = makeSecret();
-  const [row] = await sql<{ id: string; target: string; invitation: string }[]>`
+  const [row] = await sql<{ id: string; target: string; invitation: string; key: string }[]>`
     with t as (
       insert into app.tenants (slug, name, status, deleted_at, purge_at, status_before)
       select ${slug}, ${slug}, ${status}, d.at, d.at, case when d.at is not null then 'active' end
@@ -51,8 +52,12 @@ async function newCell(status: string): Promise<Cell> {
     i as (
       insert into app.invitations (tenant_id, token_hash, invited_by)
       select tenant_id, decode(${hashOf(secret)}, 'hex'), id from u where auth_subject like 'owner%'
+      returning id),
+    k as (
+      insert into app.api_keys (tenant_id, user_id, name, secret_hash, created_by)
+      select tenant_id, id, 'CI', sha256('x'), id from u where auth_subject like 'target%'
       returning id)
-    select u.tenant_id as id, u.id as target, i.id as invitation from u, i where auth_subject like 'target%'`;
+    select u.tenant_id as id, u.id as target, i.id as invitation, k.id as key from u, i, k where auth_subject like 'target%'`;
   return { n, slug, ...row!, token: tokenOf(row!.id, secret) };
 }
 
@@ -117,6 +122,7 @@ const REQUESTS: Record<string, { body?: (cell: Cell) => object; query?: string; 
   createInvitation: { body: () => ({ role: "admin" }) },
   acceptInvitation: { body: ({ token }) => ({ token }) },
   addMember: { body: () => ({ auth_subject: "somebody" }) },
+  createKey: { body: () => ({ name: "CI", role: "member" }) },
   queryGraphql: { body: () => ({ query: "{ tenant { slug } }" }) },
   queryGraphqlByGet: { query: "?query={tenant{slug}}" },
 };
@@ -154,6 +160,7 @@ async function ask({ operationId, method, path }: (typeof operations)[number], {
     tenant_id: cell.id,
     user_id: cell.target,
     invitation_id: cell.invitation,
+    key_id: cell.key,
   };
   const url = path.replace(/\{(\w+)\}/g, (_all, name) => ids[name]!) + query;
   const answer = await world.service.app.inject({
@@ -179,6 +186,51 @@ test("every operation answers every caller with the status of the matrix, and re
     );
     const alike = new Set(refusals.map(({ bytes }) => bytes));
     if (alike.size > 1) wrong.push(`${operationId} tells strangers apart: ${[...alike].join(" ")}`);
+  }
+  assert.equal(wrong.join("\n"), "");
+});
+
+const byKey =
+  (role: string, revoked = false) =>
+  async ({ id, target }: Cell) => {
+    const secret = "ab".repeat(32);
+    await sql`
+      with u as (
+        insert into app.users (tenant_id, auth_provider, auth_subject, role)
+        values (${id}, 'key', gen_random_uuid(), ${role}) returning *)
+      insert into app.api_keys (tenant_id, user_id, id, name, secret_hash, created_by, revoked_at)
+      select u.tenant_id, u.id, u.auth_subject::uuid, 'n', sha256(${secret}::text::bytea), ${target}, ${revoked ? new Date() : null} from u`;
+    return bearer(`tms_${id}_${secret}`);
+  };
+
+/** A key, and the column of the matrix whose statuses it gets. */
+const KEYS: [caller: Caller, column: string][] = [
+  [{ says: byKey("member") }, "member"],
+  [{ says: byKey("admin") }, "admin"],
+  [{ says: byKey("admin"), status: "suspended" }, "suspended"],
+  [{ says: byKey("admin", true) }, "forged"],
+];
+/** Only people do this. */
+const NOT_FOR_KEYS = ["registerTenant", "acceptInvitation", "createKey", "listKeys", "revokeKey"];
+/** The default issuer of a new member is that of the caller's token, which a key has not. */
+const WITHOUT_ISSUER = ["addMember"];
+
+test("an API key gets what a person of its role gets, but for what only people do; a revoked one gets 401", async () => {
+  const wrong: string[] = [];
+  for (const operation of operations) {
+    const { operationId } = operation;
+    const answers = await Promise.all(KEYS.map(([caller]) => ask(operation, caller)));
+    const expected = KEYS.map(([, column]) => {
+      const status = matrix.get(operationId)?.[head!.indexOf(column) - 1];
+      if (column === "forged" || status === "401") return status;
+      if (NOT_FOR_KEYS.includes(operationId)) return "403";
+      // A key always enters its tenant.
+      if (column === "suspended" && operationId === "listMyTenants") return "403";
+      return column === "admin" && WITHOUT_ISSUER.includes(operationId) ? "422" : status;
+    });
+    const statuses = answers.map(({ status }) => String(status));
+    if (statuses.join() !== expected.join())
+      wrong.push(`${operationId} ${statuses.join(" ")}, expected ${expected.join(" ")}`);
   }
   assert.equal(wrong.join("\n"), "");
 });

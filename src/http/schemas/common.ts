@@ -36,7 +36,7 @@ export const Uuid = Type.String({ format: "uuid", examples: [EXAMPLE_ID] });
 export const Instant = Type.String({
   format: "instant",
   description: "With a time zone: `Z` or an offset",
-  examples: ["2027-01-01T00:00:00Z"],
+  examples: ["2099-12-31T23:59:59Z"],
 });
 export const Timestamp = Type.String({ format: "date-time", examples: ["2026-11-20T12:00:00.000000Z"] });
 export const Email = Type.String({

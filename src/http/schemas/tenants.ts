@@ -233,7 +233,7 @@ export const CreateKey = Type.Object(
   {
     additionalProperties: false,
     title: "CreateKey",
-    examples: [{ name: "CI of the web shop", role: "member", expires_at: "2027-01-01T00:00:00Z" }],
+    examples: [{ name: "CI of the web shop", role: "member", expires_at: "2099-12-31T23:59:59Z" }],
   },
 );
 export type CreateKey = Static<typeof CreateKey>;
