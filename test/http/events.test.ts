@@ -233,6 +233,18 @@ test("a stream is refused like a page, and ends when its caller may not read any
   await sql`update app.tenants set status = 'suspended' where id = ${acme}`;
   await olga.ended;
   await sql`update app.tenants set status = 'active' where id = ${acme}`;
+  const made = await world.service.request({
+    method: "POST",
+    url: "/api/tenants/keys",
+    token: await person("olga", "acme"),
+    body: { name: "feed", role: "admin" },
+  });
+  const byKey = await stream("/api/tenants/events?type=key.created", made.body.key);
+  await byKey.until(() => byKey.events().length > 0);
+  assert.equal(byKey.events()[0].target_id, made.body.key_id);
+  const url = `/api/tenants/keys/${made.body.key_id}`;
+  await world.service.request({ method: "DELETE", url, token: await person("olga", "acme") });
+  await byKey.ended;
   const brief = await stream(
     "/api/tenants/events",
     await token({ sub: "olga", tenant: "acme", exp: Math.floor(Date.now() / 1000) + 3 }),

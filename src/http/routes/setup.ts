@@ -51,7 +51,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.get<{ Querystring: ListEvents }>("/events", operations.listEvents, (request, reply) => {
     const { type, tenant_id } = request.query;
-    return sendEvents(request, reply, null, request.query, (asking, limit, after, order) =>
+    return sendEvents(request, reply, request.query, (asking, limit, after, order) =>
       callAsCaller(asking, operations.listEvents, limit, after, order, type, tenant_id),
     );
   });

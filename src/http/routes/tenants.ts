@@ -63,7 +63,7 @@ export default async function tenants(app: FastifyInstance, { config }: { config
   );
 
   app.get<{ Querystring: ListTenantEvents }>("/events", listTenantEvents, (request, reply) =>
-    sendEvents(request, reply, request.tenant.slug, request.query, (asking, limit, after, order) =>
+    sendEvents(request, reply, request.query, (asking, limit, after, order) =>
       callAsCaller(asking, listTenantEvents, limit, after, order, request.query.type),
     ),
   );
