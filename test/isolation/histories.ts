@@ -195,6 +195,15 @@ const KINDS: Record<string, Kind> = {
   "list invitations": kind(fc.record({ limit: few }), (run, side, { limit }) =>
     everyPage(run, side, `/api/tenants/invitations?limit=${limit + 1}`),
   ),
+  "create a key": kind(fc.record({ role: fc.constantFrom("member", "owner") }), (run, side, { role }) =>
+    asOwner(run, side, { method: "POST", url: "/api/tenants/keys", body: { name: "CI", role } }),
+  ),
+  "revoke a key": kind(fc.record({ n: few }), (run, side, { n }) =>
+    asOwner(run, side, { method: "DELETE", url: `/api/tenants/keys/${poolId(n)}` }),
+  ),
+  "list keys": kind(fc.record({ limit: few }), (run, side, { limit }) =>
+    everyPage(run, side, `/api/tenants/keys?limit=${limit + 1}`),
+  ),
   "remove the other's owner": kind(fc.constant({}), (run, side) =>
     asOwner(run, side, { method: "DELETE", url: `/api/tenants/members/${other(run, side).user}` }),
   ),
@@ -383,7 +392,7 @@ function normalized(saw: unknown, { sides, suffix }: Run): string {
   for (const { who, id, user } of Object.values(sides))
     text = text.replaceAll(id, `<tenant ${who}>`).replaceAll(user, `<owner ${who}>`);
   return text
-    .replace(/_[\w-]{43}(?=")/g, "_<secret>")
+    .replace(/_([\w-]{43}|[0-9a-f]{64})(?=")/g, "_<secret>")
     .replace(/\\x[0-9a-f]{64}/g, "<hash>")
     .replaceAll(suffix, "<run>")
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, id =>

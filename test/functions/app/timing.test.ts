@@ -63,6 +63,8 @@ async function alike(calls: Record<string, string>) {
   assert.fail(`One can tell them apart: ${told}`);
 }
 
+const hash = (secret: string) => createHash("sha256").update(secret).digest("hex");
+
 const enter = (slug: string, subject: string) =>
   `select api.get_current_tenant('${slug}', 'jwt', '${subject}', null, null, 'tenant-operator')`;
 
@@ -83,7 +85,6 @@ test("an invitation that is unknown, expired, for another person, or of an unkno
   const [inviter] = await sql<{ tenant_id: string; id: string }[]>`
     select tenant_id, id from app.users where tenant_id = (select id from app.tenants where slug = 'active')`;
   const { tenant_id: tenant, id } = inviter!;
-  const hash = (secret: string) => createHash("sha256").update(secret).digest("hex");
   await sql`
     insert into app.invitations (tenant_id, token_hash, invited_by, email, created_at, expires_at)
     values (${tenant}, decode(${hash("expired")}, 'hex'), ${id}, null, now() - interval '2 days', now() - interval '1 day'),
@@ -97,6 +98,30 @@ test("an invitation that is unknown, expired, for another person, or of an unkno
       "another's": accept(tenant, "another's"),
       "of an unknown tenant": accept("00000000-0000-4000-8000-000000000000", "unknown"),
       malformed: accept("", "unknown"),
+    }),
+  );
+});
+
+test("a key that is unknown, expired, revoked, or of an unknown tenant, is refused as fast", async t => {
+  const { sql } = database;
+  const [maker] = await sql<{ tenant_id: string; id: string }[]>`
+    select tenant_id, id from app.users where tenant_id = (select id from app.tenants where slug = 'active')`;
+  const { tenant_id: tenant, id } = maker!;
+  for (const name of ["expired", "revoked"])
+    await sql`
+      with u as (
+        insert into app.users (tenant_id, auth_provider, auth_subject) values (${tenant}, 'key', gen_random_uuid()) returning id, auth_subject)
+      insert into app.api_keys (tenant_id, id, user_id, name, secret_hash, created_by, created_at, expires_at, revoked_at)
+      select ${tenant}, auth_subject::uuid, id, ${name}, decode(${hash(name)}, 'hex'), ${id}, now() - interval '2 days',
+        ${name === "expired" ? sql`now() - interval '1 day'` : null}, ${name === "revoked" ? sql`now()` : null} from u`;
+  const use = (of: string, secret: string) =>
+    `select api.get_current_tenant('', 'key', '${of}:${hash(secret)}', null, null, 'tenant-operator')`;
+  t.diagnostic(
+    await alike({
+      unknown: use(tenant, "unknown"),
+      expired: use(tenant, "expired"),
+      revoked: use(tenant, "revoked"),
+      "of an unknown tenant": use("00000000-0000-4000-8000-000000000000", "unknown"),
     }),
   );
 });
