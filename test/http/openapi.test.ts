@@ -176,6 +176,18 @@ test("the service accepts the example body of every operation", async () => {
   const id = await seedTenant(world.database.sql, { slug: "globex" });
   const pending = await seedTenant(world.database.sql, { slug: "waiting", status: "pending" });
   const by: Record<string, string> = { Setup: tokens.operator, Registration: tokens.newcomer };
+  const members = [
+    await seedUser(world.database.sql, id, { subject: "bob" }),
+    await seedUser(world.database.sql, acme, { subject: "bob" }),
+  ] as const;
+  const { token: invitation } = (
+    await world.service.request({
+      method: "POST",
+      url: "/api/tenants/invitations",
+      token: tokens.owner,
+      body: { role: "member" },
+    })
+  ).body;
   const shown = operations.filter(({ requestBody }) => requestBody);
   assert.ok(shown.length > 4);
   for (const { operationId, method, path, tags, requestBody } of shown) {
@@ -183,9 +195,12 @@ test("the service accepts the example body of every operation", async () => {
     assert.ok(example, `${operationId} shows no body`);
     const answer = await world.service.request({
       method: method.toUpperCase() as "POST",
-      url: path.replace("{tenant_id}", operationId === "rejectTenant" ? pending : id),
-      token: by[tags[0]!] ?? tokens.owner,
-      body: example,
+      url: path
+        .replace("{tenant_id}", operationId === "rejectTenant" ? pending : id)
+        .replace("{user_id}", members[tags[0] === "Setup" ? 0 : 1]),
+      token: operationId === "acceptInvitation" ? tokens.newcomer : (by[tags[0]!] ?? tokens.owner),
+      // The example's invitation does not exist.
+      body: operationId === "acceptInvitation" ? { token: invitation } : example,
     });
     assert.ok(answer.status < 300, `${operationId}: ${JSON.stringify(answer.body)}`);
     assert.equal(answer.body.errors, undefined);

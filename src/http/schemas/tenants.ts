@@ -184,7 +184,8 @@ const invitation = {
   expires_at: Timestamp,
 };
 
-const InvitationToken = Text(`${EXAMPLE_ID}_9yXQ2m6c0W5vYt1TtqjUoIsb8m3ZdZbB5pN7aKfR4hE`);
+const EXAMPLE_TOKEN = `${EXAMPLE_ID}_9yXQ2m6c0W5vYt1TtqjUoIsb8m3ZdZbB5pN7aKfR4hE`;
+const InvitationToken = Text(EXAMPLE_TOKEN);
 
 export const CreatedInvitation = Type.Object(
   {
@@ -207,7 +208,11 @@ export const RevokedInvitation = Type.Object(
 
 export const AcceptInvitation = Type.Object(
   { token: InvitationToken },
-  { additionalProperties: false, title: "AcceptInvitation" },
+  {
+    additionalProperties: false,
+    title: "AcceptInvitation",
+    examples: [{ token: EXAMPLE_TOKEN }],
+  },
 );
 export type AcceptInvitation = Static<typeof AcceptInvitation>;
 
