@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { waiting } from "./api.ts";
 import { arriving } from "./arrival.ts";
 import { type Me, readMe } from "./me.ts";
-import { pageOf } from "./pages/index.tsx";
+import { firstOf, pageOf } from "./pages/index.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Loaded, Loading, useLoad } from "./parts/load.tsx";
 import { Name, said } from "./parts/text.tsx";
@@ -64,8 +64,9 @@ const chosen = (me: Me, parts: string[]): string | undefined => {
 };
 
 function Frame({ me, reload }: { me: Me; reload: () => void }) {
-  const { parts } = useStore(route);
-  const slug = chosen(me, parts);
+  const asked = useStore(route).parts;
+  const slug = chosen(me, asked);
+  const parts = asked.length > 0 ? asked : firstOf(me, slug);
   const mine = me.tenants.find(tenant => tenant.slug === slug);
   const page = pageOf({ me, parts, slug, reload });
   return (

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import type { Me } from "../me.ts";
 import { Title } from "../parts/text.tsx";
 import { Activity } from "./activity.tsx";
 import type { Here } from "./here.ts";
@@ -44,12 +45,11 @@ function ownPage(here: Here): ComponentChildren {
 }
 
 export function pageOf(here: Here): ComponentChildren {
-  const { me, parts } = here;
-  if (parts.length === 0) return pageOf({ ...here, parts: firstOf(here) });
-  return (me.operator && operatorPage(here)) || ownPage(here) || <NotHere />;
+  return (here.me.operator && operatorPage(here)) || ownPage(here) || <NotHere />;
 }
 
-const firstOf = ({ me, slug }: Here): string[] => {
-  if (me.operator) return ["waiting"];
+/** The page of somebody who has named none. */
+export const firstOf = ({ operator }: Me, slug: string | undefined): string[] => {
+  if (operator) return ["waiting"];
   return slug ? ["org", slug] : ["register"];
 };

@@ -2,13 +2,14 @@ import { useState } from "preact/hooks";
 import type { Tenant } from "../../../examples/typescript/api.ts";
 import { call } from "../api.ts";
 import { Dialog, Form, TextField } from "../parts/form.tsx";
-import { Failure, More, Rows, useAction, useList } from "../parts/load.tsx";
+import { Failure, Loaded, More, Rows, useAction, useList, useLoad } from "../parts/load.tsx";
 import { Copy, Name, say, Time, Title } from "../parts/text.tsx";
+import { Written } from "../parts/written.tsx";
 import { path } from "../router.ts";
 
 export function Waiting() {
   const list = useList<Tenant>("waiting", async (cursor, signal) => {
-    const query = { status: "pending" as const, limit: 50, ...(cursor && { cursor }) };
+    const query = { status: "pending" as const, limit: 20, ...(cursor && { cursor }) };
     const answer = await call("listTenants", { query }, { signal });
     return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
   });
@@ -49,6 +50,7 @@ function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => 
   const { tenant_id, name, slug, created_at } = tenant;
   const action = useAction();
   const [rejecting, setRejecting] = useState(false);
+  const written = useLoad(tenant_id, signal => call("getTenant", { params: { tenant_id } }, { signal }));
   const approve = () =>
     action.run(async () => {
       await call("approveTenant", { params: { tenant_id } });
@@ -77,6 +79,9 @@ function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => 
           </button>
         </div>
       </div>
+      <Loaded of={written}>
+        {({ body: { registration } }) => registration && <Written>{registration}</Written>}
+      </Loaded>
       {action.error !== undefined && <Failure error={action.error} />}
       {rejecting && <Reject tenant={tenant} close={() => setRejecting(false)} done={() => gone(tenant_id)} />}
     </article>

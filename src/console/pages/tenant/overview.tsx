@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { type Answer, call, Refused } from "../../api.ts";
-import { pretty } from "../../diff.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
 import { Failure, useAction } from "../../parts/load.tsx";
-import { Copy, Name, say, Time, visible } from "../../parts/text.tsx";
+import { Copy, Name, say, Time } from "../../parts/text.tsx";
+import { Written } from "../../parts/written.tsx";
 import { go, path } from "../../router.ts";
 import type { OneTenant } from "../../soon.ts";
 import { Reject } from "../waiting.tsx";
@@ -37,7 +37,12 @@ export function Overview({ load, answer }: { load: Open; answer: Answer<OneTenan
           </dl>
         </section>
         <Rename load={load} answer={answer} />
-        {registration && <Registration written={registration} />}
+        {registration && (
+          <section class="panel" aria-label="Registration">
+            <h2>Registration</h2>
+            <Written>{registration}</Written>
+          </section>
+        )}
       </div>
     </>
   );
@@ -188,27 +193,6 @@ function Rename({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
           onInput={text => setEdited({ ...edited, slug: text })}
         />
       </Form>
-    </section>
-  );
-}
-
-const words = (key: string) => key.replaceAll("_", " ").replace(/^./, one => one.toUpperCase());
-
-/** What the newcomer wrote. */
-export function Registration({ written }: { written: Record<string, unknown> }) {
-  const shown = Object.entries(written).filter(([, value]) => value !== null && pretty(value) !== "{}");
-  return (
-    <section class="panel" aria-label="Registration">
-      <h2>Registration</h2>
-      {shown.length === 0 && <p class="dim">Nothing was written.</p>}
-      <dl class="facts">
-        {shown.map(([key, value]) => (
-          <>
-            <dt>{words(key)}</dt>
-            <dd>{typeof value === "string" ? <Name>{value}</Name> : <pre>{visible(pretty(value))}</pre>}</dd>
-          </>
-        ))}
-      </dl>
     </section>
   );
 }
