@@ -5,10 +5,12 @@ import { hideBin } from "yargs/helpers";
 import { audit } from "./cli/audit.ts";
 import { contextSecretCommand } from "./cli/context-secret.ts";
 import { demo } from "./cli/demo.ts";
+import { diff } from "./cli/diff.ts";
 import { events } from "./cli/events.ts";
 import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
-import { importCommand, NO_FILE } from "./cli/import.ts";
+import { NO_FILE } from "./cli/file-argument.ts";
+import { importCommand } from "./cli/import.ts";
 import { migrate } from "./cli/migrate.ts";
 import { refuseFlagValues } from "./cli/options.ts";
 import { purge } from "./cli/purge.ts";
@@ -53,6 +55,7 @@ await yargs(hideBin(process.argv))
   .command(events)
   .command(exportCommand)
   .command(importCommand)
+  .command(diff)
   .command(purge)
   .completion(
     "completion",
@@ -63,6 +66,6 @@ await yargs(hideBin(process.argv))
   .check(refuseRepeats)
   .version(VERSION)
   .wrap(Math.min(100, process.stdout.columns || 100))
-  // The parser only counts missing arguments, and the file of import is the only positional one.
+  // The parser only counts missing arguments, and the file of import and diff is the only positional one.
   .fail((message, error) => fail(error ?? message.replace(/^Not enough non-option arguments.*/, NO_FILE)))
   .parseAsync();

@@ -6,7 +6,7 @@ immutable
 set search_path = pg_catalog, pg_temp
 as $$
   values
-    ('function', 'api.accept_invitation(text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', 'd9591a2c359ac56e70d70258308ba651'),
+    ('function', 'api.accept_invitation(text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', '803b3ce132e530fb1b7e0d7c6e16e373'),
     ('function', 'api.add_member(text,text,text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', 'f28fc3003579ab82cd43976f199d5f45'),
     ('function', 'api.add_tenant_member(text,text,text,text,text,text,text,text,text,text,text,text)', 'tms_app', 'tms_service', '2cd10da2dbe1aaaa0e592d20bcbfb4a0'),
     ('function', 'api.approve_tenant(text,text,text,text,text,text,text,text[])', 'tms_registrar', 'tms_service', 'a435c91922b89ef8c6f9434d9b316c16'),
@@ -69,7 +69,7 @@ as $$
     ('function', 'app.enter_default(text,text,text,text)', 'tms_registrar', '', '1814017952e8fa43f82cd356eaf96b4b'),
     ('function', 'app.enter_invited(text,text,text,text,text,uuid,bytea)', 'tms_registrar', 'tms_app', '09a6fde27ee93ea894491284f5d3a2b5'),
     ('function', 'app.enter_lobby(text,text,text,text,text)', 'tms_registrar', '', '5de782418cfc5cb0b6893f95e82e18e6'),
-    ('function', 'app.enter_tenant(text,text,text,text,text)', 'tms_registrar', 'tms_app', '5108168dc3e4b9524abc7a949f83e9bf'),
+    ('function', 'app.enter_tenant(text,text,text,text,text)', 'tms_registrar', 'tms_app', 'c13651da0d026656a465fd7885b6b780'),
     ('function', 'app.etag(json)', 'tms_owner', 'tms_registrar', '8eb737e517796d6ce22928eb56414403'),
     ('function', 'app.event_cursor(integer,xid8,bigint)', 'tms_owner', 'tms_registrar', 'b394cc343d973629ee1f30dbf1c99c61'),
     ('function', 'app.event_page(uuid,integer,text,text,text)', 'tms_registrar', '', '2c2e434431ed3e303a9a2551a310c0be'),
@@ -93,7 +93,7 @@ as $$
     ('function', 'app.last_audit()', 'tms_owner', 'tms_registrar', '77861adf42540ee0fe78523182d956fa'),
     ('function', 'app.leaking_tables()', 'tms_app', 'tms_auditor', '27c29f62e14eeca594fdd24131e76c08'),
     ('function', 'app.lock_member(uuid,uuid,text,text)', 'tms_owner', 'tms_app', '4bf3a086c290ba8a9a62d7189b6f87b4'),
-    ('function', 'app.lock_tenant(text)', 'tms_registrar', '', '73e47b792db88a30b0b57fae8e789802'),
+    ('function', 'app.lock_tenant(text)', 'tms_registrar', 'tms_owner', '73e47b792db88a30b0b57fae8e789802'),
     ('function', 'app.manages(text,text)', 'tms_owner', 'tms_app tms_registrar', '4b0ebd7175edf84d13a4ecfd94e7df1d'),
     ('function', 'app.member_json(app.users)', 'tms_owner', 'tms_app', 'a26aaca041cce263b087e34bf13bfab2'),
     ('function', 'app.member_page(uuid,integer,text)', 'tms_owner', 'tms_app', '1f6ec8ae9205c0b31ee2e55209ae306c'),
@@ -128,7 +128,7 @@ as $$
     ('function', 'app.schedule_deletion(app.tenants,integer)', 'tms_registrar', '', '02be18c1ae17cfd43c6d7c35f8393bb8'),
     ('function', 'app.schema_version()', 'tms_owner', 'tms_auditor tms_registrar', '38fa21ee17c29f0998033690d155bde4'),
     ('function', 'app.set_actor(text,text)', 'tms_owner', 'tms_app tms_registrar', '79040824915adbd5b4a90202ff72f16f'),
-    ('function', 'app.set_tenant(uuid)', 'tms_owner', 'tms_app tms_auditor tms_registrar', 'c6be03da5069155db54c62ed540d9df0'),
+    ('function', 'app.set_tenant(uuid)', 'tms_owner', 'tms_app tms_auditor tms_registrar', '5f84501cd7c0d362af2906496df6e822'),
     ('function', 'app.shown_rows(uuid,integer)', 'tms_app', 'tms_auditor', '40c90009df4efa64ffc2eb393c6d5f04'),
     ('function', 'app.sign_proved_tenant(text[],text,uuid)', 'tms_owner', 'tms_registrar', '6051350876fd28a391c4235ccfc30602'),
     ('function', 'app.sign_tenant(uuid)', 'tms_owner', 'tms_auditor tms_registrar', '6150e58f891be74314f9ab25f47e8b3a'),

@@ -1,9 +1,11 @@
-import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline/promises";
 import type { CommandModule } from "yargs";
 import { KINDS } from "../config/kinds.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { linesOf } from "../transfer/file.ts";
+import type { Header } from "../transfer/file.ts";
 import { importTenant } from "../transfer/import.ts";
+import { findReplaced, type Replaced, withHeader } from "../transfer/replace.ts";
+import { isStandardInput, linesFrom } from "./file-argument.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { asOwner } from "./owner.ts";
@@ -11,51 +13,74 @@ import { asOwner } from "./owner.ts";
 interface Arguments {
   file: string;
   slug: string | undefined;
+  replace: boolean;
+  yes: boolean;
   json: boolean;
 }
 
-export const NO_FILE = "import takes a file that export wrote; - is standard input";
-
-/** Names the file in read errors too: a folder can be opened, and a disk can fail half way. */
-async function* contentOf(file: string): AsyncGenerator<Buffer, void> {
+/** Asks on the terminal. Throws StartupError unless the answer is the slug. */
+async function confirm({ id, slug, rows }: Replaced, { exported_at }: Header): Promise<void> {
+  // Not in raw mode, in which readline would keep Ctrl-C from us. At the end of the input it would wait for ever.
+  const terminal = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
+  const ended = new Promise<string>(resolve => terminal.once("close", () => resolve("")));
   try {
-    yield* createReadStream(file) as AsyncIterable<Buffer>;
-  } catch (error) {
-    throw new StartupError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    const answer = terminal.question(
+      `${rows} rows of ${slug} (${id}) will be replaced by those of its export of ${exported_at}.\n` +
+        "tenancy diff shows the numbers that differ. Type the slug to replace them: ",
+    );
+    if ((await Promise.race([answer, ended])).trim() !== slug) throw new StartupError("Nothing was replaced");
+  } finally {
+    terminal.close();
   }
 }
 
-// yargs turns a lone hyphen into an empty string.
-const isStandardInput = (file: string) => file === "-" || (file === "" && process.argv.includes("-"));
-
 export const importCommand: CommandModule<object, Arguments> = {
   command: "import <file>",
-  describe: "Create a tenant from a file that export wrote, in one transaction",
+  describe: "Create a tenant from a file that export wrote, or replace its rows, in one transaction",
   builder: yargs =>
     yargs
       .positional("file", { type: "string", demandOption: true, describe: "The file; - is standard input" })
       .option("slug", textOption("A slug other than the file's; the tenant then gets a new id"))
+      .option(
+        "replace",
+        flagOption("Replace the rows of the tenant that the file was exported from; it keeps its id"),
+      )
+      .option("yes", flagOption("Do not ask before rows are replaced"))
       .option("json", flagOption("Report what was written as JSON"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
-  handler: async ({ file, slug, json }) => {
+  handler: async ({ file, slug, replace, yes, json }) => {
     if (slug !== undefined && KINDS.slug.parse(slug) === undefined)
       throw new StartupError(`--slug takes ${KINDS.slug.expects}`);
-    const standard = isStandardInput(file);
-    if (file === "" && !standard) throw new StartupError(NO_FILE);
+    if (replace && slug !== undefined)
+      throw new StartupError("--slug cannot go with --replace: a replaced tenant gets the slug of the file");
+    if (yes && !replace) throw new StartupError("--yes goes with --replace: nothing else asks");
+    const content = linesFrom(file);
     await asOwner(async sql => {
-      const input = standard ? process.stdin : contentOf(file);
-      const done = await importTenant(sql, linesOf(input), slug);
+      const opened = replace ? await withHeader(content) : undefined;
+      const replaced = opened && (await findReplaced(sql, opened.header));
+      if (replaced && !yes) {
+        if (isStandardInput(file) || !process.stdin.isTTY)
+          throw new StartupError(
+            "--replace asks before it deletes rows, and there is no terminal to ask on: --yes answers",
+          );
+        await confirm(replaced, opened!.header);
+      }
+      const done = await importTenant(sql, opened?.all ?? content, slug, replace);
       const rows = Object.values(done.counts).reduce((sum, count) => sum + count, 0);
       const media = done.media_of_former_tenant;
       const lines = json
-        ? [JSON.stringify(done)]
+        ? [JSON.stringify({ ...done, ...(replaced && { replaced_rows: replaced.rows }) })]
         : [
-            `Imported ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables`,
+            `${replaced ? "Replaced" : "Imported"} ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables${
+              replaced ? `, instead of ${replaced.rows}` : ""
+            }`,
             media > 0 &&
               `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/guides/export-import.md`,
           ];
       await printLine(lines.filter(line => line !== false).join("\n")).catch((fault: StartupError) => {
-        throw new StartupError(`${done.slug} is imported, but: ${fault.message}`);
+        throw new StartupError(
+          `${done.slug} is ${replaced ? "replaced" : "imported"}, but: ${fault.message}`,
+        );
       });
     });
   },

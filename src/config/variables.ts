@@ -47,7 +47,7 @@ export const TABLE = {
     kind: "database",
     unset: "embedded",
     meaning:
-      "The owner's login (role `tms_owner`): migrations, audit, export, import, purge, events, explain",
+      "The owner's login (role `tms_owner`): migrations, audit, export, import, diff, purge, events, explain",
   },
   ROOT_DATABASE_URL: {
     kind: "database",

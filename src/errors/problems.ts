@@ -128,7 +128,13 @@ export const PROBLEMS = {
   ],
   internal_error: [INTERNAL.status, INTERNAL.error, INTERNAL.message, { request_id: ID }],
   service_unavailable: [...BY_SQLSTATE["08"]!, { request_id: ID }],
-  being_deleted: [503, "Service unavailable", "The tenant is being deleted", { request_id: ID }, "expected"],
+  being_deleted: [
+    503,
+    "Service unavailable",
+    "The tenant is being deleted or replaced",
+    { request_id: ID },
+    "expected",
+  ],
   tenant_busy: [
     503,
     "Service unavailable",

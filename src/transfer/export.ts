@@ -5,12 +5,14 @@ import { StartupError } from "../errors/startup-error.ts";
 import { FORMAT, type Header, oneLine, type Trailer, VERSION } from "./file.ts";
 import {
   asTexts,
+  countRows,
   enter,
   FETCHED,
   isDistributed,
   type Known,
   opening,
   requireOwn,
+  requireSight,
   settle,
   tablesOf,
 } from "./tables.ts";
@@ -99,26 +101,16 @@ async function countHeld(
   // On Citus each role has its own snapshot on the workers, and no policies apply.
   const distributed = await isDistributed(sql);
   for (const table of all) {
-    const { name, from, closed } = table;
+    const { name, closed } = table;
     requireOwn(table);
     if (!closed) tables.push(table);
     if (!closed && distributed) continue;
-    const [hides] = table.blinded_by;
-    if (hides !== undefined)
+    requireSight(table, "an export may be incomplete");
+    const found = await countRows(sql, table, id);
+    held.set(table, found);
+    if (closed && found > 0)
       throw new StartupError(
-        `The policy ${hides} of ${name} hides rows from tms_owner too, so an export may be incomplete: ` +
-          `alter policy ${hides} on ${name} to tms_app`,
-      );
-    const [found] = await sql.unsafe<{ n: string }[]>(
-      table.tenant_is_uuid
-        ? `select count(*) as n from ${from} where tenant_id = $1`
-        : `select count(*) as n from ${from} where tenant_id::text = $1`,
-      [id],
-    );
-    held.set(table, Number(found!.n));
-    if (closed && Number(found!.n) > 0)
-      throw new StartupError(
-        `${name} holds ${rowsOf(Number(found!.n), slug)}, and tms_app, who reads them, may not: ` +
+        `${name} holds ${rowsOf(found, slug)}, and tms_app, who reads them, may not: ` +
           `${opening(table)}; or drop the table`,
       );
   }

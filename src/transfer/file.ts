@@ -1,4 +1,5 @@
 /** The export file of a tenant, as JSON lines: a header, one line for each row, a trailer with counts and a checksum. */
+import { createHash } from "node:crypto";
 import { Ajv } from "ajv";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Table } from "./tables.ts";
@@ -26,6 +27,8 @@ export interface Trailer {
 export const oneLine = (json: string) => json.replace(/[\r\n]+/g, " ");
 
 export const CUT_OFF = "The file is cut off: its last line is missing";
+export const GOES_ON = "The file has lines after its trailer";
+export const CHANGED = "The file was changed since it was exported: its checksum does not match";
 
 /** The line of a row: the table's name as JSON, and the row's text unchanged. */
 export const ROW = /^\{"table":("(?:[^"\\]|\\.)*"),"row":(.*)\}$/s;
@@ -82,6 +85,22 @@ function parsed(line: string): unknown {
   } catch {
     throw new StartupError("The file is not a tenant's export, or it is damaged: a line is not JSON");
   }
+}
+
+/** What a file says of itself, once all of it was read. Throws StartupError unless it is whole. */
+export async function summaryOf(lines: AsyncIterable<string>): Promise<{ header: Header; trailer: Trailer }> {
+  const sum = createHash("sha256");
+  let header: Header | undefined;
+  let trailer: Trailer | undefined;
+  for await (const text of lines) {
+    if (trailer && text !== "") throw new StartupError(GOES_ON);
+    if (!header) header = headerFrom(text);
+    else if (!trailer && !ROW.test(text)) trailer = trailerFrom(text);
+    if (!trailer) sum.update(`${text}\n`);
+  }
+  if (!header || !trailer) throw new StartupError(CUT_OFF);
+  if (sum.digest("hex") !== trailer.sha256) throw new StartupError(CHANGED);
+  return { header, trailer };
 }
 
 /** The lines of a stream. node:readline would also split at U+2028, inside JSON strings. */

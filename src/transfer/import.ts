@@ -1,8 +1,18 @@
 import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
-import { CUT_OFF, type Header, headerFrom, ROW, type Trailer, trailerFrom } from "./file.ts";
-import { advanceSequences, insertRows, insertTenant, requireColumns } from "./insert.ts";
+import {
+  CHANGED,
+  CUT_OFF,
+  GOES_ON,
+  type Header,
+  headerFrom,
+  ROW,
+  type Trailer,
+  trailerFrom,
+} from "./file.ts";
+import { advanceSequences, insertRows, insertTenant, replaceTenant, requireColumns } from "./insert.ts";
+import { emptyTenant } from "./replace.ts";
 import { BATCH, enter, isDistributed, type Known, opening, requireOwn, settle, tablesOf } from "./tables.ts";
 
 interface Transferred {
@@ -15,12 +25,14 @@ interface Transferred {
 
 /**
  * Imports a file as a new tenant in one transaction. The tenant keeps its id if that is free and no other slug is requested.
- * `is_default` is not imported. Throws StartupError.
+ * `is_default` is not imported. `replaces`: not as a new one, but in place of the rows of the tenant that has its id (findReplaced()).
+ * Throws StartupError.
  */
 export async function importTenant(
   sql: postgres.Sql,
   lines: AsyncIterable<string>,
   newSlug: string | undefined,
+  replaces = false,
 ): Promise<Transferred> {
   let place: string | undefined;
   let triggers = "";
@@ -51,7 +63,7 @@ export async function importTenant(
     for await (const text of lines) {
       number++;
       if (text === "" && trailer) continue;
-      if (trailer) throw new StartupError("The file has lines after its trailer");
+      if (trailer) throw new StartupError(GOES_ON);
       if (!header || !all) {
         header = headerFrom(text);
         all = await tablesOf(transaction);
@@ -72,8 +84,14 @@ export async function importTenant(
       const name = JSON.parse(table) as string;
       if (!target) {
         if (name !== "app.tenants") throw new StartupError("The file does not begin with its tenant");
+        if (replaces)
+          await emptyTenant(transaction, header.tenant.id, all.tables, now => {
+            place = now;
+          });
         place = "app.tenants refuses the tenant";
-        target = await insertTenant(transaction, all.tenants, row!, header, newSlug);
+        target = replaces
+          ? await replaceTenant(transaction, all.tenants, row!, header)
+          : await insertTenant(transaction, all.tenants, row!, header, newSlug);
         place = undefined;
         // On Citus a second role cannot read what the transaction has written, so the owner continues, without policies.
         if (!(await isDistributed(transaction))) await enter(transaction, target.id);
@@ -89,8 +107,7 @@ export async function importTenant(
       length += row!.length;
     }
     if (!trailer || !header || !target) throw new StartupError(CUT_OFF);
-    if (sum.digest("hex") !== trailer.sha256)
-      throw new StartupError("The file was changed since it was exported: its checksum does not match");
+    if (sum.digest("hex") !== trailer.sha256) throw new StartupError(CHANGED);
     for (const { name, from, narrowed_by } of known) {
       const [found] = await transaction.unsafe<{ n: string }[]>(
         `select count(*) as n from ${from} where tenant_id = $1`,

@@ -40,13 +40,49 @@ export async function insertTenant(
     );
     return inserted!;
   } catch (error) {
-    const { code, constraint_name, message } = error as postgres.PostgresError;
-    // Concurrent imports of one file may conflict on the id first. Citus names the constraint in the message only, with a number.
-    if (
-      code === SQLSTATE.unique_violation &&
-      /\btenants_(slug_key|pkey)(_\d+)?\b/.test(constraint_name ?? message)
-    )
+    if (isTaken(error))
       throw new StartupError(`A tenant with the slug ${slug} exists: --slug names another one`);
+    throw error;
+  }
+}
+
+/** Concurrent imports of one file may conflict on the id first. Citus names the constraint in the message only, with a number. */
+const isTaken = (error: unknown) => {
+  const { code, constraint_name, message } = error as postgres.PostgresError;
+  return (
+    code === SQLSTATE.unique_violation &&
+    /\btenants_(slug_key|pkey)(_\d+)?\b/.test(constraint_name ?? message)
+  );
+};
+
+/** What an operator has decided since: the file has no say in it. */
+const KEPT = ["id", "status", "is_default", "deleted_at", "purge_at", "status_before", "updated_at"];
+
+/** Gives a tenant the name, slug, settings and registration of the file. */
+export async function replaceTenant(
+  sql: postgres.TransactionSql,
+  here: Known,
+  row: string,
+  { tenant }: Header,
+): Promise<{ id: string; slug: string }> {
+  const given = keysOf(row);
+  requireColumns(here.name, given, [...here.columns, ...here.generated]);
+  const columns = given.filter(column => !KEPT.includes(column) && !here.generated.includes(column));
+  await sql.unsafe("set local app.event = 'tenant.replaced'");
+  try {
+    const [replaced] = await sql.unsafe<{ id: string; slug: string }[]>(
+      `update app.tenants t
+       set ${columns.map(column => `${quote(column)} = r.${quote(column)}`).join(", ")},
+         updated_at = greatest(clock_timestamp(), t.updated_at + interval '1 microsecond')
+       from ${rowsIn({ ...here, columns: given })} where t.id = $2 returning t.id, t.slug`,
+      [`[${row}]`, tenant.id],
+    );
+    return replaced!;
+  } catch (error) {
+    if (isTaken(error))
+      throw new StartupError(
+        `The slug ${tenant.slug} of the file is another tenant's by now: rename that tenant first`,
+      );
     throw error;
   }
 }
@@ -77,17 +113,20 @@ export async function insertRows(
   await sql.unsafe(insertion(here, value), [`[${rows.join(",")}]`, tenantId]);
 }
 
-/** Inserts the rows of $1. Types are not named, because tms_app may lack usage on their schemas. */
-function insertion({ name, columns, domains }: Known, value: (column: string) => string): string {
+/** The `from` item for the rows of $1, called r. Types are not named, because tms_app may lack usage on their schemas. */
+function rowsIn({ name, columns, domains }: Known): string {
   // json_populate_record checks a missing column only if its type is a domain, which may refuse null. It does not check the
   // values of its base row, so that is a row of nulls, which only an outer join yields.
   const guarded = domains.some(column => !columns.includes(column));
-  return `insert into ${name} (${columns.map(quote).join(", ")}) overriding system value
-    select ${columns.map(value).join(", ")}
-    from json_array_elements($1::text::json) line (json)
+  return `json_array_elements($1::text::json) line (json)
     ${guarded ? `left join ${name} nothing on false` : ""}
     cross join json_populate_record(${guarded ? `row(nothing.*)::${name}` : `null::${name}`}, line.json) r`;
 }
+
+/** Inserts the rows of $1. */
+const insertion = (here: Known, value: (column: string) => string) =>
+  `insert into ${here.name} (${here.columns.map(quote).join(", ")}) overriding system value
+    select ${here.columns.map(value).join(", ")} from ${rowsIn(here)}`;
 
 /** Moves sequences past the imported values, so that they are not issued again. */
 export async function advanceSequences(

@@ -199,6 +199,30 @@ export function requireOwn({ name, owner }: Known): void {
     );
 }
 
+/** Throws if a policy hides rows from tms_owner as well. `consequence` is what that means for the command. */
+export function requireSight({ name, blinded_by: [hides] }: Known, consequence: string): void {
+  if (hides !== undefined)
+    throw new StartupError(
+      `The policy ${hides} of ${name} hides rows from tms_owner too, so ${consequence}: ` +
+        `alter policy ${hides} on ${name} to tms_app`,
+    );
+}
+
+/** The rows of a tenant that the current role sees. */
+export async function countRows(
+  sql: postgres.TransactionSql,
+  { from, tenant_is_uuid }: Known,
+  id: string,
+): Promise<number> {
+  const [found] = await sql.unsafe<{ n: string }[]>(
+    tenant_is_uuid
+      ? `select count(*) as n from ${from} where tenant_id = $1`
+      : `select count(*) as n from ${from} where tenant_id::text = $1`,
+    [id],
+  );
+  return Number(found!.n);
+}
+
 export async function enter(sql: postgres.TransactionSql, tenantId: string): Promise<void> {
   await sql.unsafe("set local role tms_app");
   await sql`select app.set_tenant(${tenantId})`;

@@ -60,8 +60,8 @@ test("what a command does not know, or is given twice, is said in one line", asy
     ["events --last 1 --last 2", 1, "--last is given more than once"],
     ["migrate --only-role", 1, "Unknown argument: only-role"],
     ["--", 1, "Name a command; tenancy --help lists them"],
-    ["import", 1, "import takes a file that export wrote; - is standard input"],
-    ["import  --json", 1, "import takes a file that export wrote; - is standard input"],
+    ["import", 1, "import and diff take a file that export wrote; - is standard input"],
+    ["import  --json", 1, "import and diff take a file that export wrote; - is standard input"],
   ] as const) {
     const { code, stdout, stderr } = await run(...line.split(" "));
     assert.deepEqual([code, stdout, stderr], [status, "", sentence]);

@@ -91,14 +91,14 @@ test("a deletion waits for transactions in the tenant and admits no new ones: me
   const boards = async (sub: string) =>
     world.service.request({ url: "/api/boards", token: await token({ sub, tenant: "fenced" }) });
   const member = await boards("owner");
-  assert.deepEqual([member.status, member.body.detail], [503, "The tenant is being deleted"]);
+  assert.deepEqual([member.status, member.body.detail], [503, "The tenant is being deleted or replaced"]);
   assert.equal((await boards("nobody")).status, 403);
   for (const role of ["tms_app", "tms_auditor"])
     await refused(
       withRole(sql, role, null, tx => tx`select app.set_tenant(${id})`),
       503,
       "Service unavailable",
-      "The tenant is being deleted",
+      "The tenant is being deleted or replaced",
     );
   await inside`select app.set_tenant(${id})`;
   await write();

@@ -39,6 +39,10 @@ begin
     perform app.refuse_invitation();
   end if;
   perform app.set_tenant(v_tenant_id);
+  -- A deletion may have ended since the look at the tenant.
+  if not exists (select from app.tenants t where t.id = v_tenant_id and t.status = 'active') then
+    perform app.refuse_invitation();
+  end if;
   perform app.set_actor(p_auth_provider, p_auth_subject);
   -- Of parallel calls one deletes the row; the others wait for it, and find nothing.
   delete from app.invitations i where i.tenant_id = v_tenant_id and i.id = v_invitation.id;
