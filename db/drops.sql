@@ -4,3 +4,4 @@ drop function if exists api.get_schema_version(), api.get_readiness(text), app.i
 drop function if exists api.get_setup_status(text, text, text, text, text, text, text, text[]);
 drop function if exists audit.accept(text);
 drop function if exists control.visible_rows(regclass, name, uuid[]), control.try_writes(regclass, name, uuid, uuid);
+drop function if exists app.tenant_page(int, timestamptz, uuid, text, text), app.count_tenants_like(text, text);

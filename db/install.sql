@@ -20,6 +20,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/hmac.sql
 \ir functions/app/proved_values.sql
 \ir functions/app/is_distributed.sql
+\ir functions/app/compact_json.sql
 \ir functions/app/iso_time.sql
 \ir functions/app/etag.sql
 \ir functions/app/cursor_of.sql
@@ -74,6 +75,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/read_events.sql
 \ir functions/app/record_event.sql
 \ir functions/app/record_own_event.sql
+\ir functions/app/read_tenant_cursor.sql
 \ir functions/app/refuse.sql
 \ir functions/app/refuse_invitation.sql
 \ir functions/app/refuse_key.sql
@@ -97,9 +99,12 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/sign_proved_tenant.sql
 \ir functions/app/sign_tenant.sql
 \ir functions/app/table_faults.sql
+\ir functions/app/tenant_answer.sql
 \ir functions/app/tenant_columns.sql
+\ir functions/app/tenant_cursor.sql
 \ir functions/app/tenant_json.sql
 \ir functions/app/tenant_page.sql
+\ir functions/app/tenant_stem.sql
 \ir functions/app/tenant_tables.sql
 \ir functions/app/unprotected_tables.sql
 \ir functions/app/write_policies.sql

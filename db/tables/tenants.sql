@@ -32,6 +32,7 @@ create unique index tenants_one_default on app.tenants (is_default) where is_def
 create index tenants_newest_first on app.tenants (created_at desc, id);
 create index tenants_status on app.tenants (status, created_at desc, id);
 create index tenants_purge on app.tenants (purge_at) where purge_at is not null;
+create index tenants_by_name on app.tenants (name, id);
 create index tenants_search on app.tenants using gin (name gin_trgm_ops, slug gin_trgm_ops);
 
 select app.write_policies('app.tenants', 'id');
@@ -43,7 +44,7 @@ grant select, insert, update, delete on table app.tenants to tms_registrar;
 comment on table app.tenants is 'The organizations. The only table with a key that is unique across tenants.';
 comment on column app.tenants.name is '1 to 255 characters, not only white space. The service stores it in Unicode form NFC.';
 comment on column app.tenants.slug is 'The name of the tenant in tokens and in the X-Tenant header.';
-comment on column app.tenants.settings is 'A JSON object that operators write. The service returns it unchanged and reads nothing in it.';
+comment on column app.tenants.settings is 'A JSON object that operators write, and the tenant''s owners and admins where the settings schema lets them. The service reads nothing in it.';
 comment on column app.tenants.status is
   'pending: registered, waits for approval. active. suspended: every member is refused. deleted: the same, and the tenant goes at purge_at.';
 comment on column app.tenants.is_default is 'The tenant that holds the data of a single-tenant past; at most one.';
@@ -54,4 +55,5 @@ comment on column app.tenants.deleted_at is 'When an operator deleted the tenant
 comment on column app.tenants.purge_at is 'From when tenancy purge may remove the tenant; until then it can be restored.';
 comment on column app.tenants.status_before is 'The status that a restored tenant gets back.';
 comment on index app.tenants_purge is 'Finds the tenants whose restore window has passed.';
+comment on index app.tenants_by_name is 'Serves the list of tenants by name.';
 comment on index app.tenants_slug_key is 'Slugs are unique. Not a constraint, so that a slug can change while others write to the tenant.';

@@ -4,8 +4,10 @@ import type { FastifyRequest } from "fastify";
 import { refusal } from "../errors/problems.ts";
 
 /** The ETag of a tenant's representation, for functions that return that alone: as `app.etag()` makes it. */
-export const etagOf = (body: string): string =>
-  `"${createHash("sha256").update(body).digest("hex").slice(0, 32)}"`;
+export function etagOf(body: string): string {
+  const [, tenant = body, members = ""] = /^(.*),"members_count":(\d+)\}$/s.exec(body) ?? [];
+  return `"${createHash("sha256").update(tenant).digest("hex").slice(0, 32)}${members && `-${members}`}"`;
+}
 
 /** The entity tags of a list. A weak one (`W/`) is good enough to skip a body, but not to change a row. */
 function tags(header: string, weakToo: boolean): string[] {

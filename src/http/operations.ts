@@ -26,7 +26,7 @@ import {
   Explanation,
   ListTenants,
   SetupStatus,
-  Tenant,
+  TenantDetails,
   TenantList,
   UpdateTenant,
   WithReason,
@@ -121,7 +121,7 @@ const membership = tagged("Tenants", {});
 const work = tagged("Boards", {});
 const service = tagged("Service", { probe: true });
 
-const sendsTenant = { response: { 200: Tenant }, sends: ["ETag"] as ResponseHeader[] };
+const sendsTenant = { response: { 200: TenantDetails }, sends: ["ETag"] as ResponseHeader[] };
 const unknownTenant: ProblemName[] = ["malformed_address", "tenant_not_found", "uri_too_long"];
 const changesTenant = (...problems: ProblemName[]) => ({
   accepts: ["If-Match"] as RequestHeader[],
@@ -201,9 +201,10 @@ export const createTenant = setup("createTenant", "Create a tenant", {
   problems: ["tenants_slug_key", "tenant_deleted", "idempotency_key_reused"],
 });
 
-export const listTenants = setup("listTenants", "List tenants, newest first", {
+export const listTenants = setup("listTenants", "List tenants", {
   config: { calls: "list_tenants", reads: { replica: true }, limitAt: 0, limit: "setup_read" },
-  description: "`total_count` counts all that match the filter. The `Link` header leads to the next page.",
+  description:
+    "The newest first, unless `order` says otherwise. `total_count` counts all that match the filter. The `Link` header leads to the next page.",
   querystring: ListTenants,
   response: { 200: TenantList },
   ...paged,

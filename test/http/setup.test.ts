@@ -10,7 +10,17 @@ after(() => world.end());
 
 const UNKNOWN = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
 
-const FIELDS = ["tenant_id", "name", "slug", "status", "settings", "created_at", "updated_at"];
+const FIELDS = [
+  "tenant_id",
+  "name",
+  "slug",
+  "status",
+  "settings",
+  "created_at",
+  "updated_at",
+  "registration",
+  "members_count",
+];
 
 test("GET status answers the fields of the specification, without creating anything", async () => {
   const { status, body } = await send("GET", "status");
@@ -69,6 +79,8 @@ test("POST tenant answers 201 with Location and exactly the fields of the specif
       settings: { theme: { dark: true } },
       created_at: "",
       updated_at: "",
+      registration: null,
+      members_count: 0,
     },
   );
   assert.match(shown.body.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);

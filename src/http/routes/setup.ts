@@ -83,8 +83,8 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   });
 
   app.get<{ Querystring: ListTenants }>("/tenants", operations.listTenants, async (request, reply) => {
-    const { limit, cursor, status, search } = request.query;
-    const given = [limit, cursor, status, search?.normalize("NFC") || undefined];
+    const { limit, cursor, status, search, slug, order } = request.query;
+    const given = [limit, cursor, status, search?.normalize("NFC") || undefined, slug, order];
     return sendPage(reply, await callAsCaller(request, operations.listTenants, ...given));
   });
 

@@ -74,8 +74,8 @@ export const ErrorBody = Type.Object(
   { title: "ErrorBody" },
 );
 
-/** What `app.cursor_of` makes. */
-export const CURSOR_PATTERN = "^[A-Za-z0-9_-]{1,200}$";
+/** What `app.cursor_of` and `app.tenant_cursor` make; the second may carry a name of 255 characters. */
+export const CURSOR_PATTERN = "^[A-Za-z0-9_-]{1,1500}$";
 
 export const Page = {
   limit: Type.Integer({ minimum: 1, maximum: 1000, default: 100, description: "Length of a page" }),

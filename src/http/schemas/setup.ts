@@ -6,24 +6,41 @@ export const TenantStatus = Type.Enum(["active", "pending", "suspended", "delete
   title: "TenantStatus",
 });
 
-export const Tenant = Type.Object(
+const tenant = {
+  tenant_id: Uuid,
+  name: Name,
+  slug: Slug,
+  status: TenantStatus,
+  settings: JsonObject,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  deleted_at: Type.Optional(Timestamp),
+  purge_at: Type.Optional(
+    Type.String({
+      format: "date-time",
+      description: "Until then the tenant can be restored. Both times are there only while it is deleted",
+    }),
+  ),
+};
+export const Tenant = Type.Object(tenant, { title: "Tenant" });
+
+/** One tenant, for operators. */
+export const TenantDetails = Type.Object(
   {
-    tenant_id: Uuid,
-    name: Name,
-    slug: Slug,
-    status: TenantStatus,
-    settings: JsonObject,
-    created_at: Timestamp,
-    updated_at: Timestamp,
-    deleted_at: Type.Optional(Timestamp),
-    purge_at: Type.Optional(
-      Type.String({
-        format: "date-time",
-        description: "Until then the tenant can be restored. Both times are there only while it is deleted",
-      }),
+    ...tenant,
+    registration: Nullable(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description: "What the newcomer wrote; null for a tenant that an operator created",
+          examples: [{ admin_email: "carol@hooli.example", use_case: "Boards for the design team" }],
+        },
+      ),
     ),
+    members_count: Type.Integer({ description: "People; API keys do not count" }),
   },
-  { title: "Tenant" },
+  { title: "TenantDetails" },
 );
 
 export const SetupStatus = Type.Object(
@@ -86,6 +103,11 @@ export const ListTenants = Type.Object(
         description: "The name or slug contains this text, in any case; the empty text matches all",
       }),
     ),
+    slug: Type.Optional(Type.String({ ...Slug, description: "Exactly this slug" })),
+    order: Type.Enum(["-created_at", "created_at", "name", "-name"], {
+      default: "-created_at",
+      description: "`-`: the greatest first. Names sort as the database's collation has them",
+    }),
   },
   { additionalProperties: false },
 );

@@ -13,8 +13,10 @@ const list = (
     cursor = null as string | null,
     status = null as string | null,
     search = null as string | null,
+    slug = null as string | null,
+    order = "-created_at",
   } = {},
-) => call(tx, "list_tenants", operator, limit, cursor, status, search);
+) => call(tx, "list_tenants", operator, limit, cursor, status, search, slug, order);
 const slugs = ({ body }: { body: { tenants: { slug: string }[] } }) =>
   body.tenants.map(tenant => tenant.slug);
 
@@ -123,4 +125,58 @@ test("search matches the literal text in name and slug, in any case; the total o
       [pending.body.total_count, pending.body.tenants.length, pending.next_cursor !== null],
       [3, 2, true],
     );
+  }));
+
+test("each order has pages without gaps or repeats, among equal keys too, and cursors of its own", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into app.tenants (name, slug, created_at, updated_at)
+      select (array['Zoë', 'acme', 'Acme', 'É', '名前', 'x y'])[1 + i % 6] || case when i % 4 = 0 then '' else i::text end, 's-' || i, t, t
+      from generate_series(1, 60) i, lateral (select timestamptz '2026-01-01' + (i / 10) * interval '1 microsecond') x (t)`;
+    const sql = {
+      "-created_at": "created_at desc, id",
+      created_at: "created_at, id desc",
+      name: "name, id",
+      "-name": "name desc, id desc",
+    };
+    const cursors: Record<string, string> = {};
+    for (const [order, by] of Object.entries(sql)) {
+      const rows = await tx.unsafe(`select slug from app.tenants order by ${by}`);
+      for (const limit of [1, 7, 60]) {
+        const seen: string[] = [];
+        for (let cursor: string | null | undefined; cursor !== null; ) {
+          const page: Awaited<ReturnType<typeof list>> = await list(tx, { limit, cursor: cursor ?? null, order });
+          assert.equal(page.body.total_count, 60);
+          seen.push(...slugs(page));
+          cursor = page.next_cursor;
+          if (cursor) cursors[order] = cursor;
+        }
+        assert.deepEqual(seen, rows.map(row => row.slug as string), `${order} ${limit}`);
+      }
+    }
+    for (const [of, cursor] of Object.entries(cursors))
+      for (const order of Object.keys(sql).filter(one => one !== of))
+        await assert.rejects(list(tx, { cursor, order }), { code: "TM422" }, `${of} ${order}`);
+    const one = await list(tx, { slug: "s-7", order: "name", status: "active", search: "acme" });
+    assert.deepEqual([slugs(one), one.body.total_count], [["s-7"], 1]);
+    assert.equal((await list(tx, { slug: "s-7", status: "pending" })).body.total_count, 0);
+    assert.equal((await list(tx, { slug: "S-7" })).body.total_count, 0);
+  }));
+
+test("an index serves each order: a page reads only a few of many tenants", () =>
+  rolledBack(database.sql, async tx => {
+    await tx`insert into app.tenants (name, slug, created_at, updated_at)
+      select 'n' || i / 3000, 's-' || i, t, t from generate_series(1, 5000) i, lateral (select timestamptz '2026-01-01' + (i / 3000) * interval '1 s') x (t)`;
+    await tx`analyze app.tenants`;
+    for (const order of ["created_at", "name", "-name"]) {
+      const [late] = await tx`
+        select app.tenant_cursor(${order}, t) as cursor from app.tenants t where slug = 's-2500'`;
+      for (const cursor of [null, late!.cursor as string]) {
+        const rows = await rowsRead(tx, "app.tenants", async () =>
+          assert.equal(slugs(await list(tx, { limit: 10, cursor, order })).length, 10),
+        );
+        assert.ok(rows < 100, `${order} ${cursor}: ${rows} rows`);
+      }
+    }
+    const rows = await rowsRead(tx, "app.tenants", () => list(tx, { slug: "s-2500" }));
+    assert.ok(rows < 20, `slug: ${rows} rows`);
   }));

@@ -15,7 +15,7 @@ declare
 begin
   perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
   v_tenant := app.find_tenant_to_delete(p_tenant_slug, p_tenant_id, p_if_match);
-  etag := app.etag(app.tenant_json(v_tenant));
+  etag := app.etag(app.tenant_answer(v_tenant));
   select json_build_object(
     'tenant_id', v_tenant.id, 'dry_run', true,
     'rows', json_agg(json_build_object('relation', d.relation, 'rows', d.rows)), 'total_rows', sum(d.rows))
