@@ -20,6 +20,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/hmac.sql
 \ir functions/app/proved_values.sql
 \ir functions/app/is_distributed.sql
+\ir functions/app/version_of.sql
 \ir functions/app/compact_json.sql
 \ir functions/app/iso_time.sql
 \ir functions/app/etag.sql
@@ -32,6 +33,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/await_writers.sql
 \ir functions/app/board_json.sql
 \ir functions/app/change_member.sql
+\ir functions/app/change_tenant.sql
 \ir functions/app/context_faults.sql
 \ir functions/app/count_tenants.sql
 \ir functions/app/count_tenants_like.sql
@@ -65,7 +67,9 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/lock_tenant.sql
 \ir functions/app/member_json.sql
 \ir functions/app/member_page.sql
+\ir functions/app/merge_patch.sql
 \ir functions/app/move_tenant.sql
+\ir functions/app/patched_settings.sql
 \ir functions/app/purge_tenant.sql
 \ir functions/app/put_member.sql
 \ir functions/app/prove_caller.sql
@@ -90,6 +94,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/require_operator.sql
 \ir functions/app/require_own_table.sql
 \ir functions/app/require_status.sql
+\ir functions/app/require_version.sql
+\ir functions/app/require_writable.sql
 \ir functions/app/schedule_deletion.sql
 \ir functions/app/role_now.sql
 \ir functions/app/schema_version.sql
@@ -160,6 +166,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/list_events.sql
 \ir functions/api/setup/list_tenant_members.sql
 \ir functions/api/setup/list_tenants.sql
+\ir functions/api/setup/patch_tenant.sql
 \ir functions/api/setup/preview_deletion.sql
 \ir functions/api/setup/reject_tenant.sql
 \ir functions/api/setup/restore_tenant.sql
@@ -171,6 +178,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/tenants/get_registration_status.sql
 \ir functions/api/tenants/list_my_tenants.sql
 \ir functions/api/tenants/list_tenant_events.sql
+\ir functions/api/tenants/patch_current_tenant.sql
 \ir functions/api/tenants/register_tenant.sql
 
 \ir audit/catalog.sql

@@ -19,7 +19,10 @@ interface Response {
 }
 
 let document: Document | undefined;
-let operations: { pattern: RegExp; methods: Record<string, { responses: Record<string, Response> }> }[];
+let operations: {
+  pattern: RegExp;
+  methods: Record<string, { responses: Record<string, Response>; requestBody?: { content: Json } }>;
+}[];
 const ajv = new Ajv2020({ strict: false, allErrors: true, formats: { "idn-email": true } });
 formats.default(ajv);
 const compiled = new WeakMap<object, ValidateFunction>();
@@ -61,6 +64,15 @@ function validator(schema: Json): ValidateFunction {
     compiled.set(schema, found);
   }
   return found;
+}
+
+/** The media type of an operation's body. */
+export function mediaOf(app: FastifyInstance, method: string, url: string): string {
+  document ??= load(app);
+  const path = url.split("?", 1)[0]!;
+  const { requestBody } =
+    operations.find(({ pattern }) => pattern.test(path))?.methods[method.toLowerCase()] ?? {};
+  return Object.keys(requestBody?.content ?? {})[0] ?? "application/json";
 }
 
 /** @throws AssertionError when the document does not list the status, or describes another body for it */

@@ -180,7 +180,7 @@ export function makePatient(app: FastifyInstance): () => void {
 /** The service on a test database, not listening. Multi-tenant mode and debug logging are on unless `env` says otherwise. */
 export async function createService(database: Database, env: Record<string, string> = {}): Promise<Service> {
   // Loaded here: most database tests need none of it.
-  const [{ buildApp }, { loadConfig }, { assertDocumented }] = await Promise.all([
+  const [{ buildApp }, { loadConfig }, { assertDocumented, mediaOf }] = await Promise.all([
     import("../src/http/app.ts"),
     import("../src/config/config.ts"),
     import("./document.ts"),
@@ -204,7 +204,7 @@ export async function createService(database: Database, env: Record<string, stri
       const all: Record<string, string | string[]> = {
         ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
         ...(tenant === undefined ? {} : { "x-tenant": tenant }),
-        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(body === undefined ? {} : { "content-type": mediaOf(app, method, url) }),
         ...headers,
       };
       const payload =

@@ -27,7 +27,8 @@ export function createClient({ url, token, tenant }: ClientOptions) {
       string,
       Record<string, string> | undefined
     >;
-    const [method, path] = addresses[operation];
+    const [method, path, media = "application/json"]: readonly [string, string, string?] =
+      addresses[operation];
     const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params![name]!));
     const search = query ? `?${new URLSearchParams(query).toString()}` : "";
     const answer = await fetch(new URL(filled + search, url), {
@@ -35,7 +36,7 @@ export function createClient({ url, token, tenant }: ClientOptions) {
       headers: {
         authorization: `Bearer ${token}`,
         ...(tenant !== undefined && { "x-tenant": tenant }),
-        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(body !== undefined && { "content-type": media }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -94,7 +94,7 @@ export function generate(document: Document): string {
       const key = { path: "params", query: "query", header: "headers" }[place];
       return `${key}${required.length > 0 ? "" : "?"}: ${object({ properties, required, additionalProperties: false })};`;
     };
-    const body = requestBody?.content["application/json"];
+    const body = requestBody && Object.values(requestBody.content)[0];
     const takes = [
       ...["path", "query", "header"].flatMap(group),
       ...(body ? [`body${requestBody!.required ? "" : "?"}: ${type(body.schema)};`] : []),
@@ -112,10 +112,11 @@ export function generate(document: Document): string {
     answers: ${answers.join(" & ")};
   };`;
   });
-  const addresses = all.map(
-    ({ operationId, method, path }) =>
-      `  ${operationId}: [${JSON.stringify(method)}, ${JSON.stringify(path)}],`,
-  );
+  const addresses = all.map(({ operationId, method, path, requestBody }) => {
+    const [media] = Object.keys(requestBody?.content ?? {});
+    const address = [method, path, ...(media && media !== "application/json" ? [media] : [])];
+    return `  ${operationId}: ${JSON.stringify(address).replaceAll('","', '", "')},`;
+  });
   return `// Generated from /openapi.json by generate.ts; not edited by hand.
 
 ${types.join("\n\n")}

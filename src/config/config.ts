@@ -118,6 +118,8 @@ function configFrom(set: Partial<Record<Name, string>>) {
       maxTenantsPerUser: read("SERVICE_MAX_TENANTS_PER_USER"),
     },
     deletionGraceDays: read("SERVICE_TENANT_DELETION_GRACE"),
+    settingsSchema: read("SERVICE_TENANT_SETTINGS_SCHEMA"),
+    corsOrigins: read("SERVICE_CORS_ORIGINS"),
     frontendBaseUrl: read("SERVICE_FRONTEND_BASE_URL"),
     publicUrl: read("SERVICE_PUBLIC_URL"),
     console: { clientId: read("SERVICE_CONSOLE_CLIENT_ID"), scope: read("SERVICE_CONSOLE_SCOPE") },

@@ -119,6 +119,7 @@ export const KINDS = {
     parse: (text: string) => number(text, /^\d+$/, 0, 3650),
   },
   path: { expects: "a folder", parse: (text: string) => resolve(text) },
+  file: { expects: "a file", parse: (text: string) => resolve(text) },
   database: {
     expects:
       "an address like postgres://user:password@host:5432/database, " +
@@ -172,6 +173,13 @@ export const KINDS = {
     parse: (text: string) => {
       const parsed = webUrl(text);
       return parsed && !parsed.search ? parsed.href.replace(/[?#/]+$/, "") : undefined;
+    },
+  },
+  origins: {
+    expects: "a comma-separated list of origins like https://app.example, without a path",
+    parse: (text: string) => {
+      const found = list(text);
+      return found.length > 0 && found.every(one => webUrl(one)?.origin === one) ? found : undefined;
     },
   },
   proxies: {

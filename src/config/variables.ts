@@ -144,6 +144,17 @@ export const TABLE = {
     meaning:
       "Days in which a deleted tenant can be restored, before `tenancy purge` may remove it; 0: a deletion is at once and for good",
   },
+  SERVICE_TENANT_SETTINGS_SCHEMA: {
+    kind: "file",
+    meaning:
+      'A JSON Schema (2020-12) that binds `settings`; `"x-tenant-writable": true` lets a tenant\'s owners and admins change a top-level key',
+  },
+  SERVICE_CORS_ORIGINS: {
+    kind: "origins",
+    unset: "no other origin",
+    meaning:
+      "Comma-separated origins, such as `https://app.example`, whose pages may call the API from a browser",
+  },
   SERVICE_FRONTEND_BASE_URL: { kind: "webAddress", meaning: "Base address used to build `dashboard_url`" },
   SERVICE_PUBLIC_URL: {
     kind: "webAddress",

@@ -97,6 +97,7 @@ export const PROBLEMS = {
   payload_too_large: BY_STATUS[413]!,
   uri_too_long: BY_STATUS[414]!,
   unsupported_media_type: BY_STATUS[415]!,
+  not_a_merge_patch: [415, "Unsupported media type", "Send the body as application/merge-patch+json"],
   field_missing: rejected("name", "is required"),
   field_unknown: rejected("colour", "is not a known field"),
   number_lost: rejected("body", "contains the number 12345678901234567890, which cannot be kept exactly"),
@@ -120,6 +121,9 @@ export const PROBLEMS = {
     "The Idempotency-Key was already used with another request",
     { errors: [{ field: "Idempotency-Key", message: "was already used with another request" }] },
   ],
+  settings_invalid: rejected("settings.plan", "must be one of free, team"),
+  settings_not_writable: rejected("settings.plan", "can be changed by operators only"),
+  settings_too_large: rejected("settings", "would be larger than 1 MiB"),
   too_many_requests: [429, "Too many requests", "The limit of 10 requests is used up; try again in 1742 s"],
   too_many_at_once: [
     429,

@@ -27,12 +27,14 @@ import members from "./routes/members.ts";
 import setup from "./routes/setup.ts";
 import tenants from "./routes/tenants.ts";
 import { httpOptions } from "./server-options.ts";
+import { loadSettingsSchema } from "./settings-schema.ts";
 import startup from "./startup-checks.ts";
 import strangers from "./strangers.ts";
 import validation from "./validation.ts";
 
 /** The map of the service: a request passes these in this order. */
 export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
+  const settingsSchema = loadSettingsSchema(config.settingsSchema);
   // Refusals of the router (bad escapes, overlong parts) get the same body as all others.
   const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
@@ -61,8 +63,8 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
     await api.register(callers);
     await api.register(rateLimit);
     await api.register(tenant, { config });
-    await api.register(setup, { prefix: "/api/setup", config });
-    await api.register(tenants, { prefix: "/api/tenants", config });
+    await api.register(setup, { prefix: "/api/setup", config, settingsSchema });
+    await api.register(tenants, { prefix: "/api/tenants", config, settingsSchema });
     await api.register(members, { prefix: "/api/tenants/members", config });
     await api.register(invitations, { prefix: "/api/tenants/invitations", config });
     await api.register(keys, { prefix: "/api/tenants/keys" });

@@ -45,27 +45,25 @@ export default fp(async (app: FastifyInstance) => {
     done(zipped && (Number(length) > 0 || headers["transfer-encoding"]) ? ZIPPED : undefined);
   });
   app.removeContentTypeParser("text/plain");
-  app.addContentTypeParser(
-    "application/json",
-    { parseAs: "buffer" },
-    async (_request: unknown, bytes: Buffer) => {
-      if (bytes.length === 0) return undefined; // many clients send Content-Type with a DELETE without a body
-      if (!isUtf8(bytes)) throw new Problem(400, "Bad Request", "The body is not valid UTF-8");
-      const text = bytes.toString("utf8");
-      let body: unknown;
-      try {
-        body = JSON.parse(text);
-      } catch {
-        throw new Problem(...PROBLEMS.malformed);
-      }
-      const fault = findFault(body, "");
-      if (fault) throw invalid([fault]);
-      const lost = lossOf(text, body);
-      if (lost) throw invalid([{ field: "body", message: lost }]);
-      return body;
-    },
-  );
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, parseJson);
 });
+
+export async function parseJson(_request: unknown, bytes: Buffer): Promise<unknown> {
+  if (bytes.length === 0) return undefined; // many clients send Content-Type with a DELETE without a body
+  if (!isUtf8(bytes)) throw new Problem(400, "Bad Request", "The body is not valid UTF-8");
+  const text = bytes.toString("utf8");
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw new Problem(...PROBLEMS.malformed);
+  }
+  const fault = findFault(body, "");
+  if (fault) throw invalid([fault]);
+  const lost = lossOf(text, body);
+  if (lost) throw invalid([{ field: "body", message: lost }]);
+  return body;
+}
 
 function findFault(value: unknown, path: string, depth = 0): FieldError | undefined {
   const field = path || "body";

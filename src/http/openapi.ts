@@ -49,6 +49,7 @@ const RESPONSE_HEADERS = {
   "X-RateLimit-Reset": number("When the window ends: Unix time in seconds"),
   "Retry-After": number("Seconds to wait before the next try"),
   "WWW-Authenticate": text("The challenge of RFC 6750, with the reason"),
+  "Accept-Patch": text("The media type that the operation takes"),
   ETag: text("The version of the tenant, for If-Match and If-None-Match"),
   Link: text('The next page, rel="next"; missing on the last page'),
   Location: text("Where the new resource is"),
@@ -98,7 +99,9 @@ function problemsOf({ method, config, schema }: Route): ProblemName[] {
     "key_invalid",
     "not_a_member",
   ];
-  if (method !== "GET") names.push("malformed", "payload_too_large", "unsupported_media_type", "number_lost");
+  if (method !== "GET") names.push("malformed", "payload_too_large", "number_lost");
+  if (method !== "GET" && !schema.problems?.includes("not_a_merge_patch"))
+    names.push("unsupported_media_type");
   // GraphQL has its own answer to invalid fields.
   const own = 400 in (schema.response as object);
   if (schema.body && !own) names.push("field_missing", "field_unknown");
@@ -124,6 +127,7 @@ function problemResponse(status: number, names: ProblemName[], limited: boolean)
     headers: refsTo("headers", [
       "X-Request-Id",
       ...(status === 401 ? ["WWW-Authenticate"] : []),
+      ...(names.includes("not_a_merge_patch") ? ["Accept-Patch"] : []),
       ...(status === 429 || status === 503 ? ["Retry-After"] : []),
       ...(limited && status !== 401 ? LIMITED : []),
     ]),

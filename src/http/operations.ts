@@ -2,6 +2,7 @@ import type { FastifySchema } from "fastify";
 import { type TSchema, Type } from "typebox";
 import type { Call } from "../database/database.ts";
 import type { ProblemName } from "../errors/problems.ts";
+import { MERGE_PATCH } from "./merge-patch.ts";
 import type { Bucket } from "./rate-limit.ts";
 import { NoParameters } from "./schemas/common.ts";
 import { EventPage, ListEvents, ListTenantEvents } from "./schemas/events.ts";
@@ -25,6 +26,7 @@ import {
   ExplainBySlug,
   Explanation,
   ListTenants,
+  PatchTenant,
   SetupStatus,
   TenantDetails,
   TenantList,
@@ -47,12 +49,14 @@ import {
   Member,
   MemberList,
   MyTenants,
+  PatchCurrentTenant,
   Register,
   RegisteredTenant,
   RegistrationStatus,
   RemovedMember,
   RevokedInvitation,
   RevokedKey,
+  SettingsSchema,
 } from "./schemas/tenants.ts";
 
 export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match" | "Last-Event-ID";
@@ -74,6 +78,8 @@ interface Documented {
   summary: string;
   description?: string;
   tags: [string];
+  /** Media types of the body, where it is not JSON. */
+  consumes?: string[];
   accepts?: RequestHeader[];
   sends?: ResponseHeader[];
   /** Beyond those that the method, the body and the place of the route imply. */
@@ -198,7 +204,7 @@ export const createTenant = setup("createTenant", "Create a tenant", {
   response: { 200: CreatedTenant, 201: CreatedTenant },
   accepts: ["Idempotency-Key"],
   sends: ["Location"],
-  problems: ["tenants_slug_key", "tenant_deleted", "idempotency_key_reused"],
+  problems: ["tenants_slug_key", "tenant_deleted", "idempotency_key_reused", "settings_invalid"],
 });
 
 export const listTenants = setup("listTenants", "List tenants", {
@@ -223,7 +229,18 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
   description: "Each given field is replaced as a whole; an empty object changes nothing.",
   body: UpdateTenant,
   ...sendsTenant,
-  ...changesTenant("tenants_slug_key"),
+  ...changesTenant("tenants_slug_key", "settings_invalid"),
+});
+
+export const patchTenant = setup("patchTenant", "Change parts of a tenant", {
+  config: { calls: "patch_tenant" },
+  description:
+    "A merge patch (RFC 7396): `settings` is merged into the tenant's, `null` removes a key. Parallel patches of different keys lose none. " +
+    "What changes nothing keeps `updated_at`.",
+  consumes: [MERGE_PATCH],
+  body: PatchTenant,
+  ...sendsTenant,
+  ...changesTenant("tenants_slug_key", "not_a_merge_patch", "settings_invalid", "settings_too_large"),
 });
 
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
@@ -355,10 +372,41 @@ export const getCurrentTenant = membership(
   "The tenant of this request, and my membership",
   {
     config: { calls: "get_current_tenant", reads: { short: true } },
-    description: "The result of the token and `X-Tenant`. Call it first, to see whether both are right.",
+    description:
+      "The result of the token and `X-Tenant`. Call it first, to see whether both are right. With `If-None-Match`, 304 without a body as long as " +
+      "neither has changed.",
     response: { 200: CurrentTenant },
+    accepts: ["If-None-Match"],
+    sends: ["ETag"],
   },
 );
+
+export const patchCurrentTenant = membership("patchCurrentTenant", "Change the tenant of this request", {
+  config: { calls: "patch_current_tenant", limit: "tenant_write" },
+  description:
+    "For owners and admins of the tenant. A merge patch (RFC 7396) of `name` and of the top-level keys of `settings` that `getSettingsSchema` " +
+    "calls writable.",
+  consumes: [MERGE_PATCH],
+  body: PatchCurrentTenant,
+  response: { 200: CurrentTenant },
+  accepts: ["If-Match"],
+  sends: ["ETag"],
+  problems: [
+    "not_an_admin",
+    "stale_etag",
+    "not_an_etag",
+    "not_a_merge_patch",
+    "settings_invalid",
+    "settings_not_writable",
+    "settings_too_large",
+  ],
+});
+
+export const getSettingsSchema = membership("getSettingsSchema", "The schema that binds settings", {
+  config: { calls: "get_current_tenant", reads: { short: true } },
+  description: "For members of the tenant and for operators. The operator of the service chooses the schema.",
+  response: { 200: SettingsSchema },
+});
 
 export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
   config: { calls: "list_my_tenants", reads: {}, needsMembership: false },

@@ -17,6 +17,7 @@ const LIMITS = {
   register: { max: 3, timeWindow: HOUR },
   setup_read: { max: 100, timeWindow: 60_000 },
   keys_write: { max: 100, timeWindow: 60_000 },
+  tenant_write: { max: 100, timeWindow: 60_000 },
   members_write: { max: 100, timeWindow: 60_000 },
   invitation_accept: { max: 20, timeWindow: 60_000 },
   registration_read: { max: 100, timeWindow: 60_000 },

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Row } from "../database/database.ts";
+import { isKnown } from "./etags.ts";
 
 /** Shared caches keep nothing; a client may keep a response, but must revalidate it. */
 export const CACHING = "private, no-cache";
@@ -28,6 +29,16 @@ export const sendSecret = (reply: FastifyReply, body: object): FastifyReply =>
     .header("cache-control", "no-store")
     .header("x-content-type-options", "nosniff")
     .send(JSON.stringify(body));
+
+/** 304 when the client has this version. */
+export function sendUnlessKnown(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  row: Row & { etag: string },
+): FastifyReply {
+  if (!isKnown(request, row.etag)) return sendRow(reply, row);
+  return reply.code(304).header("etag", row.etag).header("cache-control", CACHING).send();
+}
 
 /** A page of a list; the `Link` header leads to the next page (RFC 8288). */
 export function sendPage(reply: FastifyReply, row: Row, parameter = "cursor"): FastifyReply {

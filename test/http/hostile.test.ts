@@ -16,6 +16,7 @@ const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = 
   ["GET", "/api/setup/tenants"],
   ["GET", `/api/setup/tenant/${ID}`],
   ["PUT", `/api/setup/tenant/${ID}`, { name: "n", slug: "hostile", settings: {} }],
+  ["PATCH", `/api/setup/tenant/${ID}`, { name: "n", slug: "hostile", settings: {} }],
   ["DELETE", `/api/setup/tenant/${ID}`],
   ...["approve", "resume", "restore"].map((move): [Method, string] => [
     "POST",
@@ -42,6 +43,8 @@ const ROUTES: [method: Method, url: string, body?: Record<string, unknown>][] = 
     },
   ],
   ["GET", "/api/tenants/current"],
+  ["PATCH", "/api/tenants/current", { name: "n", settings: {} }],
+  ["GET", "/api/tenants/settings-schema"],
   ["GET", "/api/tenants/mine"],
   ["GET", "/api/tenants/members"],
   [

@@ -68,7 +68,7 @@ export const setupOf = ({ service }: World) => ({
       body,
     }),
   send: async (
-    method: "GET" | "PUT" | "POST" | "DELETE" | "HEAD",
+    method: "GET" | "PUT" | "PATCH" | "POST" | "DELETE" | "HEAD",
     path: string,
     body?: unknown,
     headers = {},

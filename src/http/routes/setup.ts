@@ -7,11 +7,12 @@ import { hasState } from "../../errors/sqlstates.ts";
 import type { Claims } from "../../identity/auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../../identity/explain.ts";
 import { RELEASE } from "../../migrate/release.ts";
-import { etagOf, ifMatch, isKnown } from "../etags.ts";
+import { etagOf, ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
 import { fillBody, invalid, refuseBody } from "../json-body.ts";
+import { takeMergePatches } from "../merge-patch.ts";
 import * as operations from "../operations.ts";
-import { CACHING, located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
+import { located, normalizeNames, sendable, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
 import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
 import type { ListEvents } from "../schemas/events.ts";
 import type {
@@ -21,16 +22,21 @@ import type {
   ExplainByClaims,
   ExplainBySlug,
   ListTenants,
+  PatchTenant,
   UpdateTenant,
   WithReason,
 } from "../schemas/setup.ts";
 import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
 import { fieldsOf, userOf } from "./members.ts";
+import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
 
 type One = { Params: { tenant_id: string } };
 
 /** Tenants, for operators. */
-export default async function setup(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
+export default async function setup(
+  app: FastifyInstance,
+  { config, settingsSchema }: { config: Config; settingsSchema: SettingsSchema },
+): Promise<void> {
   const advice = configurationAdvice(config);
   const status = (request: FastifyRequest) =>
     callAsCaller(request, operations.getSetupStatus, RELEASE.number, advice);
@@ -76,6 +82,7 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
   const creating = { ...operations.createTenant, preValidation: normalizeNames };
   app.post<{ Body: CreateTenant }>("/tenant", creating, async (request, reply) => {
     const { name, slug, settings, include_sample_data } = request.body;
+    settingsSchema.check(settings ?? {});
     const mayBeDefault = !config.multiTenantMode && slug === config.defaultTenant.slug;
     const given = [name, slug, settings, include_sample_data, mayBeDefault, idempotencyKey(request)];
     const row = await callAsCaller(request, operations.createTenant, ...given);
@@ -90,15 +97,35 @@ export default async function setup(app: FastifyInstance, { config }: { config: 
 
   app.get<One>("/tenant/:tenant_id", operations.getTenant, async (request, reply) => {
     const row = await callAsCaller(request, operations.getTenant, tenantId(request));
-    if (!isKnown(request, row.etag!)) return sendRow(reply, row);
-    return reply.code(304).header("etag", row.etag).header("cache-control", CACHING).send();
+    return sendUnlessKnown(request, reply, { ...row, etag: row.etag! });
   });
 
   const updating = { ...operations.updateTenant, preValidation: normalizeNames };
   app.put<One & { Body: UpdateTenant }>("/tenant/:tenant_id", updating, async (request, reply) => {
     const { name, slug, settings } = request.body;
+    if (settings) settingsSchema.check(settings);
     const given = [tenantId(request), name, slug, settings, ifMatch(request)];
     return sendRow(reply, await callAsCaller(request, operations.updateTenant, ...given));
+  });
+
+  await app.register(async patches => {
+    takeMergePatches(patches);
+    const patching = { ...operations.patchTenant, preValidation: normalizeNames };
+    patches.patch<One & { Body: PatchTenant }>("/tenant/:tenant_id", patching, async (request, reply) => {
+      const { name, slug, settings } = request.body;
+      const given = [
+        tenantId(request),
+        name,
+        slug,
+        settings,
+        ifMatch(request),
+        settingsSchema.schema !== null,
+      ];
+      const row = await writeValidated(settingsSchema, validated =>
+        callAsCaller(request, operations.patchTenant, ...given, validated),
+      );
+      return sendRow(reply, row);
+    });
   });
 
   const deleting = { ...operations.deleteTenant, preValidation: refuseBody };

@@ -7,21 +7,29 @@ import { refusal } from "../../errors/problems.ts";
 import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
 import { splitEmail } from "../../values/email.ts";
+import { etagOfCurrent, ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
+import { takeMergePatches } from "../merge-patch.ts";
 import {
   getCurrentTenant,
   getRegistrationStatus,
+  getSettingsSchema,
   listMyTenants,
   listTenantEvents,
+  patchCurrentTenant,
   registerTenant,
 } from "../operations.ts";
-import { located, normalizeNames, sendRow } from "../responses.ts";
+import { located, normalizeNames, sendRow, sendUnlessKnown } from "../responses.ts";
 import type { ListTenantEvents } from "../schemas/events.ts";
-import type { Register, RegisteredTenant } from "../schemas/tenants.ts";
+import type { PatchCurrentTenant, Register, RegisteredTenant } from "../schemas/tenants.ts";
+import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
 import { locationOf } from "./setup.ts";
 
 /** Self-service registration, and the tenants of the caller. */
-export default async function tenants(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
+export default async function tenants(
+  app: FastifyInstance,
+  { config, settingsSchema }: { config: Config; settingsSchema: SettingsSchema },
+): Promise<void> {
   const { enabled, requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
   const rules = [requiresApproval, maxTenantsPerUser, allowedDomains];
 
@@ -58,9 +66,35 @@ export default async function tenants(app: FastifyInstance, { config }: { config
     );
   });
 
-  app.get("/current", getCurrentTenant, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, getCurrentTenant)),
-  );
+  app.get("/current", getCurrentTenant, async (request, reply) => {
+    const { body } = await callAsCaller(request, getCurrentTenant);
+    return sendUnlessKnown(request, reply, { body, etag: etagOfCurrent(body) });
+  });
+
+  await app.register(async patches => {
+    takeMergePatches(patches);
+    const patching = { ...patchCurrentTenant, preValidation: normalizeNames };
+    patches.patch<{ Body: PatchCurrentTenant }>("/current", patching, async (request, reply) => {
+      const { name, settings } = request.body;
+      const given = [
+        name,
+        settings,
+        settingsSchema.writable,
+        ifMatch(request),
+        settingsSchema.schema !== null,
+      ];
+      const { body } = await writeValidated(settingsSchema, validated =>
+        callAsCaller(request, patchCurrentTenant, ...given, validated),
+      );
+      return sendRow(reply, { body, etag: etagOfCurrent(body) });
+    });
+  });
+
+  app.get("/settings-schema", getSettingsSchema, async (request, reply) => {
+    if (!request.identity.operator) await callAsCaller(request, getSettingsSchema);
+    const { schema, writable } = settingsSchema;
+    return sendRow(reply, { body: JSON.stringify({ schema, writable }) });
+  });
 
   app.get<{ Querystring: ListTenantEvents }>("/events", listTenantEvents, (request, reply) =>
     sendEvents(request, reply, request.query, (asking, limit, after, order) =>

@@ -92,6 +92,13 @@ export const UpdateTenant = Type.Object(
 );
 export type UpdateTenant = Static<typeof UpdateTenant>;
 
+export const PatchTenant = Type.Object(UpdateTenant.properties, {
+  additionalProperties: false,
+  title: "PatchTenant",
+  examples: [{ settings: { plan: "team", trial: null } }],
+});
+export type PatchTenant = Static<typeof PatchTenant>;
+
 export const ListTenants = Type.Object(
   {
     ...Page,

@@ -90,6 +90,35 @@ export const Member = Type.Object(
 
 export const CurrentTenant = Type.Object({ tenant: Tenant, membership: Member }, { title: "CurrentTenant" });
 
+export const PatchCurrentTenant = Type.Object(
+  { name: Type.Optional(Name), settings: Type.Optional(JsonObject) },
+  {
+    additionalProperties: false,
+    title: "PatchCurrentTenant",
+    examples: [{ name: "Acme Inc." }],
+  },
+);
+export type PatchCurrentTenant = Static<typeof PatchCurrentTenant>;
+
+export const SettingsSchema = Type.Object(
+  {
+    schema: Nullable(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description: "JSON Schema 2020-12; null when the service has none, and settings are free",
+          examples: [{ type: "object", properties: { plan: { enum: ["free", "team"] } } }],
+        },
+      ),
+    ),
+    writable: Type.Array(Text("theme"), {
+      description: "Top-level keys that a tenant's owners and admins may change",
+    }),
+  },
+  { title: "SettingsSchema" },
+);
+
 export const MyTenants = Type.Object(
   {
     tenants: Type.Array(

@@ -144,13 +144,21 @@ test("each order has pages without gaps or repeats, among equal keys too, and cu
       for (const limit of [1, 7, 60]) {
         const seen: string[] = [];
         for (let cursor: string | null | undefined; cursor !== null; ) {
-          const page: Awaited<ReturnType<typeof list>> = await list(tx, { limit, cursor: cursor ?? null, order });
+          const page: Awaited<ReturnType<typeof list>> = await list(tx, {
+            limit,
+            cursor: cursor ?? null,
+            order,
+          });
           assert.equal(page.body.total_count, 60);
           seen.push(...slugs(page));
           cursor = page.next_cursor;
           if (cursor) cursors[order] = cursor;
         }
-        assert.deepEqual(seen, rows.map(row => row.slug as string), `${order} ${limit}`);
+        assert.deepEqual(
+          seen,
+          rows.map(row => row.slug as string),
+          `${order} ${limit}`,
+        );
       }
     }
     for (const [of, cursor] of Object.entries(cursors))

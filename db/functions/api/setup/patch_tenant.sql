@@ -1,0 +1,38 @@
+set local role tms_registrar;
+create or replace function api.patch_tenant(
+  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
+  p_tenant_id text, p_name text, p_slug text, p_settings jsonb, p_if_match text[], p_has_schema boolean, p_validated jsonb,
+  out body json, out etag text, out status text
+)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set row_security = on
+as $$
+declare
+  v_tenant app.tenants;
+  v_settings jsonb;
+begin
+  perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
+  v_tenant := app.find_tenant_to_change(p_tenant_id, p_if_match);
+  v_settings := case when p_settings is null then v_tenant.settings else app.patched_settings(v_tenant.settings, p_settings) end;
+  if p_has_schema and p_settings is not null and p_validated is distinct from v_settings then
+    body := v_settings;
+    status := 'unvalidated';
+    return;
+  end if;
+  if (coalesce(p_name, v_tenant.name), coalesce(p_slug, v_tenant.slug), v_settings) <> (v_tenant.name, v_tenant.slug, v_tenant.settings) then
+    v_tenant := app.change_tenant(v_tenant, p_name, p_slug, v_settings);
+  end if;
+  body := app.tenant_answer(v_tenant);
+  etag := app.etag(body);
+end
+$$;
+comment on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) is
+$$Merges p_settings into the settings of a tenant (RFC 7396), under its row's lock, and replaces name and slug where they are given. What
+changes nothing keeps updated_at. With p_has_schema nothing is written until p_validated is the result: status is then unvalidated, and
+body the settings to validate. Raises TM403, TM404, TM409 `Conflict`, TM412, TM422.$$;
+revoke all on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) from public;
+grant execute on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) to tms_service;
+reset role;

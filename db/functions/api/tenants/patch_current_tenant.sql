@@ -1,0 +1,42 @@
+set local role tms_registrar;
+create or replace function api.patch_current_tenant(
+  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
+  p_name text, p_settings jsonb, p_writable text[], p_if_match text[], p_has_schema boolean, p_validated jsonb,
+  out body json, out status text
+)
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set row_security = on
+as $$
+declare
+  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_tenant app.tenants;
+  v_settings jsonb;
+begin
+  perform app.require_member_admin(v_caller.role, 'member');
+  perform app.require_writable(p_settings, p_writable);
+  select * into v_tenant from app.tenants t where t.id = v_caller.tenant_id and t.status = 'active' for no key update;
+  -- Under the lock of the tenant, which a deletion takes first too: a caller who has lost the role, or the tenant, changes nothing.
+  perform app.require_member_admin(app.require_member(v_tenant.id, v_caller.user_id), 'member');
+  perform app.require_version(app.tenant_json(v_tenant)::text, p_if_match);
+  v_settings := case when p_settings is null then v_tenant.settings else app.patched_settings(v_tenant.settings, p_settings) end;
+  if p_has_schema and p_settings is not null and p_validated is distinct from v_settings then
+    body := v_settings;
+    status := 'unvalidated';
+    return;
+  end if;
+  if (coalesce(p_name, v_tenant.name), v_settings) <> (v_tenant.name, v_tenant.settings) then
+    perform app.set_actor(p_auth_provider, p_auth_subject);
+    v_tenant := app.change_tenant(v_tenant, p_name, null, v_settings);
+  end if;
+  body := concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_caller.member), '}');
+end
+$$;
+comment on function api.patch_current_tenant(text, text, text, text, text, text, text, jsonb, text[], text[], boolean, jsonb) is
+$$What an owner or admin changes in the tenant of the request: its name, and by a merge patch (RFC 7396) the keys p_writable of its settings.
+Returns {tenant, membership}; p_has_schema and p_validated: see api.patch_tenant. Raises TM403, TM412, TM422.$$;
+revoke all on function api.patch_current_tenant(text, text, text, text, text, text, text, jsonb, text[], text[], boolean, jsonb) from public;
+grant execute on function api.patch_current_tenant(text, text, text, text, text, text, text, jsonb, text[], text[], boolean, jsonb) to tms_service;
+reset role;
