@@ -77,9 +77,9 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/read_cursor.sql
 \ir functions/app/read_event_cursor.sql
 \ir functions/app/read_events.sql
+\ir functions/app/read_tenant_cursor.sql
 \ir functions/app/record_event.sql
 \ir functions/app/record_own_event.sql
-\ir functions/app/read_tenant_cursor.sql
 \ir functions/app/refuse.sql
 \ir functions/app/refuse_invitation.sql
 \ir functions/app/refuse_key.sql

@@ -175,7 +175,27 @@ export type Tenant = {
 
 export type TenantList = { tenants: Array<Tenant>; total_count: number; };
 
+export type TenantDetails = {
+  tenant_id: string;
+  /** Stored in NFC; the length counts code points of that form */ name: string;
+  slug: string;
+  status: TenantStatus;
+  settings: Record<string, unknown>;
+  created_at: string;
+  updated_at: string;
+  deleted_at?: string;
+  /** Until then the tenant can be restored. Both times are there only while it is deleted */ purge_at?: string;
+  registration: Record<string, unknown> | null;
+  /** People; API keys do not count */ members_count: number;
+};
+
 export type UpdateTenant = {
+  /** Stored in NFC; the length counts code points of that form */ name?: string;
+  slug?: string;
+  settings?: Record<string, unknown>;
+};
+
+export type PatchTenant = {
   /** Stored in NFC; the length counts code points of that form */ name?: string;
   slug?: string;
   settings?: Record<string, unknown>;
@@ -256,6 +276,10 @@ export type RegisteredTenant = {
 };
 
 export type CurrentTenant = { tenant: Tenant; membership: Member; };
+
+export type PatchCurrentTenant = { /** Stored in NFC; the length counts code points of that form */ name?: string; settings?: Record<string, unknown>; };
+
+export type SettingsSchema = { schema: Record<string, unknown> | null; /** Top-level keys that a tenant's owners and admins may change */ writable: Array<string>; };
 
 export type MyTenant = {
   tenant_id: string;
@@ -432,25 +456,32 @@ export interface Operations {
     takes: { headers?: { "Idempotency-Key"?: string; }; body: CreateTenant; };
     answers: Record<200 | 201, CreatedTenant> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
-  /** List tenants, newest first */
+  /** List tenants */
   listTenants: {
     takes: { query?: {
   limit?: number;
   cursor?: string;
   status?: TenantStatus;
   search?: string;
+  slug?: string;
+  order?: "-created_at" | "created_at" | "name" | "-name";
 }; };
     answers: Record<200, TenantList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Read a tenant */
   getTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-None-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<304, undefined> & Record<400 | 401 | 403 | 404 | 414 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, TenantDetails> & Record<304, undefined> & Record<400 | 401 | 403 | 404 | 414 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Change a tenant */
   updateTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: UpdateTenant; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, TenantDetails> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Change parts of a tenant */
+  patchTenant: {
+    takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body: PatchTenant; };
+    answers: Record<200, TenantDetails> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Delete a tenant and all of its data */
   deleteTenant: {
@@ -465,7 +496,7 @@ export interface Operations {
   /** Suspend an active tenant */
   suspendTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; body?: WithReason; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, TenantDetails> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** List the members of a tenant */
   listTenantMembers: {
@@ -490,17 +521,17 @@ export interface Operations {
   /** Approve a pending registration */
   approveTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, TenantDetails> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Resume a suspended tenant */
   resumeTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, TenantDetails> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Restore a deleted tenant */
   restoreTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, Tenant> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, TenantDetails> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Whether tenants can be registered here */
   getRegistrationStatus: {
@@ -514,8 +545,18 @@ export interface Operations {
   };
   /** The tenant of this request, and my membership */
   getCurrentTenant: {
+    takes: { headers?: { "If-None-Match"?: string; }; };
+    answers: Record<200, CurrentTenant> & Record<304, undefined> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Change the tenant of this request */
+  patchCurrentTenant: {
+    takes: { headers?: { "If-Match"?: string; }; body: PatchCurrentTenant; };
+    answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 412 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** The schema that binds settings */
+  getSettingsSchema: {
     takes: {  };
-    answers: Record<200, CurrentTenant> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<200, SettingsSchema> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** What happened, to the tenant */
   listTenantEvents: {
@@ -622,6 +663,7 @@ export const addresses = {
   listTenants: ["GET", "/api/setup/tenants"],
   getTenant: ["GET", "/api/setup/tenant/{tenant_id}"],
   updateTenant: ["PUT", "/api/setup/tenant/{tenant_id}"],
+  patchTenant: ["PATCH", "/api/setup/tenant/{tenant_id}", "application/merge-patch+json"],
   deleteTenant: ["DELETE", "/api/setup/tenant/{tenant_id}"],
   rejectTenant: ["POST", "/api/setup/tenant/{tenant_id}/reject"],
   suspendTenant: ["POST", "/api/setup/tenant/{tenant_id}/suspend"],
@@ -635,6 +677,8 @@ export const addresses = {
   getRegistrationStatus: ["GET", "/api/tenants/registration/status"],
   registerTenant: ["POST", "/api/tenants/register"],
   getCurrentTenant: ["GET", "/api/tenants/current"],
+  patchCurrentTenant: ["PATCH", "/api/tenants/current", "application/merge-patch+json"],
+  getSettingsSchema: ["GET", "/api/tenants/settings-schema"],
   listTenantEvents: ["GET", "/api/tenants/events"],
   listMyTenants: ["GET", "/api/tenants/mine"],
   listMembers: ["GET", "/api/tenants/members"],

@@ -35,7 +35,7 @@ if ("message" in deleted.body) console.log(deleted.body.message);
 
 const alice = createClient({ url, token: ALICE, tenant: "acme" });
 const current = await alice("getCurrentTenant");
-if (current.status !== 200) throw new Error(current.body.detail);
+if (current.status !== 200) throw new Error(`GET /api/tenants/current answered ${current.status}`);
 console.log(`Alice is ${current.body.membership.role} of ${current.body.tenant.name}`);
 
 const boards = await alice("listBoards", { query: { limit: 10 } });

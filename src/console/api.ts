@@ -2,7 +2,7 @@ import { type Operations as Known, addresses as known } from "../../examples/typ
 import { type Soon, soon } from "./soon.ts";
 
 type Operations = Soon & Omit<Known, keyof Soon>;
-const addresses: Record<string, readonly [string, string]> = { ...soon, ...known };
+const addresses: Record<string, readonly [string, string, string?]> = { ...soon, ...known };
 
 import { endSession, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";

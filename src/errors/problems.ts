@@ -115,6 +115,12 @@ export const PROBLEMS = {
     { errors: [{ field: "auth_provider", message: "must be the issuer of a person's tokens" }] },
   ],
   expires_in_the_past: rejected("expires_at", "must be in the future"),
+  foreign_cursor: [
+    422,
+    "Validation failed",
+    "The cursor was not made by this service for this order",
+    { errors: [{ field: "cursor", message: "was not made by this service for this order" }] },
+  ],
   idempotency_key_reused: [
     422,
     "Validation failed",

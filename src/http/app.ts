@@ -6,6 +6,7 @@ import keySet from "../identity/jwks.ts";
 import tenant from "../identity/tenant.ts";
 import type { LogStream } from "../observability/log.ts";
 import tracing from "../observability/tracing.ts";
+import cors from "./cors.ts";
 import { sendError } from "./error-handler.ts";
 import eventStream from "./event-stream.ts";
 import body from "./json-body.ts";
@@ -39,6 +40,7 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
 
+  await app.register(cors, { config });
   await app.register(loadLimit, { config });
   await app.register(eventStream);
   await app.register(strangers);

@@ -213,7 +213,8 @@ export const listTenants = setup("listTenants", "List tenants", {
     "The newest first, unless `order` says otherwise. `total_count` counts all that match the filter. The `Link` header leads to the next page.",
   querystring: ListTenants,
   response: { 200: TenantList },
-  ...paged,
+  sends: paged.sends,
+  problems: [...paged.problems, "foreign_cursor"],
 });
 
 export const getTenant = setup("getTenant", "Read a tenant", {

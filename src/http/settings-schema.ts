@@ -124,14 +124,14 @@ const MOST_TRIES = 50;
  * writes nothing and returns the new result.
  */
 export async function writeValidated(
-  { check }: SettingsSchema,
+  schema: SettingsSchema,
   write: (validated: string | null) => Promise<Row>,
 ): Promise<Row> {
   let validated: string | null = null;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const row = await write(validated);
     if (row.status !== "unvalidated") return row;
-    check(JSON.parse(row.body));
+    schema.check(JSON.parse(row.body));
     validated = row.body;
   }
   throw new Problem(...BY_SQLSTATE[SQLSTATE.lock_not_available]!);

@@ -11,7 +11,7 @@ test("a wrong method is 405 with Allow, an unknown address 404, both in the usua
   for (const [method, url, allow] of [
     ["PATCH", "/api/setup/tenants", "GET, HEAD"],
     ["OPTIONS", "/api/setup/tenant", "POST"],
-    ["TRACE", "/api/setup/tenant/x", "GET, HEAD, PUT, DELETE"],
+    ["TRACE", "/api/setup/tenant/x", "GET, HEAD, PUT, PATCH, DELETE"],
     ["PROPFIND", "/api/boards", "GET, HEAD"],
     ["DELETE", "/api/tenants/register", "POST"],
     ["POST", "/api/setup/status", "GET, HEAD"],
@@ -47,7 +47,7 @@ test("the method is judged before the body: 404 and 405, whatever the body is", 
     { "content-type": "application/json", "content-encoding": "gzip" },
   ])
     for (const [url, status] of [
-      ["/api/setup/tenant/x", 405],
+      ["/api/setup/tenant/x/approve", 405],
       ["/api/boards", 405],
       ["/nothing", 404],
     ] as const) {

@@ -24,7 +24,7 @@ const SCHEMA = {
     seats: { type: "integer", minimum: 1, maximum: 50, "x-label": "Seats" },
     theme: {
       type: "object",
-      properties: { "a/b~c": { type: "string", minLength: 2 } },
+      properties: { "a/b~c": { type: "string", minLength: 2 }, dark: {} },
       required: ["dark"],
       unevaluatedProperties: false,
       "x-tenant-writable": true,
@@ -172,7 +172,7 @@ test("parallel patches of different keys lose none, with a schema and without", 
       [
         keys.length,
         ["k1", "k2", "k3"].filter(key => keys.includes(key)),
-        keys.filter(key => /^k90/.test(key)).length,
+        keys.filter(key => key.startsWith("k90")).length,
       ],
       [ROUNDS, [], 3],
     );
@@ -296,7 +296,7 @@ test("a tenant's owners and admins change its name and the keys that the schema 
     assertError(await by(strict)(stranger, { settings: { plan: "team" } }), 403, DENIED);
   assert.deepEqual((await settingsOf(id)).settings, { plan: "free", note: "x" });
   const [event] = await sql`
-    select actor_subject, changed from control.tenant_events where tenant_id = ${id} order by id limit 1`;
+    select actor_subject, changed from control.tenant_events where tenant_id = ${id} and actor_subject is not null order by id limit 1`;
   assert.deepEqual([event!.actor_subject, event!.changed], ["owner", ["name", "settings"]]);
 });
 

@@ -29,7 +29,7 @@ begin
     null;
   end;
   if app.tenant_cursor(p_order, v_after) is distinct from p_cursor then
-    perform app.refuse(422, 'Validation failed', 'The cursor was not made by this service for this order', 'bad_cursor',
+    perform app.refuse(422, 'Validation failed', 'The cursor was not made by this service for this order', 'foreign_cursor',
       '{"errors": [{"field": "cursor", "message": "was not made by this service for this order"}]}');
   end if;
   return v_after;

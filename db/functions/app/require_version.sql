@@ -7,7 +7,7 @@ as $$
 begin
   -- The second part of an ETag is what else the answer shows. Its changes overwrite nothing: a member who joins does not refuse a new name.
   if p_if_match is not null and not '*' = any (p_if_match)
-    and not exists (select from unnest(p_if_match) m (tag) where split_part(trim('"' from m.tag), '-', 1) = app.version_of(p_text))
+    and not exists (select from unnest(p_if_match) m (tag) where split_part(rtrim(m.tag, '"'), '-', 1) = '"' || app.version_of(p_text))
   then
     perform app.refuse(412, 'Precondition failed', 'The tenant has changed since it was read', 'stale_etag');
   end if;

@@ -7,10 +7,11 @@ as $$
 declare
   v_keys constant text[] := array(
     select k from jsonb_object_keys(coalesce(p_patch, '{}')) k where k <> all (coalesce(p_writable, '{}')) order by k limit 100);
+  v_named constant text := array_to_string(v_keys, ' can be changed by operators only; settings.');
 begin
   if v_keys <> '{}' then
     perform app.refuse(422, 'Validation failed',
-      (select string_agg(format('settings.%s can be changed by operators only', k), '; ') from unnest(v_keys) k), 'settings_not_writable',
+      format('settings.%s can be changed by operators only', v_named), 'settings_not_writable',
       jsonb_build_object('errors', (
         select jsonb_agg(jsonb_build_object('field', 'settings.' || k, 'message', 'can be changed by operators only')) from unnest(v_keys) k)));
   end if;

@@ -171,7 +171,8 @@ type Fault = Error & {
 /** Clients that accept the media type of GraphQL trust the body of a 400 only with it. */
 function send({ headers }: FastifyRequest, reply: FastifyReply, answer: object, status?: number) {
   const type = headers.accept?.includes(RESPONSE_TYPE) ? `${RESPONSE_TYPE}; charset=utf-8` : undefined;
-  return sendRow(reply.header("vary", "Accept"), { body: JSON.stringify(answer) }, status, type);
+  const vary = [reply.getHeader("vary") ?? [], "Accept"].flat().join(", ");
+  return sendRow(reply.header("vary", vary), { body: JSON.stringify(answer) }, status, type);
 }
 
 /** The answer to a persisted query, which names a document by its hash. Clients then send the whole document. */

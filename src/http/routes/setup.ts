@@ -27,8 +27,8 @@ import type {
   WithReason,
 } from "../schemas/setup.ts";
 import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
-import { fieldsOf, userOf } from "./members.ts";
 import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
+import { fieldsOf, userOf } from "./members.ts";
 
 type One = { Params: { tenant_id: string } };
 

@@ -1,5 +1,5 @@
---! Previous: sha1:a3047f371751be5bfe1dcc607575657289db04d1
---! Hash: sha1:03ee3b0ba0f8858e26883de0d015db87bfacbdc9
+--! Previous: sha1:2be0d1c8f9f0872a0e864133c0c62ff58269bc3e
+--! Hash: sha1:4da171287d0284c669b0cfc72a07a8030ae3129f
 --! Message: tenants by name
 
 -- The list of tenants by name.
