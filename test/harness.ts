@@ -177,6 +177,15 @@ export function makePatient(app: FastifyInstance): () => void {
   };
 }
 
+export const CONTEXT_SECRET = "a tenant context secret of tests, known to everybody";
+
+/** From here on the database asks for proofs of callers. */
+export async function requireProofs({ urls }: Database): Promise<void> {
+  const { storeSecret } = await import("../src/migrate/tenant-context.ts");
+  const sql = postgres(urls.owner, { max: 1, onnotice: () => {} });
+  await storeSecret(sql, CONTEXT_SECRET).finally(() => sql.end());
+}
+
 /** The service on a test database, not listening. Multi-tenant mode and debug logging are on unless `env` says otherwise. */
 export async function createService(database: Database, env: Record<string, string> = {}): Promise<Service> {
   // Loaded here: most database tests need none of it.
@@ -185,8 +194,11 @@ export async function createService(database: Database, env: Record<string, stri
     import("../src/config/config.ts"),
     import("./document.ts"),
   ]);
+  // TMS_PROOFS=1 npm test -- test/http/members.test.ts: the same behaviour with proofs.
+  if (process.env.TMS_PROOFS) await requireProofs(database);
   const { config } = loadConfig({
     SERVICE_DATABASE_URL: database.urls.service,
+    ...(process.env.TMS_PROOFS && { SERVICE_TENANT_CONTEXT_SECRET: CONTEXT_SECRET }),
     SERVICE_JWT_SECRET: TEST_SECRET,
     SERVICE_MULTI_TENANT_MODE: "true",
     SERVICE_LOG_LEVEL: "debug",

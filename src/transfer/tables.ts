@@ -224,8 +224,9 @@ export async function countRows(
 }
 
 export async function enter(sql: postgres.TransactionSql, tenantId: string): Promise<void> {
-  await sql.unsafe("set local role tms_app");
+  // In this order: where a proof is required, tms_owner enters without one, and tms_app does not.
   await sql`select app.set_tenant(${tenantId})`;
+  await sql.unsafe("set local role tms_app");
 }
 
 export const isDistributed = async (sql: postgres.TransactionSql): Promise<boolean> => {

@@ -2,9 +2,12 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
 import { migrate } from "../../src/migrate/migrate.ts";
+import { removeSecret } from "../../src/migrate/tenant-context.ts";
 import {
+  CONTEXT_SECRET,
   createDatabase,
   type Database,
+  requireProofs,
   type Service,
   seedTenant,
   seedUser,
@@ -85,6 +88,14 @@ const dropped = (service: Service) =>
 test("transaction mode without prepared statements: everything works", { skip }, () =>
   behind({}, { SERVICE_DATABASE_PREPARED: "false" }, everythingWorks),
 );
+
+test("transaction mode with proofs of the tenant context: everything works", { skip }, async () => {
+  await requireProofs(database);
+  const env = { SERVICE_DATABASE_PREPARED: "false", SERVICE_TENANT_CONTEXT_SECRET: CONTEXT_SECRET };
+  await behind({}, env, everythingWorks);
+  const owner = postgres(database.urls.owner, { max: 1, onnotice: () => {} });
+  await removeSecret(owner).finally(() => owner.end());
+});
 
 test("a transaction leaves no setting on the connection for the next client", { skip }, () =>
   behind({ default_pool_size: 1 }, { SERVICE_DATABASE_PREPARED: "false" }, async (service, pooler) => {
