@@ -1,3 +1,4 @@
+import { WITH, WITHOUT } from "./context.ts";
 import type { Figure, Ratio } from "./report.ts";
 import { ALONE, BOTH, NONE, RLS_LIMITS } from "./rls.ts";
 
@@ -57,6 +58,11 @@ const HELD: Record<string, (name: string, n: number) => Held[]> = {
   growth: () => [
     ["time, 100,000 : 1,000", micros("100,000"), micros("1,000"), "at most", 1.15],
     ["time, 1,000,000 : 1,000", micros("1,000,000"), micros("1,000"), "at most", 1.3],
+  ],
+  // Its section in docs/reference/performance.md is written by hand.
+  context: () => [
+    [`calls/s, ${WITH} : ${WITHOUT}`, rate(WITH), rate(WITHOUT), "at least", 0.65],
+    [`CPU, ${WITH} : ${WITHOUT}`, cpu(WITH), cpu(WITHOUT), "at most", 1.6],
   ],
   deletion: () => [
     ["time, service : by hand", seconds(deletion), seconds("by hand"), "at most", 1.2],

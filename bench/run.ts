@@ -1,8 +1,9 @@
 /**
- * `npm run bench [-- --quick] [-- --only=http,fairness,rls,growth,deletion,audit]`: starts what it needs, prints figures and the
+ * `npm run bench [-- --quick] [-- --only=http,fairness,rls,growth,deletion,audit,context]`: starts what it needs, prints figures and the
  * ratios that the project is held to, and after a full run of all groups keeps them in docs/.
  */
 import { auditBench } from "./audit.ts";
+import { contextBench } from "./context.ts";
 import { startBenchServer } from "./database.ts";
 import { deletionBench } from "./deletion.ts";
 import { fairSharesBench } from "./fair-shares.ts";
@@ -19,6 +20,7 @@ const GROUPS = {
   growth: growthBench,
   deletion: deletionBench,
   audit: auditBench,
+  context: contextBench,
   fairness: async (...args: Parameters<typeof fairnessBench>) => [
     ...(await fairnessBench(...args)),
     ...(await fairSharesBench(...args)),
