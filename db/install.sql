@@ -119,6 +119,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/create_sample_data.sql
 \ir functions/control/empty_tenant.sql
 \ir functions/control/enter_key.sql
+\ir functions/control/event_epoch.sql
 \ir functions/control/event_origin.sql
 \ir functions/control/event_place.sql
 \ir functions/control/gate.sql

@@ -44,7 +44,7 @@ const START: Place = { epoch: 0, xid: "0", n: "0" };
 async function edgeOf(sql: postgres.Sql): Promise<Place> {
   const [edge] = await sql<[Place?]>`
     select epoch, xid::text, n::text from control.tenant_events e
-    where e.origin <> control.event_origin() or e.xid < pg_snapshot_xmin(pg_current_snapshot())
+    where (e.epoch, e.xid, e.n) < (control.event_epoch(), pg_snapshot_xmin(pg_current_snapshot()), 0::bigint)
     order by e.epoch desc, e.xid desc, e.n desc limit 1`;
   return edge ?? START;
 }

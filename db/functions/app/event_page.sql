@@ -1,6 +1,6 @@
 -- Transactions end in another order than that of their ids. An event is shown once every transaction with a smaller id has ended: what is
--- written later comes after it. Condition and rows must be of one snapshot, so all is one statement. Events of another server
--- (control.event_origin) are complete, and their ids compare with none of this one.
+-- written later comes after it. Condition and rows must be of one snapshot, so all is one statement. Earlier epochs are those of other
+-- servers: they are complete, and their ids compare with none of this one.
 set local role tms_registrar;
 create or replace function app.event_page(
   p_tenant_id uuid, p_limit int, p_after text, p_order text, p_type text, out body json, out next_cursor text
@@ -19,7 +19,7 @@ begin
   execute format($query$
     with shown as not materialized (
       select * from control.tenant_events e
-      where (e.origin <> $1 or e.xid < pg_snapshot_xmin(pg_current_snapshot())) %1$s
+      where (e.epoch, e.xid, e.n) < ($1, pg_snapshot_xmin(pg_current_snapshot()), 0::bigint) %1$s
     ), page as (
       select e.*, row_number() over (order by e.epoch %2$s, e.xid %2$s, e.n %2$s) as k
       from (select * from shown e where true %3$s %4$s order by e.epoch %2$s, e.xid %2$s, e.n %2$s limit $7 + 1) e
@@ -48,7 +48,7 @@ begin
     -- As release 1 wrote it, too.
     case when p_type is not null then 'and e.event in ($6, substring($6 from ''^tenant\.(.*)''))' end)
   into body, next_cursor
-  using control.event_origin(), p_tenant_id, v_after.epoch, v_after.xid, v_after.n, p_type, p_limit, v_down, p_after;
+  using control.event_epoch(), p_tenant_id, v_after.epoch, v_after.xid, v_after.n, p_type, p_limit, v_down, p_after;
 end
 $$;
 comment on function app.event_page(uuid, int, text, text, text) is

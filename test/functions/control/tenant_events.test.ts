@@ -110,6 +110,20 @@ test("no tenant role and no login of the service sees events, and nobody changes
     );
 });
 
+test("tms_auditor reads the events in psql, the newest first", async () => {
+  await seedTenant(world.database.sql, { slug: "seen" });
+  const rows = await withRole(
+    world.database.sql,
+    "tms_auditor",
+    null,
+    tx => tx`select type, slug, actor_subject, login from audit.events limit 1`,
+  );
+  assert.deepEqual(
+    { ...rows[0] },
+    { type: "tenant.created", slug: "seen", actor_subject: null, login: "postgres" },
+  );
+});
+
 test("app.record_event writes an event of the tenant that tms_app is in, and of no other", async () => {
   const { sql } = world.database;
   const write = (tx: postgres.ISql, event: string, tenant: string) =>
