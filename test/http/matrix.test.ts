@@ -100,11 +100,16 @@ const CALLERS: Record<string, Caller> = {
 const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "deleted", "removed"];
 
 /** What an operation needs beyond its address. */
-const REQUESTS: Record<string, { body?: (cell: Cell) => object; query?: string; status?: string }> = {
+const REQUESTS: Record<
+  string,
+  { body?: (cell: Cell) => object; query?: string; status?: string; type?: string }
+> = {
   explainAccess: { query: "?subject=ann" },
   explainClaims: { body: ({ slug }) => ({ claims: { sub: "ann", tenant: slug } }) },
   createTenant: { body: ({ n }) => ({ name: "New", slug: `new-${n}-${++cells}` }) },
   updateTenant: { body: () => ({ name: "Renamed" }) },
+  patchTenant: { body: () => ({ settings: { theme: "dark" } }), type: "application/merge-patch+json" },
+  patchCurrentTenant: { body: () => ({ name: "Renamed" }), type: "application/merge-patch+json" },
   approveTenant: { status: "pending" },
   rejectTenant: { status: "pending" },
   resumeTenant: { status: "suspended" },
@@ -150,11 +155,16 @@ test("the matrix has a column for every caller and a row for every operation", (
   );
 });
 
-/** What is the same for every request, and what tells requests apart. */
+/** Headers that differ between two equal requests. */
 const PASSING = ["date", "x-request-id", "x-ratelimit-reset"];
 
 async function ask({ operationId, method, path }: (typeof operations)[number], { says, status }: Caller) {
-  const { body, query = "", status: needed = "active" } = REQUESTS[operationId] ?? {};
+  const {
+    body,
+    query = "",
+    status: needed = "active",
+    type = "application/json",
+  } = REQUESTS[operationId] ?? {};
   const cell = await newCell(status ?? needed);
   const ids: Record<string, string> = {
     tenant_id: cell.id,
@@ -166,8 +176,8 @@ async function ask({ operationId, method, path }: (typeof operations)[number], {
   const answer = await world.service.app.inject({
     method,
     url,
-    headers: await says(cell),
-    ...(body && { payload: body(cell) }),
+    headers: { ...(await says(cell)), ...(body && { "content-type": type }) },
+    ...(body && { payload: JSON.stringify(body(cell)) }),
   });
   const headers = Object.entries(answer.headers).filter(([name]) => !PASSING.includes(name));
   return { status: answer.statusCode, bytes: JSON.stringify([headers, answer.body]) };

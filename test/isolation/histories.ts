@@ -204,6 +204,14 @@ const KINDS: Record<string, Kind> = {
   "list keys": kind(fc.record({ limit: few }), (run, side, { limit }) =>
     everyPage(run, side, `/api/tenants/keys?limit=${limit + 1}`),
   ),
+  "change the tenant": kind(fc.record({ n: few }), (run, side, { n }) =>
+    asOwner(run, side, {
+      method: "PATCH",
+      url: "/api/tenants/current",
+      headers: { "content-type": "application/merge-patch+json" },
+      body: { name: `Name ${n}` },
+    }),
+  ),
   "remove the other's owner": kind(fc.constant({}), (run, side) =>
     asOwner(run, side, { method: "DELETE", url: `/api/tenants/members/${other(run, side).user}` }),
   ),
