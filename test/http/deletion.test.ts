@@ -150,6 +150,16 @@ test("with a window a deletion keeps the tenant: its people are refused, its slu
   assert.deepEqual([restored.status, restored.body.status], [200, "active"]);
   assert.equal((await send("GET", `tenant/${id}`)).headers.etag, restored.headers.etag);
   assert.equal((await ask("kept", "/api/tenants/current")).status, 200);
+  const events = await sql<{ event: string; reason: string | null }[]>`
+    select event, reason from control.tenant_events where tenant_id in (${id}, ${suspended}) and event <> 'tenant.created' order by id`;
+  assert.deepEqual(
+    [...events].map(({ event, reason }) => [event, reason]),
+    [
+      ["tenant.suspended", "unpaid"],
+      ["tenant.deletion_scheduled", "Contract ended – ticket 4711"],
+      ["tenant.restored", null],
+    ],
+  );
   assertError(await send("POST", `tenant/${id}/restore`), 409, {
     error: "Conflict",
     detail: "The tenant is active, not deleted",
