@@ -216,7 +216,7 @@ as $$
     ('function', 'audit.check_trigger_disabled()', 'tms_owner', 'tms_auditor', '7c0cb1bc42599f63e0c0af6176adb61f'),
     ('function', 'audit.check_trigger_notifies()', 'tms_owner', 'tms_auditor', '13117af52204d94ff9c33fac8d6049d7'),
     ('function', 'audit.check_trigger_rights()', 'tms_owner', 'tms_auditor', '95377eca7abd1461a95a032687e9c464'),
-    ('function', 'audit.check_unique_key_missing()', 'tms_owner', 'tms_auditor', '27abf143d072e5c5a6d9385a3c34cf49'),
+    ('function', 'audit.check_unique_key_missing()', 'tms_owner', 'tms_auditor', '49f624892e417dd943acc342b859d6e8'),
     ('function', 'audit.check_view_leaks()', 'tms_owner', 'tms_auditor', '94d8d54c514c0e017d51ded4446a37c4'),
     ('function', 'audit.checks()', 'tms_owner', 'tms_auditor', 'd46e4f5e09a3d57d9e6e04c0a49a527c'),
     ('function', 'audit.code_of(text,boolean)', 'tms_owner', 'tms_auditor', 'e85bd2e07ed52bd67973cb6025f734cf'),

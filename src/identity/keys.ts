@@ -37,37 +37,38 @@ const MOST_KEPT = 10_000;
  * comes from. Whether it may do anything is for the database alone to say, each time.
  */
 export class Keys {
+  /** By the key as it was sent, as tokens are kept: to hash it anew would cost every request. */
   readonly #kept = new Map<string, { identity: Identity; until: number }>();
 
   /** Undefined for a text that is no key. */
   identify(token: string, network: string): Identity | undefined {
-    const [, tenantId, secret] = KEY.exec(token) ?? [];
-    if (!secret) return undefined;
-    const credential = `${tenantId}:${hashOf(secret)}`;
-    const known = this.#kept.get(credential);
+    const known = this.#kept.get(token);
     if (known && known.until > performance.now()) return known.identity;
-    return this.#identity(credential, `at ${network}`, null);
+    const [, tenantId, secret] = KEY.exec(token) ?? [];
+    return secret === undefined
+      ? undefined
+      : this.#identity(token, `${tenantId}:${hashOf(secret)}`, `at ${network}`, null);
   }
 
-  #identity(credential: string, subject: string, tenant: string | null): Identity {
+  #identity(token: string, credential: string, subject: string, tenant: string | null): Identity {
     const key: KeyInUse = {
       credential,
       tenant,
-      admitted: (id, slug) => this.#admit(credential, id, slug),
-      refused: () => void this.#kept.delete(credential),
+      admitted: (id, slug) => this.#admit(token, credential, id, slug),
+      refused: () => void this.#kept.delete(token),
     };
     const none = { email: null, name: null, claims: {}, operator: false };
     return Object.freeze({ provider: KEY_PROVIDER, subject, key, ...none });
   }
 
-  #admit(credential: string, id: string, slug: string): void {
-    const known = this.#kept.get(credential);
+  #admit(token: string, credential: string, id: string, slug: string): void {
+    const known = this.#kept.get(token);
     const now = performance.now();
     const same = known?.identity.key?.tenant === slug;
     if (same && known!.until > now + KEPT_MS / 2) return;
-    this.#kept.delete(credential); // its place is that of the older one
+    this.#kept.delete(token); // its place is that of the older one
     if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
-    const identity = same ? known!.identity : this.#identity(credential, id, slug);
-    this.#kept.set(credential, { identity, until: now + KEPT_MS });
+    const identity = same ? known!.identity : this.#identity(token, credential, id, slug);
+    this.#kept.set(token, { identity, until: now + KEPT_MS });
   }
 }

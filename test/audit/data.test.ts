@@ -190,6 +190,7 @@ void describe("the data checks", () => {
 
   it("rows of no tenant are found in every table, with their parents or without", async () => {
     const tables = [
+      "api_keys",
       "board_members",
       "boards",
       "credit_transactions",

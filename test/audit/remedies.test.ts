@@ -31,7 +31,7 @@ void describe("the remedies", () => {
         end $$`);
       assert.ok((await keysOf(sql)).length < 3);
       assert.ok((await paste(sql, "unique_key_missing")).length > 8);
-      assert.equal((await paste(sql, "foreign_key_missing")).length, 10);
+      assert.equal((await paste(sql, "foreign_key_missing")).length, 12);
       assert.deepEqual(await keysOf(sql), before);
     }));
 

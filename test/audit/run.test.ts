@@ -56,8 +56,8 @@ void describe("audit.run()", () => {
   it("looked at every row: examined beside found", async () => {
     const rows = await dba`select "check", checked::int from audit.last_checks`;
     const checked = Object.fromEntries(rows.map(row => [row.check as string, row.checked as number]));
-    // Per tenant: 2 users, 1 board, 1 membership, 3 generations, 3 media, 2 credits, 1 configuration, 1 invitation.
-    assert.equal(checked.tenant_missing, TENANTS * 14);
+    // Per tenant: 2 users, 1 board, 1 membership, 3 generations, 3 media, 2 credits, 1 configuration, 1 invitation, 1 key.
+    assert.equal(checked.tenant_missing, TENANTS * 15);
     assert.equal(checked.credit_balance, TENANTS * 2);
     assert.equal(checked.board_member_outside_tenant, TENANTS);
     assert.equal(checked.proof_rows, 25 * 15, "with the tenant itself");
@@ -112,14 +112,14 @@ void describe("audit.run()", () => {
 
   it("raises a notice as each pass ends, and one for each check that several tables answer together", async () => {
     assert.ok(
-      notices.some(line => /^audit 2\/\d+ rls_disabled: 9 rows, 0 findings, \d+ ms$/.test(line)),
+      notices.some(line => /^audit 2\/\d+ rls_disabled: 10 rows, 0 findings, \d+ ms$/.test(line)),
       notices[0],
     );
     assert.ok(
       notices.some(line => /^audit \d+\/\d+ scan app\.boards: 200 rows, 0 findings, \d+ ms$/.test(line)),
     );
     assert.ok(
-      notices.some(line => /^audit check parent_missing: \d+ rows in 4 tables, 0 findings/.test(line)),
+      notices.some(line => /^audit check parent_missing: \d+ rows in 5 tables, 0 findings/.test(line)),
     );
   });
 
@@ -157,7 +157,7 @@ void describe("audit.run()", () => {
     await dba`call audit.run(p_only => 'data')`;
     await dba.unsafe("reset row_security; reset app.tenant_id");
     const [row] = await dba`select checked::int from audit.last_checks where "check" = 'tenant_missing'`;
-    assert.equal(row!.checked, TENANTS * 14);
+    assert.equal(row!.checked, TENANTS * 15);
   });
 
   it("runs no operator that the caller's path has before Postgres's", async () => {
@@ -209,7 +209,7 @@ void describe("audit.run()", () => {
     const run = await lastRun();
     assert.deepEqual([run.tenant, run.family, run.result], ["t7", "data", "clean"]);
     const [row] = await dba`select checked::int from audit.last_checks where "check" = 'tenant_missing'`;
-    assert.equal(row!.checked, 14);
+    assert.equal(row!.checked, 15);
     await assert.rejects(async () => dba`call audit.run('nobody')`, { code: "P0002" });
     await assert.rejects(async () => dba`call audit.run(p_only => 'half')`, { code: "22023" });
     await assert.rejects(async () => dba`call audit.run(p_sample => 0)`, { code: "22023" });
@@ -656,7 +656,7 @@ void describe("audit.run()", () => {
   it("proves every tenant on request", async () => {
     await dba`call audit.run(p_only => 'schema', p_sample => null)`;
     const [row] = await dba`select checked::int from audit.last_checks where "check" = 'proof_rows'`;
-    assert.equal(row!.checked, TENANTS * 15);
+    assert.equal(row!.checked, TENANTS * 16);
     assert.equal((await lastRun()).result, clean);
   });
 });

@@ -14,7 +14,7 @@ export interface Found {
   remedy: string;
 }
 
-/** `count` active tenants t1, t2 …, each with an owner, a member, the sample data, a board membership and an invitation. */
+/** `count` active tenants t1, t2 …, each with an owner, a member, the sample data, a board membership, an invitation and an API key. */
 export async function seedTenants(sql: postgres.Sql, count: number): Promise<void> {
   await sql.unsafe(`
     insert into app.tenants (slug, name, is_default, registration)
@@ -35,6 +35,8 @@ export async function seedTenants(sql: postgres.Sql, count: number): Promise<voi
     select b.tenant_id, b.id, u.id, b.owner_id from app.boards b join app.users u on u.tenant_id = b.tenant_id and u.id <> b.owner_id;
     insert into app.invitations (tenant_id, token_hash, invited_by)
     select tenant_id, sha256(convert_to(id::text, 'UTF8')), id from app.users where role = 'owner';
+    insert into app.api_keys (tenant_id, user_id, name, secret_hash, created_by)
+    select tenant_id, id, 'a key', sha256(convert_to(id::text, 'UTF8')), id from app.users where role = 'owner';
     analyze`);
 }
 
