@@ -113,6 +113,7 @@ function problemsOf({ method, config, schema }: Route): ProblemName[] {
     ...always,
     "service_unavailable",
     "being_deleted",
+    "proof_refused",
     "overloaded",
   ];
 }
