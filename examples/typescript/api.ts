@@ -146,11 +146,19 @@ export type Explanation = {
 
 export type ExplainByClaims = { claims: Record<string, unknown>; /** The X-Tenant header of that request */ header?: string; };
 
+export type FirstOwner = {
+  /** The `sub` of the new member's token */ auth_subject: string;
+  /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
+  /** Its domain has two labels or more */ email?: string;
+  /** Stored in NFC; the length counts code points of that form */ display_name?: string;
+};
+
 export type CreateTenant = {
   /** Stored in NFC; the length counts code points of that form */ name: string;
   slug: string;
   settings?: Record<string, unknown>;
   include_sample_data?: boolean;
+  owner?: FirstOwner;
 };
 
 export type CreatedTenant = {

@@ -77,7 +77,7 @@ const isInformative = (
   );
 
 function explain({ instancePath, keyword, params, message }: FastifySchemaValidationError, part: string) {
-  const path = instancePath.slice(1);
+  const path = instancePath.slice(1).replaceAll("/", ".");
   const inner = (name: unknown) => [path, name].filter(Boolean).join(".");
   if (keyword === "required") return { field: inner(params.missingProperty), message: "is required" };
   if (keyword === "additionalProperties")

@@ -224,7 +224,7 @@ test("a page of boards ends where it should, whatever the boards' texts look lik
   );
   assert.deepEqual(
     [whole[1].title, whole[1].description, whole[0].description, whole[0].created_at],
-    ['Ä "2"\\', `x"},{"board_id":"${id(3)}","title":"\n`, null, "2026-01-01T07:00:00.5Z"],
+    ['Ä "2"\\', `x"},{"board_id":"${id(3)}","title":"\n`, null, "2026-01-01T07:00:00.500000Z"],
   );
   for (const limit of [1, 2, 3, 4, 5]) {
     const sizes: number[] = [];

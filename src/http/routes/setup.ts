@@ -81,10 +81,10 @@ export default async function setup(
 
   const creating = { ...operations.createTenant, preValidation: normalizeNames };
   app.post<{ Body: CreateTenant }>("/tenant", creating, async (request, reply) => {
-    const { name, slug, settings, include_sample_data } = request.body;
+    const { name, slug, settings, include_sample_data, owner } = request.body;
     settingsSchema.check(settings ?? {});
     const mayBeDefault = !config.multiTenantMode && slug === config.defaultTenant.slug;
-    const given = [name, slug, settings, include_sample_data, mayBeDefault, idempotencyKey(request)];
+    const given = [name, slug, settings, include_sample_data, mayBeDefault, idempotencyKey(request), owner];
     const row = await callAsCaller(request, operations.createTenant, ...given);
     return sendRow(located(reply, locationOf(row.body)), row, row.created ? 201 : 200);
   });

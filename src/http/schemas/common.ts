@@ -56,6 +56,25 @@ export const Reason = Type.String({
 export const Text = (example: string) => Type.String({ examples: [example] });
 export const Nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
+/** How a token names a person. */
+export const identity = {
+  auth_subject: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    pattern: PRINTABLE_PATTERN,
+    description: "The `sub` of the new member's token",
+  }),
+  auth_provider: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      pattern: PRINTABLE_PATTERN,
+      description: "The `iss` of that token; the caller's own by default",
+    }),
+  ),
+  email: Type.Optional(Email),
+  display_name: Type.Optional(PersonName),
+};
 const FieldError = Type.Object({ field: Type.String(), message: Type.String() }, { title: "FieldError" });
 
 /** A query that an operation has no parameters for is refused. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { JsonObject, Name, Nullable, Page, Reason, Slug, Text, Timestamp, Uuid } from "./common.ts";
+import { identity, JsonObject, Name, Nullable, Page, Reason, Slug, Text, Timestamp, Uuid } from "./common.ts";
 
 /** Swagger UI shows the first as the example. (With `examples` it would fill it in as the filter of the list.) */
 export const TenantStatus = Type.Enum(["active", "pending", "suspended", "deleted"], {
@@ -62,6 +62,13 @@ export const CreateTenant = Type.Object(
     slug: Slug,
     settings: Type.Optional(JsonObject),
     include_sample_data: Type.Boolean({ default: false }),
+    owner: Type.Optional(
+      Type.Object(identity, {
+        additionalProperties: false,
+        title: "FirstOwner",
+        description: "The first owner; without one the tenant has no member",
+      }),
+    ),
   },
   {
     additionalProperties: false,

@@ -3,12 +3,12 @@ import { EXAMPLE_ID } from "../../values/example.ts";
 import {
   Email,
   Instant,
+  identity,
   JsonObject,
   Name,
   Nullable,
   Page,
   PersonName,
-  PRINTABLE_PATTERN,
   Slug,
   Text,
   Timestamp,
@@ -146,22 +146,7 @@ export const MemberList = Type.Object({ members: Type.Array(Member) }, { title: 
 
 export const AddMember = Type.Object(
   {
-    auth_subject: Type.String({
-      minLength: 1,
-      maxLength: 255,
-      pattern: PRINTABLE_PATTERN,
-      description: "The `sub` of the new member's token",
-    }),
-    auth_provider: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        pattern: PRINTABLE_PATTERN,
-        description: "The `iss` of that token; the caller's own by default",
-      }),
-    ),
-    email: Type.Optional(Email),
-    display_name: Type.Optional(PersonName),
+    ...identity,
     role: Type.Enum(MemberRole.enum, { default: "member" }),
   },
   {
