@@ -78,7 +78,7 @@ as $$
     ('function', 'app.enter_tenant(text,text,text,text,text)', 'tms_registrar', 'tms_app', 'c13651da0d026656a465fd7885b6b780'),
     ('function', 'app.etag(json)', 'tms_owner', 'tms_registrar', 'cf39f8a22c8284b1c8473878cc393c5f'),
     ('function', 'app.event_cursor(integer,xid8,bigint)', 'tms_owner', 'tms_registrar', 'b394cc343d973629ee1f30dbf1c99c61'),
-    ('function', 'app.event_page(uuid,integer,text,text,text)', 'tms_registrar', '', 'e5d37f0ff843aaf359ef8baf933951e3'),
+    ('function', 'app.event_page(uuid,integer,text,text,text)', 'tms_registrar', '', '61c8e0d976d5dcb786608050ec7fe190'),
     ('function', 'app.fence_tenant(uuid)', 'tms_registrar', '', 'e30f9f40da55d082cefeecec6875674a'),
     ('function', 'app.find_tenant(text,boolean)', 'tms_registrar', '', 'e34b09aae95db5b9e429b9f89138163d'),
     ('function', 'app.find_tenant_to_change(text,text[])', 'tms_registrar', '', '7aa14f5731ecf3087f267e36070cd316'),

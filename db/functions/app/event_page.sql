@@ -19,7 +19,7 @@ begin
   execute format($query$
     with shown as not materialized (
       select * from control.tenant_events e
-      where (e.epoch, e.xid, e.n) < ($1, pg_snapshot_xmin(pg_current_snapshot()), 0::bigint) %1$s
+      where (%5$se.epoch, e.xid, e.n) < (%6$s$1, pg_snapshot_xmin(pg_current_snapshot()), 0::bigint) %1$s
     ), page as (
       select e.*, row_number() over (order by e.epoch %2$s, e.xid %2$s, e.n %2$s) as k
       from (select * from shown e where true %3$s %4$s order by e.epoch %2$s, e.xid %2$s, e.n %2$s limit $7 + 1) e
@@ -44,9 +44,12 @@ begin
     $query$,
     case when p_tenant_id is not null then 'and e.tenant_id = $2' end,
     case when v_down then 'desc' end,
-    case when p_after is not null then format('and (e.epoch, e.xid, e.n) %s ($3, $4, $5)', case when v_down then '<' else '>' end) end,
+    case when p_after is not null then format(case when p_tenant_id is null then 'and (e.epoch, e.xid, e.n) %s ($3, $4, $5)'
+      else 'and (e.tenant_id, e.epoch, e.xid, e.n) %s ($2, $3, $4, $5)' end, case when v_down then '<' else '>' end) end,
     -- As release 1 wrote it, too.
-    case when p_type is not null then 'and e.event in ($6, substring($6 from ''^tenant\.(.*)''))' end)
+    case when p_type is not null then 'and e.event in ($6, substring($6 from ''^tenant\.(.*)''))' end,
+    -- Of one tenant the planner must not take the index of all: it knows nothing of xmin, and would read every event.
+    case when p_tenant_id is not null then 'e.tenant_id, ' end, case when p_tenant_id is not null then '$2, ' end)
   into body, next_cursor
   using control.event_epoch(), p_tenant_id, v_after.epoch, v_after.xid, v_after.n, p_type, p_limit, v_down, p_after;
 end

@@ -142,7 +142,7 @@ test("an event waits for older transactions; without the condition a reader woul
   assert.deepEqual(await overtaken(), ["", "xyz"]);
   const [{ source }] = await sql<[{ source: string }]>`
     select pg_get_functiondef('app.event_page(uuid, int, text, text, text)'::regprocedure) as source`;
-  const mutant = source.replace(/\(e\.epoch, e\.xid, e\.n\) < \([^\n]*?::bigint\)/, "$1 is not null");
+  const mutant = source.replace(/\(%5\$se\.epoch, e\.xid, e\.n\) < \([^\n]*?::bigint\)/, "$1 is not null");
   assert.notEqual(mutant, source);
   await sql.unsafe(mutant);
   assert.deepEqual(await overtaken(), ["y", "yz"], "x is missed");
