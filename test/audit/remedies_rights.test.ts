@@ -107,7 +107,7 @@ void describe("the remedies of roles, rights and functions", () => {
   it("take a function in control back from whom it was given to, though its owner may not name it there", () =>
     undone(async sql => {
       await sql.unsafe(
-        "grant execute on function control.visible_rows(regclass, name, uuid[]), control.examine(text, uuid, int, text[]), app.count_tenants(text) to pg_monitor, tms_service",
+        "grant execute on function control.visible_rows(regclass, name, uuid[], text[]), control.examine(text, uuid, int, text[]), app.count_tenants(text) to pg_monitor, tms_service",
       );
       assert.equal((await asOwner(sql, "function_changed")).length, 3);
       for (const check of ["function_changed", "service_reach", "schema_grants"])
