@@ -1,8 +1,4 @@
-import { type Operations as Known, addresses as known } from "../../examples/typescript/api.ts";
-import { type Soon, soon } from "./soon.ts";
-
-type Operations = Soon & Omit<Known, keyof Soon>;
-const addresses: Record<string, readonly [string, string, string?]> = { ...soon, ...known };
+import { addresses, type Operations } from "../../examples/typescript/api.ts";
 
 import { endSession, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";
@@ -59,7 +55,7 @@ const tenantHeader = (token: string, tenant: string | undefined): Record<string,
 };
 
 export function addressOf(operation: Name, params: Record<string, string> = {}, query: object = {}): URL {
-  const filled = addresses[operation]![1].replace(/\{(\w+)\}/g, (_all, name: string) =>
+  const filled = addresses[operation][1].replace(/\{(\w+)\}/g, (_all, name: string) =>
     encodeURIComponent(params[name]!),
   );
   const to = new URL(filled.slice(1), BASE);
@@ -140,11 +136,6 @@ export const sleep = (ms: number, signal?: AbortSignal) =>
     });
   });
 
-/** Merge patches of RFC 7396. */
-const PATCHES: readonly Name[] = ["patchTenant", "patchCurrentTenant"];
-const typeOf = (operation: Name) =>
-  PATCHES.includes(operation) ? "application/merge-patch+json" : "application/json";
-
 export async function call<O extends Name>(
   operation: O,
   input: Given<O>[0],
@@ -154,11 +145,11 @@ export async function call<O extends Name>(
     string,
     Record<string, string> | undefined
   >;
-  const [method] = addresses[operation]!;
+  const [method, , type = "application/json"]: readonly string[] = addresses[operation];
   const to = addressOf(operation, params, query);
   const init: Init = {
-    method,
-    headers: { ...(body !== undefined && { "content-type": typeOf(operation) }), ...headers },
+    method: method!,
+    headers: { ...(body !== undefined && { "content-type": type }), ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   };
   const once = async () => {

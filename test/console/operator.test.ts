@@ -18,7 +18,8 @@ before(async () => {
   const { sql } = world.database;
   acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
-  await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
+  const hooli = await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
+  await sql`update app.tenants set registration = ${sql.json({ admin_name: "Hugo", use_case: "Boards", metadata: { a: 1 } })} where id = ${hooli}`;
   await seedTenant(sql, { slug: "initech", name: "Initech", status: "pending" });
   const url = await listen(world.service);
   browser = await startBrowser();
@@ -41,6 +42,7 @@ test("a link with a token signs in on this machine, and leaves the address at on
 
 test("a registration is approved, another one rejected", { skip }, async () => {
   await operator.heading("Waiting for approval");
+  await operator.sees("Hugo");
   await operator.check();
   const of = (name: string) => operator.page.getByRole("article", { name });
   await operator.press("Approve", of("Hooli"));
@@ -69,6 +71,12 @@ test("tenants are searched, filtered and created", { skip }, async () => {
   await operator.check();
   await operator.press("Create tenant");
   await operator.sees("vandelay is created");
+  await operator.page.getByRole("link", { name: "Add its first owner" }).click();
+  await operator.sees("Nobody belongs here yet.");
+  await operator.check();
+  await operator.open("#/tenants", "Tenants");
+  await operator.page.getByLabel("Order").selectOption("name");
+  await operator.page.locator("tbody tr", { hasText: "Acme" }).first().waitFor();
   operator.assertFine();
 });
 

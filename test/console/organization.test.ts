@@ -1,5 +1,8 @@
 /** What an owner, an admin and a member do in the console with their organization. */
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { seedTenant, seedUser, token } from "../harness.ts";
@@ -7,6 +10,19 @@ import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
 
+const SCHEMA = {
+  type: "object",
+  properties: {
+    plan: { title: "Plan", enum: ["free", "team"] },
+    seats: { title: "Seats", type: "integer", minimum: 1 },
+    theme: { title: "Theme", type: "string", maxLength: 20, "x-tenant-writable": true },
+    beta: { title: "Beta features", type: "boolean", "x-tenant-writable": true },
+    limits: { title: "Limits", type: "object", properties: { boards: { type: "number" } } },
+    tags: { title: "Tags", type: "array", items: { type: "string" } },
+  },
+};
+
+let folder: string;
 let world: World;
 let browser: Browser;
 let url: string;
@@ -15,7 +31,10 @@ let invitation: string;
 
 before(async () => {
   if (skip) return;
-  world = await createWorld();
+  folder = mkdtempSync(path.join(tmpdir(), "tms-console-"));
+  const schema = path.join(folder, "settings.json");
+  writeFileSync(schema, JSON.stringify(SCHEMA));
+  world = await createWorld({ SERVICE_TENANT_SETTINGS_SCHEMA: schema });
   const { sql } = world.database;
   const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
@@ -29,6 +48,7 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await world?.end();
+  if (folder) rmSync(folder, { recursive: true });
 });
 
 const arrive = async (sub: string, claims: object = {}) => {
@@ -148,6 +168,55 @@ test("an owner makes a key, which is shown once, and revokes it", { skip }, asyn
   await owner.press("Revoke", owner.dialog());
   await owner.sees("There is no key.");
   owner.assertFine();
+});
+
+test("an owner renames the organization, and changes the settings that are theirs", { skip }, async () => {
+  const { page } = owner;
+  await owner.open("#/org/acme", "Acme");
+  await page.getByRole("textbox", { name: "Name" }).fill("Acme Inc.");
+  await owner.press("Save name");
+  await owner.heading("Acme Inc.");
+  await owner.open("#/org/acme/settings", "Settings");
+  await owner.check();
+  assert.ok(await page.getByLabel("Plan").isDisabled(), "an operator's");
+  await page.getByLabel("Theme").fill("night");
+  await page.getByLabel("Beta features").check();
+  await owner.press("Review the change");
+  await owner.check();
+  await owner.press("Edit again");
+  await owner.press("Review the change");
+  await owner.press("Save");
+  await owner.sees("The settings are saved");
+  const [row] = await world.database.sql`select settings from app.tenants where slug = 'acme'`;
+  assert.deepEqual(row!.settings, { theme: "night", beta: true });
+  await page.getByLabel("Theme").fill("day");
+  await owner.press("Undo");
+  assert.equal(await page.getByLabel("Theme").inputValue(), "night");
+  owner.assertFine();
+});
+
+test("an operator has all of the settings in the form, and what breaks the schema is told", {
+  skip,
+}, async () => {
+  const operator = await arrive("op", { roles: ["tenant-operator"] });
+  const [acme] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
+  await operator.open(`#/tenant/${acme!.id}/settings`, "Acme Inc.");
+  await operator.page.getByLabel("Plan").selectOption("team");
+  await operator.page.getByLabel("Seats").fill("5");
+  await operator.page.getByLabel("boards").fill("2.5");
+  await operator.page.getByLabel("Tags").fill('["a", "b"]');
+  await operator.check();
+  await operator.press("Review the change");
+  await operator.press("Save");
+  await operator.sees("The settings are saved");
+  await operator.press("As JSON");
+  await operator.page.getByLabel("Settings as JSON").fill('{"plan": "gold"}');
+  await operator.press("Review the change");
+  await operator.press("Save");
+  await operator.sees("Something in it is not valid.");
+  await operator.check();
+  operator.assertFine();
+  await operator.leave();
 });
 
 test("activity is shown, and goes on by itself", { skip }, async () => {

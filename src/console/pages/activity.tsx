@@ -190,8 +190,8 @@ export function Activity() {
   const [text, setText] = useTyped(slug, typed => filter({ tenant: typed }));
   const found = useLoad(`activity of ${slug}`, async signal => {
     if (slug === "") return { id: "" };
-    const { body } = await call("listTenants", { query: { search: slug, limit: 100 } }, { signal });
-    return { id: body.tenants.find(one => one.slug === slug)?.tenant_id };
+    const { body } = await call("listTenants", { query: { slug, limit: 1 } }, { signal });
+    return { id: body.tenants[0]?.tenant_id };
   });
   return (
     <>

@@ -20,13 +20,12 @@ export function NewTenant() {
   const [slug, setSlug] = useState("");
   /** The same for a second press after a lost answer. */
   const [key] = useState(() => crypto.randomUUID());
-  const create = ({ owner = "", samples }: Record<string, string>) =>
+  const create = ({ samples }: Record<string, string>) =>
     action.run(async () => {
       const body = {
         name,
         slug: slug || slugOf(name),
         include_sample_data: samples === "on",
-        ...(owner && { owner: { auth_subject: owner } }),
       };
       const { body: made } = await call("createTenant", { headers: { "Idempotency-Key": key }, body });
       say(`${made.slug} is created`);

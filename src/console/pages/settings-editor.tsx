@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
+import type { SettingsSchema } from "../../../examples/typescript/api.ts";
 import { type Answer, call, type Options, Refused } from "../api.ts";
 import { isObject, mergePatch, pretty } from "../diff.ts";
 import { Diff } from "../parts/diff.tsx";
 import { Field } from "../parts/form.tsx";
 import { Failure, useAction } from "../parts/load.tsx";
 import { say } from "../parts/text.tsx";
-import type { SettingsSchema } from "../soon.ts";
 import { type Schema, SchemaForm } from "./schema-form.tsx";
 
 type Json = Record<string, unknown>;
@@ -206,11 +206,5 @@ export type Saved = (answer: Answer<{ settings: Json }>) => Settings;
 export const settingsIn: Saved = ({ body, etag }) => ({ value: body.settings, etag });
 
 /** The schema that binds settings, and what a tenant's own people may write of them. */
-export async function readSchema(options: Options): Promise<Answer<SettingsSchema>> {
-  try {
-    return await call("getSettingsSchema", {}, options);
-  } catch (error) {
-    if (!(error instanceof Refused) || error.status !== 404) throw error;
-    return { body: { schema: null, writable: [] }, etag: null, next: null };
-  }
-}
+export const readSchema = (options: Options): Promise<Answer<SettingsSchema>> =>
+  call("getSettingsSchema", undefined, options);

@@ -15,12 +15,25 @@ const STATUSES = [
   ["deleted", "Deleted, may be restored"],
 ] as const;
 
+const ORDERS = [
+  ["-created_at", "Newest first"],
+  ["created_at", "Oldest first"],
+  ["name", "Name, A to Z"],
+  ["-name", "Name, Z to A"],
+] as const;
+type Order = (typeof ORDERS)[number][0];
+
 export function Tenants() {
   const { query } = useStore(route);
-  const [search, status] = [query.get("search") ?? "", query.get("status") ?? ""];
-  const filter = (more: Record<string, string>) => replace(path(["tenants"], { search, status, ...more }));
+  const [search, status, order] = ["search", "status", "order"].map(name => query.get(name) ?? "") as [
+    string,
+    string,
+    string,
+  ];
+  const filter = (more: Record<string, string>) =>
+    replace(path(["tenants"], { search, status, order, ...more }));
   const [text, setText] = useTyped(search, typed => filter({ search: typed }));
-  const list = useList<Tenant>(`tenants ${search} ${status}`, async (cursor, signal) => {
+  const list = useList<Tenant>(`tenants ${search} ${status} ${order}`, async (cursor, signal) => {
     const answer = await call(
       "listTenants",
       {
@@ -28,6 +41,7 @@ export function Tenants() {
           limit: 100,
           ...(search && { search }),
           ...(status && { status: status as TenantStatus }),
+          ...(order && { order: order as Order }),
           ...(cursor && { cursor }),
         },
       },
@@ -58,6 +72,13 @@ export function Tenants() {
           value={status}
           options={STATUSES}
           onChange={value => filter({ status: value })}
+        />
+        <SelectField
+          label="Order"
+          name="order"
+          value={order || "-created_at"}
+          options={ORDERS}
+          onChange={value => filter({ order: value })}
         />
       </div>
       <div class="panel flush">

@@ -1,16 +1,15 @@
 import { useState } from "preact/hooks";
-import type { DeletedTenant, DeletionPreview } from "../../../../examples/typescript/api.ts";
+import type { DeletedTenant, DeletionPreview, TenantDetails } from "../../../../examples/typescript/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Form, TextField } from "../../parts/form.tsx";
 import { Failure, useAction } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { count, Name, say } from "../../parts/text.tsx";
 import { go } from "../../router.ts";
-import type { OneTenant } from "../../soon.ts";
 import type { Open } from "./open.ts";
 
 /** First what would be deleted, then the slug by hand. */
-export function Deletion({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+export function Deletion({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
   const { tenant_id, name, slug } = answer.body;
   const params = { tenant_id };
   const trial = useAction();

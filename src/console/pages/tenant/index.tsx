@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
+import type { TenantDetails } from "../../../../examples/typescript/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, Title } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
-import type { OneTenant } from "../../soon.ts";
 import { Events } from "../activity.tsx";
 import { Members, membersByOperator } from "../members.tsx";
 import type { Schema } from "../schema-form.tsx";
@@ -35,7 +35,7 @@ export function TenantPage({ id, tab }: { id: string; tab: string }) {
   );
 }
 
-function Page({ load, answer, tab }: { load: Open; answer: Answer<OneTenant>; tab: string }) {
+function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>; tab: string }) {
   const { tenant_id, name, slug, status } = answer.body;
   return (
     <>
@@ -65,7 +65,7 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<OneTenant>; ta
   );
 }
 
-function partOf(load: Open, answer: Answer<OneTenant>, tab: string): ComponentChildren {
+function partOf(load: Open, answer: Answer<TenantDetails>, tab: string): ComponentChildren {
   const { tenant_id } = answer.body;
   if (tab === "members") return <Members of={membersByOperator(tenant_id)} />;
   if (tab === "delete") return <Deletion load={load} answer={answer} />;
@@ -80,7 +80,7 @@ function partOf(load: Open, answer: Answer<OneTenant>, tab: string): ComponentCh
   return <Overview load={load} answer={answer} />;
 }
 
-function Settings({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+function Settings({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
   const params = { tenant_id: answer.body.tenant_id };
   const schema = useLoad("schema", signal => readSchema({ signal }));
   return (

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import type { TenantDetails } from "../../../../examples/typescript/api.ts";
 import { type Answer, call, Refused } from "../../api.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
@@ -7,24 +8,26 @@ import { Failure, useAction } from "../../parts/load.tsx";
 import { Copy, Name, say, Time } from "../../parts/text.tsx";
 import { Written } from "../../parts/written.tsx";
 import { go, path } from "../../router.ts";
-import type { OneTenant } from "../../soon.ts";
 import { Reject } from "../waiting.tsx";
 import type { Open } from "./open.ts";
 
-export function Overview({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+export function Overview({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
   const tenant = answer.body;
   const { tenant_id, members_count, registration } = tenant;
   return (
     <>
       <Moves load={load} answer={answer} />
-      {members_count !== undefined && (
-        <div class="cards">
-          <a class="card" href={path(["tenant", tenant_id, "members"])}>
-            <b>{members_count.toLocaleString("en")}</b>
-            <span>{members_count === 1 ? "member" : "members"}</span>
-          </a>
-        </div>
+      {members_count === 0 && (
+        <p class="note">
+          Nobody belongs to it yet. <a href={path(["tenant", tenant_id, "members"])}>Add its first owner</a>.
+        </p>
       )}
+      <div class="cards">
+        <a class="card" href={path(["tenant", tenant_id, "members"])}>
+          <b>{members_count.toLocaleString("en")}</b>
+          <span>{members_count === 1 ? "member" : "members"}</span>
+        </a>
+      </div>
       <div class="grid">
         <section class="panel" aria-label="Facts">
           <h2>Facts</h2>
@@ -49,7 +52,7 @@ export function Overview({ load, answer }: { load: Open; answer: Answer<OneTenan
 }
 
 /** What may become of it next, by its status. */
-function Moves({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+function Moves({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
   const { tenant_id, slug, status, name, purge_at } = answer.body;
   const params = { tenant_id };
   const action = useAction();
@@ -149,7 +152,7 @@ function Suspend({
   );
 }
 
-function Rename({ load, answer }: { load: Open; answer: Answer<OneTenant> }) {
+function Rename({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
   const { tenant_id, name, slug } = answer.body;
   const action = useAction();
   const [edited, setEdited] = useState({ name, slug });
