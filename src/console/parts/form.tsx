@@ -165,6 +165,7 @@ export function Dialog({
   useEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => opener?.isConnected && opener.focus();
   }, []);
   return (
