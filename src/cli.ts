@@ -11,10 +11,14 @@ import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
 import { NO_FILE } from "./cli/file-argument.ts";
 import { importCommand } from "./cli/import.ts";
+import { invitations } from "./cli/invitations.ts";
+import { keys } from "./cli/keys.ts";
+import { members } from "./cli/members.ts";
 import { migrate } from "./cli/migrate.ts";
 import { refuseFlagValues } from "./cli/options.ts";
 import { purge } from "./cli/purge.ts";
 import { start } from "./cli/start.ts";
+import { moves, tenants } from "./cli/tenants.ts";
 import { token } from "./cli/token.ts";
 import { VERSION } from "./config/version.ts";
 import { StartupError, tell } from "./errors/startup-error.ts";
@@ -38,6 +42,13 @@ function refuseRepeats(given: Record<string, unknown>): true {
   return true;
 }
 
+function missing(): string {
+  const words = hideBin(process.argv).filter(word => /^[a-z-]+$/.test(word) && !word.startsWith("-"));
+  return words[0] === "import" || words[0] === "diff"
+    ? NO_FILE
+    : `tenancy ${words.join(" ")} needs more words: tenancy ${words[0]} --help shows them`;
+}
+
 await yargs(hideBin(process.argv))
   .scriptName("tenancy")
   .parserConfiguration({ "camel-case-expansion": false }) // else an unknown option is reported under two names
@@ -57,6 +68,11 @@ await yargs(hideBin(process.argv))
   .command(importCommand)
   .command(diff)
   .command(purge)
+  .command(tenants)
+  .command(moves)
+  .command(members)
+  .command(invitations)
+  .command(keys)
   .completion(
     "completion",
     "Print a completion script for bash or zsh. It needs the command tenancy on the PATH",
@@ -66,6 +82,6 @@ await yargs(hideBin(process.argv))
   .check(refuseRepeats)
   .version(VERSION)
   .wrap(Math.min(100, process.stdout.columns || 100))
-  // The parser only counts missing arguments, and the file of import and diff is the only positional one.
-  .fail((message, error) => fail(error ?? message.replace(/^Not enough non-option arguments.*/, NO_FILE)))
+  // The parser only counts missing arguments.
+  .fail((message, error) => fail(error ?? message.replace(/^Not enough non-option arguments.*/, missing())))
   .parseAsync();

@@ -63,7 +63,7 @@ function parseClaim(text: string): [string, unknown] {
 
 const SECONDS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-function parseDuration(text: string): number {
+export function parseDuration(text: string): number {
   const [, count, unit] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
   if (!count || !unit)
     throw new StartupError(`--expires takes a time like 90s, 15m, 1h or 7d, not ${JSON.stringify(text)}`);

@@ -1,0 +1,190 @@
+import { createInterface } from "node:readline/promises";
+import type { Argv, CommandModule } from "yargs";
+import { StartupError } from "../errors/startup-error.ts";
+import { plain } from "../values/printable.ts";
+import { API_EPILOGUE, findTenant, openApi, type Tenant, tenantPath } from "./api-client.ts";
+import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
+import { printLine } from "./output.ts";
+import { fields, printRows, second, table } from "./table.ts";
+
+const STATUSES = ["pending", "active", "suspended", "deleted"] as const;
+const ORDERS = ["-created_at", "created_at", "name", "-name"] as const;
+
+export const slugArgument = <T>(yargs: Argv<T>) =>
+  yargs.positional("tenant", { type: "string", demandOption: true, describe: "Slug of the tenant" });
+
+export const jsonOption = flagOption("As JSON, one object a line");
+export const limitOption = { ...textOption("Number of entries, at most"), default: "100" } as const;
+
+const list: CommandModule<
+  object,
+  { status: string | undefined; search: string | undefined; order: string; limit: string; json: boolean }
+> = {
+  command: "list",
+  describe: "List tenants; those that are deleted only with --status deleted",
+  builder: yargs =>
+    yargs
+      .option("status", choiceOption(STATUSES, "Only tenants with this status"))
+      .option("search", textOption("The name or slug contains this text"))
+      .option("order", { ...choiceOption(ORDERS, "Order; a hyphen turns it round"), default: ORDERS[0] })
+      .option("limit", limitOption)
+      .option("json", jsonOption),
+  handler: async ({ status, search, order, limit, json }) => {
+    const api = await openApi();
+    const page = await api.list<Tenant>(
+      "setup/tenants",
+      "tenants",
+      numberFrom(limit, "limit", "a number of tenants"),
+      { status, search, order },
+    );
+    await printRows(page, json, ["slug", "name", "status", "created", "tenant_id"], tenant => [
+      tenant.slug,
+      tenant.name,
+      tenant.status,
+      second(tenant.created_at),
+      tenant.tenant_id,
+    ]);
+  },
+};
+
+const show: CommandModule<object, { tenant: string; json: boolean }> = {
+  command: "show <tenant>",
+  describe: "Show one tenant: status, members, settings, what its registration says",
+  builder: yargs => slugArgument(yargs).option("json", flagOption("As JSON")),
+  handler: async ({ tenant, json }) => {
+    const api = await openApi();
+    const found = await api.call<Tenant>(tenantPath(await findTenant(api, tenant)));
+    await printLine(json ? JSON.stringify(found) : fields({ ...found }));
+  },
+};
+
+const create: CommandModule<
+  object,
+  {
+    tenant: string;
+    name: string;
+    owner: string | undefined;
+    provider: string | undefined;
+    email: string | undefined;
+    "sample-data": boolean;
+    json: boolean;
+  }
+> = {
+  command: "create <tenant>",
+  describe: "Create a tenant, with its first owner",
+  builder: yargs =>
+    slugArgument(yargs)
+      .option("name", { ...nameOption("name", "Name of the tenant"), demandOption: true })
+      .option("owner", nameOption("owner", "Subject of the first owner's token"))
+      .option("provider", nameOption("provider", "Issuer of that token; the caller's own by default"))
+      .option("email", nameOption("email", "The owner's e-mail address"))
+      .option("sample-data", flagOption("Adds sample data"))
+      .option("json", flagOption("As JSON"))
+      .implies("provider", "owner")
+      .implies("email", "owner"),
+  handler: async ({ tenant, name, owner, provider, email, "sample-data": sampleData, json }) => {
+    const api = await openApi();
+    const created = await api.call<{ message: string; tenant_id: string }>("setup/tenant", {
+      method: "POST",
+      body: {
+        slug: tenant,
+        name,
+        include_sample_data: sampleData,
+        ...(owner !== undefined && { owner: { auth_subject: owner, auth_provider: provider, email } }),
+      },
+    });
+    await printLine(json ? JSON.stringify(created) : plain(`${created.message}: ${created.tenant_id}`));
+  },
+};
+
+interface Deletion {
+  rows: { relation: string; rows: number }[];
+  total_rows: number;
+}
+
+const remove: CommandModule<
+  object,
+  { tenant: string; "dry-run": boolean; reason: string | undefined; yes: boolean; json: boolean }
+> = {
+  command: "delete <tenant>",
+  describe: "Delete a tenant and all its rows",
+  builder: yargs =>
+    slugArgument(yargs)
+      .option("dry-run", flagOption("Only count the rows that would be deleted"))
+      .option("reason", nameOption("reason", "Why; it stands in the event"))
+      .option("yes", flagOption("Delete without asking"))
+      .option("json", flagOption("As JSON")),
+  handler: async ({ tenant, "dry-run": dryRun, reason, yes, json }) => {
+    const api = await openApi();
+    const found = await findTenant(api, tenant);
+    const counted = await api.call<Deletion>(tenantPath(found), {
+      method: "DELETE",
+      query: { dry_run: "true" },
+    });
+    if (dryRun || !yes) {
+      const rows = counted.rows.map(({ relation, rows }) => [relation, rows]);
+      const text = `${table(["relation", "rows"], rows)}\n${counted.total_rows} rows in all`;
+      await printLine(json ? JSON.stringify(counted) : text);
+    }
+    if (dryRun) return;
+    if (!yes && (await ask(`Delete ${found.slug} and these rows? Type its slug: `)) !== found.slug)
+      throw new StartupError("Nothing was deleted");
+    const deleted = await api.call<{ message: string; warning: string }>(tenantPath(found), {
+      method: "DELETE",
+      query: { reason },
+    });
+    await printLine(json ? JSON.stringify(deleted) : plain(`${deleted.message}. ${deleted.warning}`));
+  },
+};
+
+/** On standard error: standard output may go to a file. */
+async function ask(question: string): Promise<string> {
+  if (!process.stdin.isTTY) throw new StartupError("Nothing was deleted: --yes deletes without asking");
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await lines.question(question);
+  lines.close();
+  return answer.trim();
+}
+
+export const tenants: CommandModule = {
+  command: "tenants <action>",
+  describe: "List, show, create or delete tenants",
+  builder: yargs =>
+    yargs.command(list).command(show).command(create).command(remove).demandCommand(1).epilogue(API_EPILOGUE),
+  handler: () => {},
+};
+
+/** `tenancy approve <tenant>` and the others that change the status of a tenant. */
+const move = (
+  name: string,
+  describe: string,
+  takesReason: boolean,
+): CommandModule<object, { tenant: string; reason?: string | undefined; json: boolean }> => ({
+  command: `${name} <tenant>`,
+  describe,
+  builder: yargs => {
+    const shared = slugArgument(yargs).option("json", flagOption("As JSON")).epilogue(API_EPILOGUE);
+    return takesReason
+      ? shared.option("reason", nameOption("reason", "Why; it stands in the event"))
+      : shared;
+  },
+  handler: async ({ tenant, reason, json }) => {
+    const api = await openApi();
+    const found = await findTenant(api, tenant);
+    const moved = await api.call<{ status?: string; message?: string }>(`${tenantPath(found)}/${name}`, {
+      method: "POST",
+      body: reason === undefined ? undefined : { reason },
+    });
+    await printLine(
+      json ? JSON.stringify(moved) : plain(moved.message ?? `${found.slug} is ${moved.status} now`),
+    );
+  },
+});
+
+export const moves = [
+  move("approve", "Approve a pending registration", false),
+  move("reject", "Reject a pending registration: deletes the tenant", true),
+  move("suspend", "Refuse all members of a tenant until it is resumed", true),
+  move("resume", "Let the members of a suspended tenant in again", false),
+  move("restore", "Bring a deleted tenant back while its restore window is open", false),
+];
