@@ -406,7 +406,7 @@ function normalized(saw: unknown, { sides, suffix }: Run): string {
     .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, id =>
       id.startsWith(POOL.slice(0, 35)) ? id : "<id>",
     )
-    .replace(/\\"[0-9a-f]{32}\\"/g, "<etag>")
+    .replace(/\\"[0-9a-f]{32}(-[0-9a-f]+)?\\"/g, "<etag>")
     .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d(:\d\d)?)?/g, "<time>");
 }
 
