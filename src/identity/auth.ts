@@ -8,25 +8,13 @@ import { TOKEN_REASONS } from "../errors/problems.ts";
 import { networkOf } from "../values/network.ts";
 import { text } from "../values/printable.ts";
 import type { Claims } from "./claims.ts";
+import type { Identity } from "./identity.ts";
 import type { Header } from "./jwks.ts";
-import { isKey, KEY_PROVIDER, type KeyInUse, Keys } from "./keys.ts";
+import { isKey, KEY_PROVIDER, Keys } from "./keys.ts";
 import { isOperator } from "./operator.ts";
 
 export type { Claims } from "./claims.ts";
-
-/** Who calls: the pair (provider, subject). Frozen to its depth, since every request with the same token shares it. */
-export interface Identity {
-  /** The token's `iss`, or "jwt" when it has none; "key" for an API key. */
-  readonly provider: string;
-  /** Of an API key its id, once the database has admitted it; before that a name for its address. */
-  readonly subject: string;
-  readonly email: string | null;
-  readonly name: string | null;
-  readonly claims: Claims;
-  readonly operator: boolean;
-  /** Only of an API key, which the database verifies. */
-  readonly key?: KeyInUse;
-}
+export type { Identity } from "./identity.ts";
 
 declare module "fastify" {
   interface FastifyRequest {

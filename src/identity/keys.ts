@@ -1,22 +1,12 @@
 /** API keys: `tms_<tenant_id>_<secret>`. The database holds the SHA-256 of the secret, and decides on every request. */
 import { createHash, randomBytes } from "node:crypto";
-import type { Identity } from "./auth.ts";
+import type { Identity, KeyInUse } from "./identity.ts";
 
 const PREFIX = "tms_";
 const KEY = /^tms_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})_([0-9a-f]{64})$/;
 
 /** A provider that no token may name. */
 export const KEY_PROVIDER = "key";
-
-/** What a request with a key shows the database, and what the database last said of it. */
-export interface KeyInUse {
-  /** The id of the tenant that it names, and the hash of its secret, as control.enter_key() takes them. */
-  readonly credential: string;
-  /** The slug of its tenant; null until the database has admitted it. */
-  readonly tenant: string | null;
-  admitted(keyId: string, tenant: string): void;
-  refused(): void;
-}
 
 /** A JWT begins with the Base64 of `{"`. */
 export const isKey = (token: string): boolean => token.startsWith(PREFIX);

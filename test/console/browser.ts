@@ -109,7 +109,7 @@ export class Visitor {
     return within.getByText(text).first().waitFor();
   }
 
-  /** Runs axe-core on what the page shows now, and sees that nothing is wider than the window. */
+  /** Runs axe-core on what the page shows now, and sees that it fits. */
   async check(): Promise<void> {
     const { page } = this;
     await until(
@@ -123,10 +123,16 @@ export class Visitor {
     const title = await page.title();
     for (const { id, nodes } of found.violations)
       this.violations.push(`${title}: ${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+    await this.fits();
+  }
+
+  /** Sees that nothing is wider than the window. */
+  async fits(): Promise<void> {
+    const { page } = this;
     const [width, room] = await page.evaluate<[number, number]>(
       "[document.documentElement.scrollWidth, innerWidth]",
     );
-    if (width > room) this.violations.push(`${title}: ${width} px wide, in a window of ${room}`);
+    if (width > room) this.violations.push(`${await page.title()}: ${width} px wide, in a window of ${room}`);
   }
 
   /** Fails the test if the page did anything wrong since the last time. */
