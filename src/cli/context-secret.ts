@@ -23,7 +23,7 @@ export const contextSecret = (): string | null =>
 
 export const contextSecretCommand: CommandModule<object, Arguments> = {
   command: "context-secret",
-  describe: "Store SERVICE_TENANT_CONTEXT_SECRET, so that the database asks for proofs of callers",
+  describe: "Store the secret of the tenant context, so that the database asks for proofs of callers",
   builder: yargs =>
     yargs
       .option("drop-old", flagOption("Accept the secret before this one no longer"))

@@ -126,7 +126,7 @@ test("the built service starts, is ready, and ends when it is asked to", async (
     assert.equal(service!.exitCode, null, said);
     return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
   });
-  for (const url of ["/health", "/docs", "/openapi.json"])
+  for (const url of ["/health", "/docs", "/openapi.json", "/console/"])
     assert.equal((await fetch(address + url)).status, 200, url);
   service.kill("SIGTERM");
   assert.equal(await ended, 0, said);
