@@ -39,7 +39,7 @@ void describe("npm run audit", () => {
     assert.equal(report.summary.checks, report.checks.length);
     assert.equal(report.summary.errors, server);
     const proof = report.checks.find(({ check }) => check === "proof_rows");
-    assert.equal(proof!.checked, 3 * 14, "the proof acts in each of three tenants");
+    assert.equal(proof!.checked, 3 * 16, "the proof acts in each of three tenants");
     for (const check of report.checks) {
       assert.deepEqual(Object.keys(check), ["check", "category", "severity", "checked", "findings"]);
     }
@@ -290,7 +290,7 @@ void describe("npm run audit", () => {
     );
     const report = JSON.parse(stdout) as Report;
     assert.deepEqual([code, report.tenant], [0, "t2"]);
-    assert.equal(report.checks.find(check => check.check === "tenant_missing")!.checked, 13);
+    assert.equal(report.checks.find(check => check.check === "tenant_missing")!.checked, 15);
     assert.ok(report.checks.every(check => check.category !== "isolation_config"));
   });
 

@@ -2,10 +2,12 @@
 import { type Branch, ORDERS, SHOP } from "./branch.ts";
 
 const TABLES = [
+  "api_keys",
   "board_members",
   "boards",
   "credit_transactions",
   "generations",
+  "invitations",
   "media",
   "provider_configs",
   "tenants",
