@@ -78,7 +78,7 @@ test("tenancy tells its version and its commands wherever it is called, and brea
   assert.equal(call("--version"), `${version}\n`);
   const help = call("--help");
   assert.match(help, /^tenancy <command>\n\nMulti-tenant .* docs\/ describes the environment variables\.\n/);
-  assert.match(help, /\n {2}tenancy completion .*\btenancy on\n +the PATH\n/);
+  assert.match(help, /\n {2}tenancy completion .*\bcommand\n +tenancy on the PATH\n/);
 });
 
 test("the benchmark refuses what it does not know, before it begins minutes of work and writes its figures", () => {
@@ -92,7 +92,7 @@ test("the benchmark refuses what it does not know, before it begins minutes of w
     assert.equal(status, 2, option);
     assert.match(
       stderr,
-      /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit,fairness\n$/,
+      /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit,context,fairness\n$/,
     );
   }
 });
