@@ -99,8 +99,9 @@ async function drawn(path: string, rows: number): Promise<number> {
   // Chromium lists a request a little later than its rows appear.
   return until<number>("the request is listed", () =>
     page.evaluate<number>(`(() => {
-      const read = performance.getEntriesByType("resource").filter(({ name }) => name.includes(${JSON.stringify(path)})).at(-1);
-      return read && window.drawnAt > read.responseEnd && window.drawnAt - read.responseEnd;
+      const read = performance.getEntriesByType("resource").filter(
+        ({ name, responseEnd }) => name.includes(${JSON.stringify(path)}) && responseEnd < window.drawnAt).at(-1);
+      return read && window.drawnAt - read.responseEnd;
     })()`),
   );
 }

@@ -75,6 +75,14 @@ test("tenants are searched, filtered and created", { skip }, async () => {
   await operator.sees("Nobody belongs here yet.");
   await operator.check();
   await operator.open("#/tenants", "Tenants");
+  await operator.page.getByRole("link", { name: "New tenant" }).click();
+  await operator.page.getByLabel("Name").fill("Soylent");
+  await operator.page.getByLabel("First owner").fill("carol");
+  await operator.press("Create tenant");
+  await operator.sees("soylent is created");
+  await operator.page.getByRole("link", { name: "Members" }).click();
+  await operator.sees("carol");
+  await operator.open("#/tenants", "Tenants");
   await operator.page.getByLabel("Order").selectOption("name");
   await operator.page.locator("tbody tr", { hasText: "Acme" }).first().waitFor();
   operator.assertFine();
@@ -218,7 +226,7 @@ test("isolation: never audited, then the last run with its findings and remedies
   await operator.sees("Open findings");
   await operator.sees("app.leaky");
   await operator.check();
-  await operator.page.getByText("How to mend it").first().click();
+  await operator.page.getByText("Remedy").first().click();
   await operator.press("Copy remedy");
   await operator.sees("remedy copied");
   await operator.check();

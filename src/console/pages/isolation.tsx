@@ -163,7 +163,7 @@ function One({ finding }: { finding: Finding }) {
       )}
       {remedy && (
         <details>
-          <summary>How to mend it</summary>
+          <summary>Remedy</summary>
           <Remedy>{remedy}</Remedy>
         </details>
       )}

@@ -20,12 +20,13 @@ export function NewTenant() {
   const [slug, setSlug] = useState("");
   /** The same for a second press after a lost answer. */
   const [key] = useState(() => crypto.randomUUID());
-  const create = ({ samples }: Record<string, string>) =>
+  const create = ({ samples, owner }: Record<string, string>) =>
     action.run(async () => {
       const body = {
         name,
         slug: slug || slugOf(name),
         include_sample_data: samples === "on",
+        ...(owner?.trim() && { owner: { auth_subject: owner.trim() } }),
       };
       const { body: made } = await call("createTenant", { headers: { "Idempotency-Key": key }, body });
       say(`${made.slug} is created`);
@@ -47,6 +48,12 @@ export function NewTenant() {
             onInput={setSlug}
             placeholder={slugOf(name)}
             hint="How requests name the tenant: lower-case letters, digits, hyphens. Without one it is made from the name."
+          />
+          <TextField
+            label="First owner"
+            name="owner"
+            maxLength={255}
+            hint="The subject (sub) of their token. You can add members later, too."
           />
           <label class="check">
             <input type="checkbox" name="samples" /> With sample data

@@ -24,7 +24,7 @@ export function Waiting() {
           </p>
         </div>
         <button type="button" onClick={list.reload} disabled={list.load.loading}>
-          Look again
+          Refresh
         </button>
       </div>
       <Rows

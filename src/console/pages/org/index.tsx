@@ -29,12 +29,12 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
         </Title>
         <p class="note warn">
           {status === "pending"
-            ? "It waits for an operator's approval. Look again later."
+            ? "It waits for an operator's approval. Come back later."
             : `It is ${status}. An operator of this deployment can say why.`}
         </p>
         <div class="buttons">
           <button type="button" onClick={() => here.reload()}>
-            Look again
+            Refresh
           </button>
         </div>
       </>
