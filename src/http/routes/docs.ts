@@ -32,6 +32,7 @@ html:not(.dark-mode) .swagger-ui {
   & .opblock-get .opblock-summary-method, & .btn.execute { background: #1f5f99; border-color: #1f5f99; }
   & .opblock-post .opblock-summary-method { background: #1c7447; }
   & .opblock-put .opblock-summary-method { background: #8a5a00; }
+  & .opblock-patch .opblock-summary-method { background: #0f6b63; }
   & .opblock-delete .opblock-summary-method { background: #b3261e; }
 }
 `;

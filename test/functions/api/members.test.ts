@@ -528,7 +528,7 @@ test("a board's times are those of the row, whatever the session's DateStyle and
     const [board] = (await call(tx, "list_boards", by("member"), 1, null)).body.boards;
     assert.deepEqual(
       [board.created_at, board.updated_at],
-      ["2026-02-03T04:05:06.789Z", "2026-03-04T05:06:07.891Z"],
+      ["2026-02-03T04:05:06.789000Z", "2026-03-04T05:06:07.891000Z"],
     );
   }));
 
