@@ -253,7 +253,8 @@ test("repeated requests hold two connections at most while the database does not
     });
     for (const { checks } of await Promise.all(answers))
       assert.deepEqual(checks.database, ["no answer within 2 s"]);
-    assert.equal(pool.totalCount - pool.idleCount + pool.waitingCount, 2);
+    const held = pool.totalCount - pool.idleCount + pool.waitingCount;
+    assert.ok(held === 1 || held === 2, `${held} connections`);
   });
   await until("both have their answer", () => pool.totalCount === pool.idleCount);
   assert.equal((await ready()).status, 200);
