@@ -43,10 +43,11 @@ function refuseRepeats(given: Record<string, unknown>): true {
 }
 
 function missing(): string {
-  const words = hideBin(process.argv).filter(word => /^[a-z-]+$/.test(word) && !word.startsWith("-"));
-  return words[0] === "import" || words[0] === "diff"
-    ? NO_FILE
-    : `tenancy ${words.join(" ")} needs more words: tenancy ${words[0]} --help shows them`;
+  const [command = "", action = ""] = hideBin(process.argv).filter(word => /^[a-z]/.test(word));
+  if (command === "import" || command === "diff") return NO_FILE;
+  const name =
+    /^(tenants|members|invitations|keys)$/.test(command) && action ? `${command} ${action}` : command;
+  return `An argument is missing: tenancy ${name} --help shows all`;
 }
 
 await yargs(hideBin(process.argv))

@@ -31,7 +31,7 @@ export interface Api {
   ): Promise<{ found: T[]; more: boolean }>;
 }
 
-/** A tenant of which only the slug is known must be named by every request; operators may name any, so they name the default one. */
+/** Operators may name any tenant, so they name the default one. For one's own tenant see openTenant(). */
 export async function openApi(slug?: string): Promise<Api> {
   const { url, token, tenant } = await callerOf(process.env);
   const headers = { authorization: `Bearer ${token}`, "x-tenant": slug ?? tenant };
@@ -70,6 +70,18 @@ export async function openApi(slug?: string): Promise<Api> {
       return { found: found.slice(0, limit), more: next !== undefined || found.length > limit };
     },
   };
+}
+
+/**
+ * As a member of the tenant. A token's claim wins over the slug, and an API key has a tenant of its own: asks first which tenant answers.
+ * @throws StartupError unless it is the one that is named
+ */
+export async function openTenant(slug: string): Promise<Api> {
+  const api = await openApi(slug);
+  const { tenant } = await api.call<{ tenant: Tenant }>("tenants/current");
+  if (tenant.slug !== slug)
+    throw new StartupError(`TENANCY_TOKEN is for the tenant ${tenant.slug}, not for ${slug}`);
+  return api;
 }
 
 async function callerOf(env: NodeJS.ProcessEnv): Promise<{ url: string; token: string; tenant: string }> {

@@ -1,5 +1,5 @@
 import type { CommandModule } from "yargs";
-import { openApi } from "./api-client.ts";
+import { openTenant } from "./api-client.ts";
 import { ROLES } from "./members.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
 import { printLine } from "./output.ts";
@@ -26,7 +26,7 @@ const list: CommandModule<object, { tenant: string; limit: string; json: boolean
   builder: yargs => slugArgument(yargs).option("limit", limitOption).option("json", jsonOption),
   handler: async ({ tenant, limit, json }) => {
     const most = numberFrom(limit, "limit", "a number of invitations");
-    const page = await (await openApi(tenant)).list<Invitation>(PATH, "invitations", most);
+    const page = await (await openTenant(tenant)).list<Invitation>(PATH, "invitations", most);
     await printRows(page, json, ["role", "email", "created", "expires", "invitation_id"], one => [
       one.role,
       one.email,
@@ -51,7 +51,7 @@ const create: CommandModule<
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, role, email, expires, json }) => {
     const body = { role, email, expires_in: parseDuration(expires) };
-    const made = await (await openApi(tenant)).call(PATH, { method: "POST", body });
+    const made = await (await openTenant(tenant)).call(PATH, { method: "POST", body });
     await printLine(json ? JSON.stringify(made) : fields(made));
   },
 };
@@ -64,7 +64,7 @@ const revoke: CommandModule<object, { tenant: string; id: string; json: boolean 
       .positional("id", { type: "string", demandOption: true, describe: "invitation_id" })
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, id, json }) => {
-    const api = await openApi(tenant);
+    const api = await openTenant(tenant);
     const gone = await api.call(`${PATH}/${encodeURIComponent(id)}`, { method: "DELETE" });
     await printLine(json ? JSON.stringify(gone) : String(gone.message));
   },

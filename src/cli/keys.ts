@@ -1,7 +1,6 @@
 import type { CommandModule } from "yargs";
-import { openApi } from "./api-client.ts";
+import { openTenant } from "./api-client.ts";
 import { MEMBER_EPILOGUE } from "./invitations.ts";
-import { ROLES } from "./members.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second } from "./table.ts";
@@ -25,7 +24,7 @@ const list: CommandModule<object, { tenant: string; limit: string; json: boolean
   builder: yargs => slugArgument(yargs).option("limit", limitOption).option("json", jsonOption),
   handler: async ({ tenant, limit, json }) => {
     const most = numberFrom(limit, "limit", "a number of keys");
-    const page = await (await openApi(tenant)).list<Key>(PATH, "keys", most);
+    const page = await (await openTenant(tenant)).list<Key>(PATH, "keys", most);
     await printRows(page, json, ["name", "role", "created", "expires", "last used", "key_id"], one => [
       one.name,
       one.role,
@@ -46,7 +45,10 @@ const create: CommandModule<
   builder: yargs =>
     slugArgument(yargs)
       .positional("name", { type: "string", demandOption: true, describe: "What the key is for" })
-      .option("role", { ...choiceOption(ROLES, "Role in the tenant"), default: "member" as const })
+      .option("role", {
+        ...choiceOption(["admin", "member"], "Role in the tenant"),
+        default: "member" as const,
+      })
       .option("expires", nameOption("expires", "Lifetime, such as 90d; without it the key does not expire"))
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, name, role, expires, json }) => {
@@ -58,7 +60,7 @@ const create: CommandModule<
           ? undefined
           : new Date(Date.now() + parseDuration(expires) * 1000).toISOString(),
     };
-    const made = await (await openApi(tenant)).call(PATH, { method: "POST", body });
+    const made = await (await openTenant(tenant)).call(PATH, { method: "POST", body });
     await printLine(json ? JSON.stringify(made) : fields(made));
   },
 };
@@ -71,7 +73,7 @@ const revoke: CommandModule<object, { tenant: string; id: string; json: boolean 
       .positional("id", { type: "string", demandOption: true, describe: "key_id" })
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, id, json }) => {
-    const api = await openApi(tenant);
+    const api = await openTenant(tenant);
     const gone = await api.call(`${PATH}/${encodeURIComponent(id)}`, { method: "DELETE" });
     await printLine(json ? JSON.stringify(gone) : String(gone.message));
   },

@@ -104,6 +104,12 @@ test("an owner creates, lists and revokes invitations and keys, whose secrets ar
   assert.match(key, new RegExp(`^tms_${acme}_`));
   assert.match(await run(alice, "keys", "list", "acme"), /^nightly job +member /m);
   await run(alice, "keys", "revoke", "acme", key_id);
+  const claims = { ...alice, TENANCY_TOKEN: await token({ sub: "alice", tenant: "acme" }) };
+  for (const command of ["keys", "invitations"])
+    assert.equal(
+      await refused(claims, command, "create", "globex", ...(command === "keys" ? ["ci"] : [])),
+      "TENANCY_TOKEN is for the tenant acme, not for globex",
+    );
 });
 
 test("a list that goes on says so, and a name cannot write to the terminal", async () => {
@@ -131,7 +137,7 @@ test("what is missing or refused is said in one line", async () => {
   );
   assert.equal(
     await refused(operator, "approve"),
-    "tenancy approve needs more words: tenancy approve --help shows them",
+    "An argument is missing: tenancy approve --help shows all",
   );
 });
 
