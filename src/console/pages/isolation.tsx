@@ -20,8 +20,14 @@ export function Isolation() {
           </p>
         </div>
       </div>
-      <Loaded of={load}>{({ body }) => <LastRun audit={body} />}</Loaded>
-      <Findings />
+      <Loaded of={load}>
+        {({ body }) => (
+          <>
+            <LastRun audit={body} />
+            {body.run && <Findings />}
+          </>
+        )}
+      </Loaded>
       <div class="grid">
         <Picture />
         <Health />

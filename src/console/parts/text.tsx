@@ -15,7 +15,7 @@ export const visible = (text: string): string =>
 
 /** Said aloud by screen readers, and shown for a moment. */
 export const said = createStore("");
-export const say = (text: string): void => said.set(text);
+export const say = (text: string): void => said.set(visible(text));
 
 /** A slug or an id, with a button that copies it. */
 export function Copy({ children, label }: { children: string; label: string }) {
