@@ -1,0 +1,184 @@
+/** Every operation of the OpenAPI document, and every kind of caller. Each request has a tenant of its own. */
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { SignJWT } from "jose";
+import type postgres from "postgres";
+import type { Document } from "../../src/http/openapi.ts";
+import { hashOf, makeSecret, tokenOf } from "../../src/values/invitation-token.ts";
+import { token } from "../harness.ts";
+import type { World } from "./world.ts";
+
+/** A tenant with its people. */
+export interface Cell {
+  n: number;
+  slug: string;
+  id: string;
+  /** A member whom the request is about, and an API key. */
+  target: string;
+  key: string;
+  /** An open invitation. */
+  invitation: string;
+  token: string;
+}
+
+const ROLES = ["owner", "admin", "member"];
+let cells = 0;
+
+async function newCell(sql: postgres.Sql, status: string): Promise<Cell> {
+  const n = ++cells;
+  const slug = `cell-${n}`;
+  const secret = makeSecret();
+  const [id, target, invitation, key, owner] = Array.from({ length: 5 }, () => randomUUID());
+  const now = new Date();
+  const deleted = status === "deleted" ? now : null;
+  // Statements that Citus accepts too, sent together.
+  await sql.begin(tx => [
+    tx`
+      insert into app.tenants (id, slug, name, status, deleted_at, purge_at, status_before)
+      values (${id!}, ${slug}, ${slug}, ${status}, ${deleted}, ${deleted}, ${deleted && "active"})`,
+    tx`
+      insert into app.users (tenant_id, id, auth_provider, auth_subject, role, removed_at)
+      values (${id!}, ${owner!}, 'jwt', ${`owner-${n}`}, 'owner', null),
+        (${id!}, ${randomUUID()}, 'jwt', ${`admin-${n}`}, 'admin', null),
+        (${id!}, ${randomUUID()}, 'jwt', ${`member-${n}`}, 'member', null),
+        (${id!}, ${target!}, 'jwt', ${`target-${n}`}, 'member', null),
+        (${id!}, ${randomUUID()}, 'jwt', ${`removed-${n}`}, 'owner', now())`,
+    tx`
+      insert into app.invitations (tenant_id, id, token_hash, invited_by)
+      values (${id!}, ${invitation!}, decode(${hashOf(secret)}, 'hex'), ${owner!})`,
+    tx`
+      insert into app.api_keys (tenant_id, id, user_id, name, secret_hash, created_by)
+      values (${id!}, ${key!}, ${target!}, 'CI', sha256('x'), ${target!})`,
+  ]);
+  return {
+    n,
+    slug,
+    id: id!,
+    target: target!,
+    invitation: invitation!,
+    key: key!,
+    token: tokenOf(id!, secret),
+  };
+}
+
+export const bearer = (given: string) => ({ authorization: `Bearer ${given}` });
+const named = async (sub: string, tenant: string, claims = {}) =>
+  bearer(await token({ sub, tenant, ...claims }));
+const inCell =
+  (who: string) =>
+  ({ n, slug }: Cell) =>
+    named(`${who}-${n}`, slug);
+
+/** A kind of caller: what its request says of it, and the status of the tenant when that is not the one that the operation needs. */
+export interface Caller {
+  says: (cell: Cell, sql: postgres.Sql) => Promise<Record<string, string>>;
+  status?: string;
+}
+
+const forged = ({ n, slug }: Cell) =>
+  new SignJWT({ sub: `owner-${n}`, tenant: slug, roles: ["tenant-operator"] })
+    .setProtectedHeader({ alg: "HS256" })
+    .setExpirationTime("1h")
+    .sign(new TextEncoder().encode("another secret than that of the service, as long"));
+
+export const CALLERS: Record<string, Caller> = {
+  nobody: { says: async () => ({}) },
+  forged: { says: async cell => bearer(await forged(cell)) },
+  // Refused alike, so that nobody learns which tenants exist.
+  unknown: { says: ({ n }) => named(`owner-${n}`, `unknown-${n}`) },
+  outsider: { says: inCell("outsider") },
+  other: {
+    says: async ({ slug }, sql) => named(`owner-${(await newCell(sql, "active")).n}`, slug),
+  },
+  pending: { says: inCell("owner"), status: "pending" },
+  suspended: { says: inCell("owner"), status: "suspended" },
+  deleted: { says: inCell("owner"), status: "deleted" },
+  removed: { says: inCell("removed") },
+  ...Object.fromEntries(ROLES.toReversed().map(role => [role, { says: inCell(role) }])),
+  operator: { says: ({ n, slug }) => named(`operator-${n}`, slug, { roles: ["tenant-operator"] }) },
+};
+export const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "deleted", "removed"];
+
+/** What an operation needs beyond its address. */
+const REQUESTS: Record<
+  string,
+  { body?: (cell: Cell) => object; query?: string; status?: string; type?: string }
+> = {
+  explainAccess: { query: "?subject=ann" },
+  explainClaims: { body: ({ slug }) => ({ claims: { sub: "ann", tenant: slug } }) },
+  createTenant: { body: ({ n }) => ({ name: "New", slug: `new-${n}-${++cells}` }) },
+  updateTenant: { body: () => ({ name: "Renamed" }) },
+  patchTenant: { body: () => ({ settings: { theme: "dark" } }), type: "application/merge-patch+json" },
+  patchCurrentTenant: { body: () => ({ name: "Renamed" }), type: "application/merge-patch+json" },
+  approveTenant: { status: "pending" },
+  rejectTenant: { status: "pending" },
+  resumeTenant: { status: "suspended" },
+  restoreTenant: { status: "deleted" },
+  registerTenant: {
+    body: () => ({
+      organization_name: "New",
+      organization_slug: `registered-${++cells}`,
+      admin_email: "ann@example.com",
+    }),
+  },
+  addTenantMember: { body: () => ({ auth_subject: "somebody", role: "owner" }) },
+  changeTenantMember: { body: () => ({ role: "owner" }) },
+  changeMember: { body: () => ({ role: "admin" }) },
+  createInvitation: { body: () => ({ role: "admin" }) },
+  acceptInvitation: { body: ({ token }) => ({ token }) },
+  addMember: { body: () => ({ auth_subject: "somebody" }) },
+  createKey: { body: () => ({ name: "CI", role: "member" }) },
+  queryGraphql: { body: () => ({ query: "{ tenant { slug } }" }) },
+  queryGraphqlByGet: { query: "?query={tenant{slug}}" },
+};
+
+export async function operationsOf({ service }: World) {
+  const { paths } = (await service.request({ url: "/openapi.json" })).body as Document;
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      operationId: (operation as { operationId: string }).operationId,
+      method: method.toUpperCase() as "GET",
+      path,
+    })),
+  );
+}
+type Operation = Awaited<ReturnType<typeof operationsOf>>[number];
+
+const lines = readFileSync(path.join(import.meta.dirname, "access-matrix.txt"), "utf8")
+  .trim()
+  .split("\n");
+export const [head, ...rows] = lines.map(line => line.split(/[\s|]+/));
+export const matrix = new Map(rows.map(([operationId, ...statuses]) => [operationId!, statuses]));
+
+/** Headers that differ between two equal requests. */
+const PASSING = ["date", "x-request-id", "x-ratelimit-reset"];
+
+export async function ask(
+  { service, database: { sql } }: World,
+  { operationId, method, path }: Operation,
+  { says, status }: Caller,
+) {
+  const {
+    body,
+    query = "",
+    status: needed = "active",
+    type = "application/json",
+  } = REQUESTS[operationId] ?? {};
+  const cell = await newCell(sql, status ?? needed);
+  const ids: Record<string, string> = {
+    tenant_id: cell.id,
+    user_id: cell.target,
+    invitation_id: cell.invitation,
+    key_id: cell.key,
+  };
+  const url = path.replace(/\{(\w+)\}/g, (_all, name) => ids[name]!) + query;
+  const answer = await service.app.inject({
+    method,
+    url,
+    headers: { ...(await says(cell, sql)), ...(body && { "content-type": type }) },
+    ...(body && { payload: JSON.stringify(body(cell)) }),
+  });
+  const headers = Object.entries(answer.headers).filter(([name]) => !PASSING.includes(name));
+  return { status: answer.statusCode, bytes: JSON.stringify([headers, answer.body]) };
+}
