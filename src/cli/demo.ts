@@ -49,6 +49,7 @@ function demoConfig(): Config {
   const { config } = loadConfig({
     SERVICE_DATA_DIR: DEMO_DATA_DIR,
     SERVICE_MULTI_TENANT_MODE: "true",
+    SERVICE_TENANT_PRECEDENCE: "header",
     SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true",
     ...(flagOf(env.SERVICE_DEBUG ?? "") ? {} : { SERVICE_LOG_LEVEL: "warn" }),
     ...env,

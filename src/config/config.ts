@@ -108,6 +108,7 @@ function configFrom(set: Partial<Record<Name, string>>) {
       audience: read("SERVICE_JWT_AUDIENCE"),
       tenantClaim: read("SERVICE_JWT_TENANT_CLAIM"),
     },
+    tenantPrecedence: read("SERVICE_TENANT_PRECEDENCE"),
     tenantContextSecret: read("SERVICE_TENANT_CONTEXT_SECRET"),
     operator: { claim: read("SERVICE_OPERATOR_CLAIM"), role: read("SERVICE_OPERATOR_ROLE") },
     defaultTenant: { slug: read("SERVICE_DEFAULT_TENANT_SLUG"), name: read("SERVICE_DEFAULT_TENANT_NAME") },

@@ -182,6 +182,11 @@ export const KINDS = {
       return found.length > 0 && found.every(one => webUrl(one)?.origin === one) ? found : undefined;
     },
   },
+  precedence: {
+    expects: "claims or header",
+    parse: (text: string) =>
+      /^(claims|header)$/i.exec(text)?.[0].toLowerCase() as "claims" | "header" | undefined,
+  },
   proxies: {
     expects: "a comma-separated list of IP addresses, and of networks like 10.0.0.0/8",
     parse: (text: string) => {

@@ -92,6 +92,12 @@ export const TABLE = {
     kind: "text",
     meaning: "Name of a custom token claim that holds the tenant; a dotted path reaches inside an object",
   },
+  SERVICE_TENANT_PRECEDENCE: {
+    kind: "precedence",
+    default: "claims",
+    meaning:
+      "What names the tenant when a token's claim and `X-Tenant` differ. `header` is for people who belong to several tenants",
+  },
   SERVICE_TENANT_CONTEXT_SECRET: {
     kind: "secret",
     meaning:

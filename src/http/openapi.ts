@@ -20,7 +20,8 @@ export interface Document extends Json {
 
 const VERSION = "1";
 const DESCRIPTION = `Every request carries \`Authorization: Bearer <token>\`: a JWT, or an API key, which names its tenant. In multi-tenant mode a request with a JWT also names a tenant: by a claim
-of the token, even the domain of its \`email\`, or, when the token has none, by \`X-Tenant\`. **Authorize** fills both in for all requests of
+of the token, even the domain of its \`email\`, or by \`X-Tenant\`. The claim wins if they differ, or \`X-Tenant\` where the deployment says so
+(\`SERVICE_TENANT_PRECEDENCE\`). **Authorize** fills both in for all requests of
 this page. Every error is \`{error, detail}\` and the fields of its example; \`X-Request-Id\` finds it in the log.
 
 Values that cannot be stored exactly are refused with 422: NUL, half of a surrogate pair, numbers that a JSON parser would round, fields

@@ -27,7 +27,7 @@ export function askedByClaims(claims: Claims, header: string | undefined, config
   try {
     const { provider, subject, operator } = toIdentity({ exp: Date.now() / 1000, ...claims }, config);
     const { slug, source } = config.multiTenantMode
-      ? resolveTenant(claims, header, config.jwt.tenantClaim)
+      ? resolveTenant(claims, header, config)
       : { slug: null, source: "single_tenant" as const };
     return { slug, source, provider, subject, operator };
   } catch (error) {

@@ -21,6 +21,9 @@ export type TenantSource =
   | "key"
   | "single_tenant";
 
+/** The settings that decide how a request names its tenant. */
+export type Naming = Pick<Config, "tenantPrecedence"> & { jwt: Pick<Config["jwt"], "tenantClaim"> };
+
 interface Resolved {
   readonly slug: string;
   readonly source: TenantSource;
@@ -33,7 +36,7 @@ declare module "fastify" {
   }
 }
 
-/** In order of precedence. */
+/** The first that counts names the tenant. */
 const CLAIMS = [
   ["org", "organization"],
   ["organization", "organization"],
@@ -124,16 +127,18 @@ function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | unde
 }
 
 /**
- * The tenant that a request names, in multi-tenant mode. Claims win over the header, whose format is checked first.
+ * The tenant that a request names, in multi-tenant mode. The header's format is checked first, whatever wins.
  * @throws Problem 400 (header missing where needed, or malformed), 403 (a `tenant` claim that is no slug)
  */
 export function resolveTenant(
   claims: Claims,
   header: string | string[] | undefined,
-  tenantClaim: string | null,
+  { jwt: { tenantClaim }, tenantPrecedence }: Naming,
 ): Resolved {
-  const given = slugInHeader(header);
-  const found = fromClaims(claims, tenantClaim) ?? (given && { slug: given, source: "header" as const });
+  const slug = slugInHeader(header);
+  const given = slug === undefined ? undefined : { slug, source: "header" as const };
+  const headerWins = given && tenantPrecedence === "header";
+  const found = headerWins ? given : (fromClaims(claims, tenantClaim) ?? given);
   if (found) return found;
   throw refusal("tenant_missing", { extra: { multi_tenant_mode: true } });
 }
@@ -171,7 +176,7 @@ export default fp(
         done();
         return;
       }
-      const found = resolveTenant(request.identity.claims, header, config.jwt.tenantClaim);
+      const found = resolveTenant(request.identity.claims, header, config);
       if (header !== undefined && header !== found.slug)
         request.log.debug(
           { tenant_slug: found.slug, header, source: found.source },

@@ -60,6 +60,7 @@ test("an empty environment is the embedded database in single-tenant mode", () =
       audience: null,
       tenantClaim: null,
     },
+    tenantPrecedence: "claims",
     operator: { claim: "roles", role: "tenant-operator" },
     defaultTenant: { slug: "default", name: "Default Tenant" },
     registration: {
@@ -180,6 +181,7 @@ test("a value that is almost right is a fault", () => {
     SERVICE_MULTI_TENANT_MODE: ["on", "yes", "2", "tru", "constructor"],
     SERVICE_DEBUG: ["debug"],
     SERVICE_LOG_LEVEL: ["verbose", "toString", "debugger", "xdebug"],
+    SERVICE_TENANT_PRECEDENCE: ["token", "headers", "claims,header", "constructor"],
     SERVICE_SHUTDOWN_TIMEOUT: ["0", "-1", "3601", "10s", "1e3", "Infinity"],
     SERVICE_MAX_TENANTS_PER_USER: ["-1", "1.5", "unlimited", "2147483648", "null"],
     SERVICE_TENANT_REGISTRATION_ALLOWED_DOMAINS: [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { rolledBack, seedTenant, seedUser } from "../harness.ts";
+import { rolledBack, seedTenant, seedUser, withService } from "../harness.ts";
 import { assertError, createWorld, DENIED, operator, person } from "./world.ts";
 
 const ids: Record<string, string> = {};
@@ -186,6 +186,40 @@ test("the token's tenant wins over another one in the header, and only then a de
     [["beta", "acme", 20]],
   );
 });
+
+test("with SERVICE_TENANT_PRECEDENCE=header a member of several works where X-Tenant says, and nobody else gets in", () =>
+  withService(world.database, { SERVICE_TENANT_PRECEDENCE: "header" }, async service => {
+    const current = (token: string, tenant?: string) =>
+      service.request({ url: "/api/tenants/current", token, ...(tenant !== undefined && { tenant }) });
+    const ann = await person("ann", undefined, { email: "ann@elsewhere.example" });
+    const { status, body } = await current(ann, "acme");
+    assert.deepEqual([status, body.tenant.slug], [200, "acme"]);
+    assertError(await current(ann), 403, DENIED);
+    const both = await person("ann", "acme");
+    assert.equal((await current(both)).body.tenant.slug, "acme");
+    for (const slug of ["beta", "no-such-tenant"])
+      assertError(await current(await person("stranger", "acme"), slug), 403, DENIED);
+    assert.equal((await current(both, "Acme")).status, 400);
+    const explained = await service.request({
+      method: "POST",
+      url: "/api/setup/explain",
+      token: await operator(),
+      body: { claims: { sub: "ann", tenant: "beta" }, header: "acme" },
+    });
+    assert.deepEqual(
+      [explained.body.allowed, explained.body.tenant.slug, explained.body.tenant.source],
+      [true, "acme", "header"],
+    );
+    const registered = await service.request({
+      method: "POST",
+      url: "/api/tenants/register",
+      token: ann,
+      tenant: "default",
+      body: { organization_name: "By header", organization_slug: "by-header", admin_email: "a@b.example" },
+    });
+    const { admin_instructions } = registered.body;
+    assert.equal(admin_instructions, "Send the header X-Tenant: by-header on all API requests.");
+  }));
 
 test("a resolved tenant is logged once at info with its slug, and every later line of the request carries it", async () => {
   for (const [method, url, body] of [

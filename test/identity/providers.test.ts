@@ -156,7 +156,7 @@ test("with the claims that the page names, a token of each provider is an operat
     });
     const identity = toIdentity({ ...claims, exp: now() + HOUR }, config);
     assert.equal(identity.operator, true, provider);
-    assert.equal(resolveTenant(identity.claims, undefined, tenant).slug, slug, provider);
+    assert.equal(resolveTenant(identity.claims, undefined, config).slug, slug, provider);
     assert.equal(toIdentity({ ...identity.claims, [operator]: [] }, config).operator, false, provider);
   }
 });

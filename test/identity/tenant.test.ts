@@ -3,15 +3,19 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Problem } from "../../src/errors/errors.ts";
 import type { Claims } from "../../src/identity/auth.ts";
-import { resolveTenant, slugify } from "../../src/identity/tenant.ts";
+import { type Naming, resolveTenant, slugify } from "../../src/identity/tenant.ts";
 
-const resolve = (claims: Claims, header?: string | string[], tenantClaim: string | null = null) =>
-  resolveTenant(claims, header, tenantClaim);
+const resolve = (
+  claims: Claims,
+  header?: string | string[],
+  tenantClaim: string | null = null,
+  tenantPrecedence: Naming["tenantPrecedence"] = "claims",
+) => resolveTenant(claims, header, { jwt: { tenantClaim }, tenantPrecedence });
 
 /** `source:slug`, or the status and title of the refusal. */
-function outcome(claims: Claims, header?: string | string[], tenantClaim: string | null = null): string {
+function outcome(...asked: Parameters<typeof resolve>): string {
   try {
-    const { slug, source } = resolve(claims, header, tenantClaim);
+    const { slug, source } = resolve(...asked);
     return `${source}:${slug}`;
   } catch (error) {
     assert.ok(error instanceof Problem);
@@ -58,6 +62,20 @@ test("claims win in the order of docs/reference/api.md, each over the header", (
     assert.equal(resolve(Object.fromEntries(left), "header", "configured").slug, wanted);
   }
   assert.equal(outcome({}, "header"), "header:header");
+});
+
+test("with SERVICE_TENANT_PRECEDENCE=header a header that is sent wins over every claim; without one the claims name the tenant", () => {
+  const outcomeOf = (claims: Claims, header?: string) => outcome(claims, header, "custom", "header");
+  for (const [claim, source] of SOURCES) {
+    const claims = { [claim]: valueFor(claim) };
+    assert.equal(outcomeOf(claims, "chosen"), "header:chosen", claim);
+    assert.equal(outcomeOf(claims), `${source}:${slugFor(claim)}`, claim);
+    assert.equal(outcomeOf(claims, "Not A Slug"), MALFORMED, claim);
+    assert.equal(outcomeOf(claims, ""), MALFORMED, claim);
+  }
+  assert.equal(outcomeOf({ tenant: "NOT A SLUG" }, "chosen"), "header:chosen");
+  assert.equal(outcomeOf({ tenant: "NOT A SLUG" }), DENIED);
+  assert.equal(outcomeOf({}), MISSING);
 });
 
 test("a malformed header answers as the specification names it, with the received value", () => {

@@ -184,7 +184,7 @@ const Remedy = ({ children }: { children: string }) => (
 );
 
 const STEPS: [head: string, what: string, more: string][] = [
-  ["Request", "a token, and a tenant", "The token is verified; its claims, else X-Tenant, name the tenant."],
+  ["Request", "a token, and a tenant", "The token is verified; its claims or X-Tenant name the tenant."],
   ["Login", "tms_service", "May execute the functions of the schema api, and nothing else: no table."],
   [
     "Function",

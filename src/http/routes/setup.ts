@@ -38,8 +38,9 @@ export default async function setup(
   { config, settingsSchema }: { config: Config; settingsSchema: SettingsSchema },
 ): Promise<void> {
   const advice = configurationAdvice(config);
+  const claimsWin = config.tenantPrecedence === "claims";
   const status = (request: FastifyRequest) =>
-    callAsCaller(request, operations.getSetupStatus, RELEASE.number, advice);
+    callAsCaller(request, operations.getSetupStatus, RELEASE.number, advice, claimsWin);
 
   // Before validation: a caller who is not an operator gets the database's refusal, not a list of wrong fields.
   app.addHook("preValidation", async request => {

@@ -31,6 +31,7 @@ export default async function tenants(
   { config, settingsSchema }: { config: Config; settingsSchema: SettingsSchema },
 ): Promise<void> {
   const { enabled, requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
+  const claimsWin = config.tenantPrecedence === "claims";
   const rules = [requiresApproval, maxTenantsPerUser, allowedDomains];
 
   app.get("/registration/status", getRegistrationStatus, async (request, reply) => {
@@ -61,7 +62,7 @@ export default async function tenants(
     );
     return sendRow(
       located(reply, locationOf(row.body)),
-      { ...row, body: reachable(row.body, request) },
+      { ...row, body: claimsWin ? reachable(row.body, request) : row.body },
       row.status === "pending" ? 202 : 201,
     );
   });
@@ -107,7 +108,7 @@ export default async function tenants(
   );
 }
 
-/** The answer says to send X-Tenant. It adds a warning for a caller whose token names another tenant, since claims win over the header. */
+/** The answer says to send X-Tenant. Where claims win, it adds a warning for a caller whose token names another tenant. */
 function reachable(body: string, { tenant: { slug, source } }: FastifyRequest): string {
   const registered = JSON.parse(body) as Static<typeof RegisteredTenant>;
   if (source === "header" || slug === registered.tenant_slug) return body;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { createDatabase, rolledBack, seedTenant } from "../../harness.ts";
+import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
 import { call, operator } from "../support.ts";
 
 const database = await createDatabase();
@@ -12,7 +12,7 @@ test("get_setup_status writes nothing, and recommends what to repair", () =>
     const NEVER = "Isolation was never audited as a whole: run npm run audit";
     await tx.unsafe("set session authorization tms_service");
     const status = async (slug: string | null, release = row!.release as number) =>
-      (await call(tx, "get_setup_status", { ...operator, slug }, release, ["An advice"])).body;
+      (await call(tx, "get_setup_status", { ...operator, slug }, release, ["An advice"], true)).body;
     assert.deepEqual(await status(null), {
       setup_needed: true,
       has_default_tenant: false,
@@ -61,6 +61,23 @@ test("get_setup_status writes nothing, and recommends what to repair", () =>
       ],
     );
     await tx`update app.tenants set status = 'active' where id = ${id}`;
+    const ofSeveral = async (slug: string | null, claimsWin = true) => {
+      const { body } = await call(tx, "get_setup_status", { ...operator, slug }, 1, [], claimsWin);
+      return /Some people belong to several tenants, .*SERVICE_TENANT_PRECEDENCE=header/.test(
+        body.recommendations.join(),
+      );
+    };
+    for (const tenant of [id, await seedTenant(tx, { slug: "other" })])
+      for (const subject of [`only in ${tenant}`, "ada"]) {
+        assert.equal(await ofSeveral("acme"), false);
+        await seedUser(tx, tenant, { subject });
+      }
+    assert.deepEqual(
+      [await ofSeveral("acme"), await ofSeveral("acme", false), await ofSeveral(null)],
+      [true, false, false],
+    );
+    await tx`update app.users set removed_at = now() where tenant_id = ${id} and auth_subject = 'ada'`;
+    assert.equal(await ofSeveral("acme"), false, "a membership that ended");
     await tx.unsafe("alter table app.boards no force row level security");
     const advice = async () => (await status(null)).recommendations.join("\n") as string;
     assert.match(await advice(), /app\.boards/);

@@ -372,7 +372,7 @@ test("callers who are not operators are refused: members with the name of the mi
       ["list_tenants", 10, null, null, null],
       ["get_tenant", id],
       ["update_tenant", id, "n", null, null, null],
-      ["get_setup_status", 1, []],
+      ["get_setup_status", 1, [], true],
       ["explain_for_operator", "acme", "jwt", "ann", "given", false],
       ["preview_deletion", id, null],
       ...["delete", "approve", "reject", "suspend", "resume", "restore"].map(

@@ -1,7 +1,7 @@
 set local role tms_registrar;
 create or replace function api.get_setup_status(
   p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_release int, p_advice text[]
+  p_release int, p_advice text[], p_claims_win boolean
 )
 returns json
 language plpgsql
@@ -43,6 +43,14 @@ begin
       select format('%s tenant(s) wait for approval: GET /api/setup/tenants?status=pending lists them', pending)
       from app.count_tenants('pending') as pending where pending > 0
       union all
+      select 'Some people belong to several tenants, and a claim in their tokens chooses for them: set SERVICE_TENANT_PRECEDENCE=header'
+      where p_claims_win and p_tenant_slug is not null and exists (
+        -- A sample, since the page that shows this is read often.
+        select from (
+          select auth_provider, auth_subject from app.users where removed_at is null
+          order by auth_provider, auth_subject limit 1000) m
+        group by m.auth_provider, m.auth_subject having count(*) > 1)
+      union all
       select * from app.isolation_advice()
       union all
       select * from unnest(p_advice)
@@ -50,9 +58,31 @@ begin
   );
 end
 $$;
-comment on function api.get_setup_status(text, text, text, text, text, text, int, text[]) is
+comment on function api.get_setup_status(text, text, text, text, text, text, int, text[], boolean) is
 $$The setup status. p_release is the number of the build. p_advice: recommendations that the service draws from its own configuration.
-Changes nothing. Raises TM403.$$;
+p_claims_win: a token's claims win over X-Tenant. Changes nothing. Raises TM403.$$;
+revoke all on function api.get_setup_status(text, text, text, text, text, text, int, text[], boolean) from public;
+grant execute on function api.get_setup_status(text, text, text, text, text, text, int, text[], boolean) to tms_service;
+
+-- For the release before, which calls it while this one is rolled out. A later release drops it.
+create or replace function api.get_setup_status(
+  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
+  p_release int, p_advice text[]
+)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+set row_security = on
+as $$
+begin
+  return api.get_setup_status(
+    p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role, p_release, p_advice, false);
+end
+$$;
+comment on function api.get_setup_status(text, text, text, text, text, text, int, text[]) is
+  'The setup status without p_claims_win: see the function of the same name with it.';
 revoke all on function api.get_setup_status(text, text, text, text, text, text, int, text[]) from public;
 grant execute on function api.get_setup_status(text, text, text, text, text, text, int, text[]) to tms_service;
 reset role;
