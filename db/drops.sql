@@ -5,3 +5,15 @@ drop function if exists api.get_setup_status(text, text, text, text, text, text,
 drop function if exists audit.accept(text);
 drop function if exists control.visible_rows(regclass, name, uuid[]), control.try_writes(regclass, name, uuid, uuid);
 drop function if exists app.tenant_page(int, timestamptz, uuid, text, text), app.count_tenants_like(text, text);
+drop function if exists app.enter_invited(text, text, text, text, text, uuid, bytea), control.is_invited(uuid, bytea);
+-- It belongs to tms_registrar now, and only its owner may replace it.
+do $$
+begin
+  if exists (
+    select from pg_proc
+    where oid = to_regprocedure('api.accept_invitation(text, text, text, text, text, text, text, text, text)') and proowner = 'tms_app'::regrole)
+  then
+    drop function api.accept_invitation(text, text, text, text, text, text, text, text, text);
+  end if;
+end
+$$;

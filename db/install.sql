@@ -42,7 +42,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/empty_tenant.sql
 \ir functions/app/enter_as_operator.sql
 \ir functions/app/enter_default.sql
-\ir functions/app/enter_invited.sql
 \ir functions/app/enter_lobby.sql
 \ir functions/app/enter_tenant.sql
 \ir functions/app/event_cursor.sql
@@ -115,6 +114,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/unprotected_tables.sql
 \ir functions/app/write_policies.sql
 
+\ir functions/control/accept_invitation.sql
 \ir functions/control/audit_page.sql
 \ir functions/control/create_sample_data.sql
 \ir functions/control/empty_tenant.sql
@@ -123,7 +123,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/event_origin.sql
 \ir functions/control/event_place.sql
 \ir functions/control/gate.sql
-\ir functions/control/is_invited.sql
 \ir functions/control/join_default.sql
 \ir functions/control/key_expired.sql
 \ir functions/control/leaking_tables.sql
