@@ -5,7 +5,7 @@ import type { Sql, TransactionSql } from "postgres";
 
 // proof
 export function proof(kind: "caller" | "tenant", values: (string | null)[]): string {
-  const head = `${kind}.${Math.floor(Date.now() / 1000) + 60}`;
+  const head = `${kind}.${Math.floor(Date.now() / 1000) + 30}`;
   const list = values.map(value => (value === null ? "-" : `${Buffer.byteLength(value)}:${value}`));
   const secret = process.env.SERVICE_TENANT_CONTEXT_SECRET!;
   return `${head}.${createHmac("sha256", secret)

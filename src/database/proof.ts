@@ -1,8 +1,11 @@
 /** Proofs of the tenant context: with SERVICE_TENANT_CONTEXT_SECRET the database enters no tenant without one (docs/guides/context.md). */
 import { createHmac } from "node:crypto";
 
-/** How long a proof is valid. It is made when its statement is sent, so this only covers the wire and clocks that differ. */
-export const PROOF_SECONDS = 60;
+/**
+ * How long a proof is valid. It is made when its statement is sent, so this only covers the wire and clocks that differ. The database
+ * refuses a proof that is valid for more than 60 s, so clocks may differ by 30 s either way.
+ */
+export const PROOF_SECONDS = 30;
 
 /** `caller`: slug, provider, subject, e-mail, name. `operator`: the same. `tenant`: its id. `start`: nothing. */
 export type ProofKind = "caller" | "operator" | "tenant" | "start";

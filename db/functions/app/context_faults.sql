@@ -30,9 +30,9 @@ begin
     return next 'The database has another secret than SERVICE_TENANT_CONTEXT_SECRET';
     return;
   end if;
-  v_ahead := round(split_part(p_proof, '.', 2)::numeric - 60 - extract(epoch from clock_timestamp()));
-  if abs(v_ahead) > 30 then
-    return next format('The clock of the service is %s s %s that of the database: proofs of callers are valid for 60 s', abs(v_ahead),
+  v_ahead := round(split_part(p_proof, '.', 2)::numeric - 30 - extract(epoch from clock_timestamp()));
+  if abs(v_ahead) > 25 then
+    return next format('The clock of the service is %s s %s that of the database: proofs of callers are refused from 30 s on', abs(v_ahead),
       case when v_ahead > 0 then 'ahead of' else 'behind' end);
   end if;
 end

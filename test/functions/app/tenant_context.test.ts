@@ -1,6 +1,6 @@
 /** The tenant context with SERVICE_TENANT_CONTEXT_SECRET: no login enters a tenant without a proof. */
 import assert from "node:assert/strict";
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
 import { type ProofKind, proofOf } from "../../../src/database/proof.ts";
@@ -65,6 +65,14 @@ const asProduct = <T>(work: (tx: postgres.TransactionSql) => Promise<T>) =>
 const prove = (tx: postgres.ISql, kind: ProofKind, values: (string | null)[], secret = SECRET) =>
   tx`select set_config('app.proof', ${proofOf(secret, kind, values)}, true)`;
 
+/** A proof with a head of one's own choice, as its HMAC covers it. */
+const signed = (head: string, values: (string | null)[], key = SECRET) => {
+  const list = values.map(value => (value === null ? "-" : `${Buffer.byteLength(value)}:${value}`));
+  return `${head}.${createHmac("sha256", key)
+    .update([head, ...list].join())
+    .digest("hex")}`;
+};
+
 const enter = (tx: postgres.ISql, values: (string | null)[]) =>
   tx`select tenant_id from app.enter_tenant(${values[0]!}, ${values[1]!}, ${values[2]!}, ${values[3]!}, ${values[4]!})`;
 
@@ -126,7 +134,19 @@ test("a proof that is missing, forged, expired, of another kind or of other valu
     ];
     for (const [i, value] of ANN.entries())
       cases.push([proofOf(SECRET, "caller", ANN.with(i, `${value}x`)), "is not valid"]);
-    for (const [proof, why] of cases) {
+    for (const head of [
+      "caller",
+      "caller.",
+      "caller.x",
+      `caller.${expires}.`,
+      `caller.0${expires}`,
+      `caller.+${expires.slice(1)}`,
+    ])
+      cases.push([signed(head, ANN), "is not valid"]);
+    // What one text would be under the HMAC: values that were shifted into the head.
+    cases.push([signed(`caller.${expires},4:acme`, ANN.slice(1)), "is not valid"]);
+    cases.push([signed(`caller.${expires}`, ANN).replace(expires, `${expires},-`), "is not valid"]);
+    for (const [proof, why] of cases.splice(0)) {
       await tx`select set_config('app.proof', ${proof}, true)`;
       assert.deepEqual(await outcome(tx.savepoint(sp => enter(sp, ANN))), REFUSED(why), proof);
     }
@@ -142,6 +162,25 @@ test("a proof that is missing, forged, expired, of another kind or of other valu
       );
     }
     assert.deepEqual(await titles(tx), []);
+  }));
+
+test("a proof is valid for 60 s at most, also one that was made by a clock that is ahead", () =>
+  asProduct(async tx => {
+    const [{ now } = { now: 0 }] = await tx<
+      { now: number }[]
+    >`select extract(epoch from clock_timestamp())::float8 as now`;
+    for (const [seconds, why] of [
+      [-1, "has expired"],
+      [2, null],
+      [58, null],
+      [62, "is from the future"],
+      [86_400, "is from the future"],
+    ] as const) {
+      await tx`select set_config('app.proof', ${signed(`caller.${Math.floor(now) + seconds}`, ANN)}, true)`;
+      const entered = await outcome(tx.savepoint(sp => enter(sp, ANN)));
+      if (why) assert.deepEqual(entered, REFUSED(why), String(seconds));
+      else assert.equal((entered as { tenant_id: string }[])[0]?.tenant_id, acme, String(seconds));
+    }
   }));
 
 test("what one transaction holds is worth nothing in another, of the same session or of another", async () => {
@@ -227,6 +266,98 @@ test("the policies evaluate the proof once a statement, and use their indexes", 
     assert.match(text, /Index Scan using|Bitmap Index Scan/);
     assert.doesNotMatch(text, /tenant_id\(\)/); // in the InitPlan only, which explain does not print
   }));
+
+/** Values for the parameters of a function that enters a tenant which the proof does not name. */
+const argumentsOf = (name: string, type: string, token: { hash: string }) => {
+  const known: Record<string, string> = {
+    p_tenant_slug: "'acme'",
+    p_auth_provider: "'jwt'",
+    p_auth_subject: "'ann'",
+    p_email: "null",
+    p_display_name: "null",
+    p_missing_role: "null",
+    p_token_hash: type === "bytea" ? `'\\x${token.hash}'` : `'${token.hash}'`,
+    p_verified_email: "'ann@example.com'",
+  };
+  const literal =
+    known[name] ??
+    (type === "uuid" || /tenant/.test(name) ? `'${globex}'` : /bool/.test(type) ? "true" : "null");
+  return `${literal}::${type}`;
+};
+
+test("no function that tms_app may call enters a tenant by anything else than a proof, an invitation neither", async () => {
+  const hash = createHash("sha256").update("a secret of an invitation").digest("hex");
+  await sql`
+    insert into app.invitations (tenant_id, token_hash, role, email, invited_by, expires_at)
+    select ${globex}, decode(${hash}, 'hex'), 'owner', 'somebody@else.example', id, now() + interval '1 day'
+    from app.users where tenant_id = ${globex}`;
+  const functions = await sql<{ name: string; names: string[]; types: string[] }[]>`
+    select p.oid::regproc::text as name, coalesce(p.proargnames[1:p.pronargs], '{}') as names,
+      array(select format_type(t, null) from unnest(p.proargtypes) t) as types
+    from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+    where p.prokind = 'f' and p.prorettype <> 'trigger'::regtype and n.nspname in ('app', 'api', 'control', 'audit')
+      and has_schema_privilege('tms_app', n.oid, 'usage') and has_function_privilege('tms_app', p.oid, 'execute')`;
+  assert.ok(functions.length > 40);
+  await asProduct(async tx => {
+    for (const { name, names, types } of functions) {
+      const given = types.map((type, i) => argumentsOf(names[i] ?? "", type, { hash }));
+      for (const kind of ["caller", "operator"] as const) {
+        await prove(tx, kind, ANN);
+        await tx.savepoint(sp => sp.unsafe(`select ${name}(${given.join(", ")})`)).catch(() => {});
+        // An operator may enter every tenant.
+        if (kind === "caller")
+          assert.deepEqual(
+            (await titles(tx)).filter(title => title === "bob"),
+            [],
+            name,
+          );
+        await tx`select set_config('app.tenant_id', '', true)`;
+      }
+    }
+  });
+});
+
+test("an invitation opens its tenant only to who accepts it: address, inviter and the tenant's status are asked there", async () => {
+  const hash = createHash("sha256").update("another secret of an invitation").digest("hex");
+  const [invited] = await sql`
+    insert into app.invitations (tenant_id, token_hash, role, email, invited_by, expires_at)
+    select ${globex}, decode(${hash}, 'hex'), 'member', 'ann@example.com', id, now() + interval '1 day'
+    from app.users where tenant_id = ${globex} returning id, invited_by`;
+  const accept = (email: string | null) =>
+    outcome(
+      rolledBack(service, async tx => {
+        await prove(tx, "caller", ANN);
+        const [row] = await tx`
+          select api.accept_invitation('acme', 'jwt', 'ann', null, null, null, ${globex}, ${hash}, ${email}) ->> 'tenant' is not null as joined`;
+        return row!.joined;
+      }),
+    );
+  const refused = { code: "TM403", message: "The invitation cannot be used" };
+  const during = async (statement: string, undo: string) => {
+    await sql.unsafe(statement);
+    assert.deepEqual(await accept("ann@example.com"), refused, statement);
+    await sql.unsafe(undo);
+  };
+  assert.deepEqual(await accept("eve@example.com"), refused);
+  assert.deepEqual(await accept(null), refused);
+  await during(
+    `update app.tenants set status = 'suspended' where id = '${globex}'`,
+    `update app.tenants set status = 'active' where id = '${globex}'`,
+  );
+  await during(
+    `update app.users set role = 'member' where id = '${invited!.invited_by}'`,
+    `update app.users set role = 'owner' where id = '${invited!.invited_by}'`,
+  );
+  assert.equal(await accept("ann@example.com"), true);
+  await asProduct(async tx => {
+    await prove(tx, "caller", ANN);
+    const asked = tx.savepoint(
+      sp =>
+        sp`select api.accept_invitation('acme', 'jwt', 'ann', null, null, null, ${globex}, ${hash}, 'ann@example.com')`,
+    );
+    assert.equal(await sqlstate(asked), "42501");
+  });
+});
 
 // ---- the service's login ----------------------------------------------------------------------------------------
 
