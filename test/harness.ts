@@ -1,5 +1,6 @@
 /** What tests share: a database of one's own, one's role in it, the service on top, real tokens. */
 import { randomBytes } from "node:crypto";
+import { type TestFn, test } from "node:test";
 import type { FastifyInstance, InjectOptions } from "fastify";
 import { type JWTPayload, SignJWT } from "jose";
 import postgres from "postgres";
@@ -15,6 +16,18 @@ if (!server)
     "Run tests with `npm test`, or `npm test -- <file>` for one file: it starts their Postgres",
   );
 const { root, owner, service, template } = server;
+
+/** How often `npm run test:all` repeats its rounds; 0 in `npm test`. */
+const TIMES = Number(process.env.TMS_TEST_ALL ?? 0);
+export const ALL = TIMES > 0;
+
+/** How often to repeat a race, or a random history: `few` times in `npm test`. */
+export const rounds = (few: number, many: number) => (ALL ? many * TIMES : few);
+
+/** A test that repeats a claim of a shorter test with more cases, more rounds or by the clock. */
+export function long(name: string, work: TestFn): void {
+  test(name, { skip: !ALL && "npm run test:all" }, work);
+}
 
 export interface Database {
   name: string;

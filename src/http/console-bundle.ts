@@ -54,10 +54,13 @@ async function makeBundle(): Promise<Bundle> {
   return { page, icon, script: built(FILES.script), style: built(FILES.style) };
 }
 
-if (import.meta.url === pathToFileURL(argv[1] ?? "").href) {
-  const target = path.resolve(argv[2] ?? "dist", "console");
+/** Makes `console` in the folder of the compiled service. */
+export async function writeBundle(dist: string): Promise<void> {
+  const target = path.join(dist, "console");
   const bundle = await makeBundle();
   await mkdir(target, { recursive: true });
   for (const [kind, name] of Object.entries(FILES))
     await writeFile(path.join(target, name), bundle[kind as keyof Bundle]);
 }
+
+if (import.meta.url === pathToFileURL(argv[1] ?? "").href) await writeBundle("dist");

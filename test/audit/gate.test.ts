@@ -16,9 +16,8 @@ const FORGOTTEN =
 const database = await createDatabase();
 const checkIsolation = () => migrate({ ownerUrl: database.urls.owner });
 const folder = await mkdtemp(path.join(tmpdir(), "tms-gate-"));
-await cp(path.join(ROOT, "db"), path.join(folder, "db"), { recursive: true });
-for (const name of ["src", ".gmrc", "package.json"])
-  await cp(path.join(ROOT, name), path.join(folder, name), { recursive: true });
+for (const name of ["db", "src", ".gmrc", "package.json"])
+  await cp(path.join(ROOT, name), path.join(folder, name), { recursive: true, dereference: true });
 await symlink(path.join(ROOT, "node_modules"), path.join(folder, "node_modules"));
 after(async () => {
   await rm(folder, { recursive: true });

@@ -6,17 +6,15 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { runInNewContext } from "node:vm";
-import { build } from "../build.ts";
 import { createDatabase, TEST_SECRET } from "../harness.ts";
 import { until } from "../until.ts";
 
 let service: ChildProcess | undefined;
 
-const built = await build();
+const root = path.join(import.meta.dirname, "../..");
 const folder = mkdtempSync(path.join(tmpdir(), "tms-image-"));
 for (const name of ["dist", "db", ".gmrc", "package.json"])
-  cpSync(path.join(built, name), path.join(folder, name), { recursive: true });
-const root = path.join(import.meta.dirname, "../..");
+  cpSync(path.join(root, name), path.join(folder, name), { recursive: true, dereference: true });
 const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
   packages: Record<string, { dev?: true; optional?: true }>;
 };

@@ -7,15 +7,16 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  realpathSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { build } from "../build.ts";
 
-export const projectRoot = path.resolve(import.meta.dirname, "..", "..");
-export const built = await build();
+/** The compiled project. What is not compiled there is a link. */
+export const built = path.resolve(import.meta.dirname, "..", "..");
+export const projectRoot = path.dirname(realpathSync(path.join(built, "package.json")));
 
 export interface Command {
   child: ChildProcess;
@@ -104,7 +105,7 @@ export function makeFolder(): string {
 export function copyProject(...migrations: string[]): string {
   const folder = makeFolder();
   for (const name of ["dist", "db", ".gmrc", "package.json"])
-    cpSync(path.join(built, name), path.join(folder, name), { recursive: true });
+    cpSync(path.join(built, name), path.join(folder, name), { recursive: true, dereference: true });
   symlinkSync(path.join(projectRoot, "node_modules"), path.join(folder, "node_modules"));
   const committed = path.join(folder, "db", "migrations", "committed");
   const last = readdirSync(committed).sort().at(-1)!;

@@ -34,10 +34,12 @@ const folder = (t: { after(end: () => void): void }) => {
 const several = <T>(count: number, work: () => Promise<T>) =>
   Promise.allSettled(Array.from({ length: count }, work));
 
+const LOCK = path.resolve(import.meta.dirname, "../../dist/embedded/lock.js");
+
 /** Tells, for each round, whether it got the lock; all contenders begin a round at the same moment. */
 const CONTENDER = `
   import { setTimeout as sleep } from "node:timers/promises";
-  import { lock } from "${path.resolve("src/embedded/lock.ts")}";
+  import { lock } from "${LOCK}";
   import { once } from "node:events";
   const folders = process.argv.slice(1);
   console.log("ready");
@@ -54,7 +56,7 @@ test("of several processes that find the lock of a dead one, one takes it over",
   const rounds = Array.from({ length: 15 }, () => folder(t));
   for (const dataDir of rounds)
     writeFileSync(path.join(dataDir, "lock"), JSON.stringify({ pid: 2 ** 22 + 1, started: "long ago" }));
-  const args = ["--import=tsx", "--input-type=module", `--eval=${CONTENDER}`, ...rounds];
+  const args = ["--input-type=module", `--eval=${CONTENDER}`, ...rounds];
   const contenders = [1, 2, 3].map(() =>
     spawn(process.execPath, args, { stdio: ["pipe", "pipe", "inherit"] }),
   );
@@ -115,11 +117,10 @@ test("a lock that cannot be written leaves nothing behind", {
   skip: process.platform === "win32" && "Windows has no such shell",
 }, t => {
   const dataDir = folder(t);
-  const locking = `import("${path.resolve("src/embedded/lock.ts")}").then(({ lock }) => lock(process.argv[1]))`;
-  const limited = `trap '' XFSZ; ulimit -f 0; exec "$0" --import=tsx --eval '${locking}' "$1" 2>&1`;
+  const locking = `import("${LOCK}").then(({ lock }) => lock(process.argv[1]))`;
+  const limited = `trap '' XFSZ; ulimit -f 0; exec "$0" --eval '${locking}' "$1" 2>&1`;
   const { stdout } = spawnSync("sh", ["-c", limited, process.execPath, dataDir], {
     encoding: "utf8",
-    env: { ...process.env, TSX_DISABLE_CACHE: "1" },
   });
   assert.match(stdout, /EFBIG/);
   assert.deepEqual(readdirSync(dataDir), []);
@@ -276,7 +277,7 @@ test("ps tells a process alike in every time zone and on a terminal of any width
     return [startOf(process.pid), commandOf(process.pid)];
   });
   assert.deepEqual(told[0], told[1]);
-  assert.match(told[0]![1]!, /data-folder\.test\.ts$/);
+  assert.match(told[0]![1]!, /data-folder\.test\.js$/);
 });
 
 test("a server that somebody started by hand keeps its postmaster.pid, and is told of", async t => {

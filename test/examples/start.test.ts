@@ -8,6 +8,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  realpathSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -16,7 +17,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 
-const root = path.resolve(import.meta.dirname, "../..");
+const root = path.dirname(realpathSync(path.join(import.meta.dirname, "../../package.json")));
 const page = readFileSync(path.join(root, "docs/start.md"), "utf8");
 const copy = mkdtempSync(path.join(tmpdir(), "tms-start-"));
 chmodSync(copy, 0o711); // root's Postgres runs as another user
@@ -46,7 +47,7 @@ function run(script: string): void {
     ...process.env,
     NODE_TEST_CONTEXT: undefined,
     TMS_TEST_DATABASE: undefined,
-    TMS_TEST_BUILD: undefined,
+    TMS_TEST_TIMES: undefined,
   };
   const { status, stdout, stderr } = spawnSync("sh", ["-ec", script], { cwd: copy, env, encoding: "utf8" });
   assert.equal(status, 0, `${script}\n${stdout}\n${stderr}`);

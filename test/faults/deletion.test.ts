@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import postgres from "postgres";
-import { createDatabase, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, rounds, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 
-const ROUNDS = process.env.TMS_ALL_ROUNDS ? 200 : 40;
+const ROUNDS = rounds(8, 40);
 const database = await createDatabase();
 const { sql } = database;
 const service = postgres(database.urls.service, { max: 8, onnotice: () => {} });

@@ -1,9 +1,10 @@
 /** Shared by tests of SQL functions: roles in a transaction, and calls as the service makes them. */
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { rounds } from "../harness.ts";
 
 /** How often a test repeats a race. */
-export const ROUNDS = process.env.TMS_ALL_ROUNDS ? 200 : 40;
+export const ROUNDS = rounds(8, 40);
 
 export type Transaction = postgres.TransactionSql;
 

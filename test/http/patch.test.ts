@@ -4,11 +4,11 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
-import { createService, type Service, seedTenant, seedUser, withService } from "../harness.ts";
+import { createService, rounds, type Service, seedTenant, seedUser, withService } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, DENIED, operator, person, setupOf } from "./world.ts";
 
-const ROUNDS = process.env.TMS_ALL_ROUNDS ? 200 : 40;
+const ROUNDS = rounds(10, 40);
 
 const folder = mkdtempSync(join(tmpdir(), "tms-schema-"));
 const fileOf = (name: string, content: unknown) => {

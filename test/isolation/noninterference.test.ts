@@ -6,9 +6,10 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import fc from "fast-check";
+import { rounds } from "../harness.ts";
 import { createStage, difference, type History, histories, type Stage, story } from "./histories.ts";
 
-const RUNS = process.env.TMS_ALL_ROUNDS ? 1_000 : 20;
+const RUNS = rounds(4, 20);
 
 const stages: Stage[] = [];
 async function newStage() {

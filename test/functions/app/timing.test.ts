@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import type postgres from "postgres";
 import { createDatabase, type Database, seedTenant, seedUser } from "../../harness.ts";
 
-const ROUNDS = process.env.TMS_ALL_ROUNDS ? 4_000 : 600;
+const ROUNDS = 600;
 /** Noise that medians of one session keep on a busy machine. */
 const NOISE = 1.25;
 const TRIES = 5;

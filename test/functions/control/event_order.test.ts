@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
-import { createDatabase, seedTenant, settled } from "../../harness.ts";
+import { createDatabase, rounds, seedTenant, settled } from "../../harness.ts";
 
 const WRITERS = 20;
-const ROUNDS = process.env.TMS_ALL_ROUNDS ? 200 : 40;
+const ROUNDS = rounds(8, 40);
 
 const database = await createDatabase();
 const { sql } = database;
