@@ -7,8 +7,6 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src src
-# The console's types and addresses.
-COPY examples/typescript/api.ts examples/typescript/
 RUN npm run build
 
 FROM ${NODE_IMAGE} AS dependencies

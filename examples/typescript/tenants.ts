@@ -3,7 +3,7 @@
  * Paste the variables that `npm run demo` prints, then:
  *   export URL OPERATOR ALICE; node --import tsx examples/typescript/tenants.ts
  */
-import { createClient } from "./client.ts";
+import { createClient } from "../../src/client/client.ts";
 
 const { URL: url = "http://127.0.0.1:3000", OPERATOR = "", ALICE = "" } = process.env;
 

@@ -8,7 +8,7 @@
 import { createHmac } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Event, EventPage } from "../typescript/api.ts";
+import type { Event, EventPage } from "../../src/client/api.ts";
 
 const {
   SERVICE_URL = "http://localhost:3000",

@@ -1,4 +1,4 @@
-import { addresses, type Operations } from "../../examples/typescript/api.ts";
+import { addresses, type Operations } from "../client/api.ts";
 
 import { endSession, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";

@@ -1,6 +1,6 @@
 /** Who is signed in, and what they may see. */
 
-import type { MyTenant } from "../../examples/typescript/api.ts";
+import type { MyTenant } from "../client/api.ts";
 import { call, Refused } from "./api.ts";
 import { session } from "./session.ts";
 

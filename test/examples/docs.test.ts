@@ -149,10 +149,12 @@ async function runShell(blocks: Block[], { env, answers }: World): Promise<void>
 
 async function runTypescript({ code, line }: Block, { env, folder }: World): Promise<void> {
   const file = path.join(folder, `line-${line}.mts`);
-  const from = (name: string) => path.join(root, "examples/typescript", name);
   writeFileSync(
     file,
-    code.replaceAll(/from "\.\/([\w.]+)"/g, (_all, name) => `from "${from(name)}"`),
+    code.replaceAll(
+      /from "(\.[^"]+)"/g,
+      (_all, to) => `from "${path.join(root, "examples/typescript", to)}"`,
+    ),
   );
   await run(process.execPath, ["--import", "tsx", file], env);
 }

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { Event, EventPage } from "../../../examples/typescript/api.ts";
+import type { Event, EventPage } from "../../client/api.ts";
 import { type Answer, addressOf, call } from "../api.ts";
 import { SelectField, TextField, useTyped } from "../parts/form.tsx";
 import { Failure, Loaded, More, Rows, useList, useLoad } from "../parts/load.tsx";

@@ -1,4 +1,4 @@
-import type { NotReady, Readiness } from "../../../examples/typescript/api.ts";
+import type { NotReady, Readiness } from "../../client/api.ts";
 import { Refused } from "../api.ts";
 import { Loaded, useLoad } from "../parts/load.tsx";
 import { Badge } from "../parts/text.tsx";

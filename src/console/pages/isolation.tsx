@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Audit, Finding } from "../../../examples/typescript/api.ts";
+import type { Audit, Finding } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { pretty } from "../diff.ts";
 import { Loaded, More, useList, useLoad } from "../parts/load.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Member, MemberRole } from "../../../examples/typescript/api.ts";
+import type { Member, MemberRole } from "../../client/api.ts";
 import { type Answer, call } from "../api.ts";
 import { Dialog, Form, SelectField, TextField } from "../parts/form.tsx";
 import { Failure, More, Rows, useAction, useList } from "../parts/load.tsx";

@@ -1,4 +1,4 @@
-import type { Register as Body } from "../../../examples/typescript/api.ts";
+import type { Register as Body } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { Form, SelectField, TextField } from "../parts/form.tsx";
 import { Loaded, useAction, useLoad } from "../parts/load.tsx";

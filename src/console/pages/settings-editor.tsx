@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { SettingsSchema } from "../../../examples/typescript/api.ts";
+import type { SettingsSchema } from "../../client/api.ts";
 import { type Answer, call, type Options, Refused } from "../api.ts";
 import { isObject, mergePatch, pretty } from "../diff.ts";
 import { Diff } from "../parts/diff.tsx";

@@ -1,4 +1,4 @@
-import type { Tenant, TenantStatus } from "../../../examples/typescript/api.ts";
+import type { Tenant, TenantStatus } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { SelectField, TextField, useTyped } from "../parts/form.tsx";
 import { More, Rows, useList } from "../parts/load.tsx";

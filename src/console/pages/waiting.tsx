@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Tenant } from "../../../examples/typescript/api.ts";
+import type { Tenant } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { Dialog, Form, TextField } from "../parts/form.tsx";
 import { Failure, Loaded, More, Rows, useAction, useList, useLoad } from "../parts/load.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Explanation } from "../../../examples/typescript/api.ts";
+import type { Explanation } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { useAction } from "../parts/load.tsx";

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { MyTenant } from "../../../../examples/typescript/api.ts";
+import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Form, TextField } from "../../parts/form.tsx";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Invitation, MemberRole } from "../../../../examples/typescript/api.ts";
+import type { Invitation, MemberRole } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { Failure, More, Rows, useAction, useList } from "../../parts/load.tsx";

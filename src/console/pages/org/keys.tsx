@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { Key } from "../../../../examples/typescript/api.ts";
+import type { Key } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { Dialog, Field, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { More, Rows, useAction, useList } from "../../parts/load.tsx";

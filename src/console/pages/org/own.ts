@@ -1,4 +1,4 @@
-import type { CurrentTenant } from "../../../../examples/typescript/api.ts";
+import type { CurrentTenant } from "../../../client/api.ts";
 import type { Answer } from "../../api.ts";
 import type { Load } from "../../parts/load.tsx";
 import type { Here } from "../here.ts";

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { DeletedTenant, DeletionPreview, TenantDetails } from "../../../../examples/typescript/api.ts";
+import type { DeletedTenant, DeletionPreview, TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Form, TextField } from "../../parts/form.tsx";
 import { Failure, useAction } from "../../parts/load.tsx";

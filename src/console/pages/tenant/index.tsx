@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { TenantDetails } from "../../../../examples/typescript/api.ts";
+import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, Title } from "../../parts/text.tsx";

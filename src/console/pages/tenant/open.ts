@@ -1,4 +1,4 @@
-import type { TenantDetails } from "../../../../examples/typescript/api.ts";
+import type { TenantDetails } from "../../../client/api.ts";
 import type { Answer } from "../../api.ts";
 import type { Load } from "../../parts/load.tsx";
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import type { TenantDetails } from "../../../../examples/typescript/api.ts";
+import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call, Refused } from "../../api.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";

@@ -1,4 +1,4 @@
-/** TypeScript types from the service's own document: node --import tsx examples/typescript/generate.ts http://127.0.0.1:3000 > api.ts */
+/** TypeScript types from the service's own document: node --import tsx src/client/generate.ts http://127.0.0.1:3000 > api.ts */
 import { argv, stdout } from "node:process";
 import { pathToFileURL } from "node:url";
 

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
-import { createClient } from "../../examples/typescript/client.ts";
-import { type Document, generate } from "../../examples/typescript/generate.ts";
+import { createClient } from "../../src/client/client.ts";
+import { type Document, generate } from "../../src/client/generate.ts";
 import { token } from "../harness.ts";
 import { createWorld } from "../http/world.ts";
 
@@ -13,7 +13,7 @@ const url = `http://127.0.0.1:${(world.service.app.server.address() as AddressIn
 after(() => world.end());
 
 test("the generated types are the ones of this document (UPDATE_DOCS=1 writes them anew)", async () => {
-  const file = new URL("../../examples/typescript/api.ts", import.meta.url);
+  const file = new URL("../../src/client/api.ts", import.meta.url);
   const document = (await (await fetch(`${url}/openapi.json`)).json()) as Document;
   const wanted = generate(document);
   if (process.env.UPDATE_DOCS) writeFileSync(file, wanted);
