@@ -1,4 +1,4 @@
-import { createPublicKey, type JsonWebKey } from "node:crypto";
+import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import type { FastifyBaseLogger, FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
@@ -41,14 +41,26 @@ export interface KeySet {
   readonly failures: number;
 }
 
+/** Undefined for a key that is incomplete or broken: what Node.js says of it names its own parameters. */
+function publicKeyOf(jwk: JsonWebKey): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: jwk, format: "jwk" });
+  } catch {
+    return undefined;
+  }
+}
+
 /** @throws Error that tells why the key verifies no token */
-function toKey(jwk: JsonWebKey, accepted: readonly string[]): Key {
-  const { kid, alg, use = "sig", key_ops: operations = ["verify"] } = jwk;
+function toKey(jwk: JsonWebKey | null, accepted: readonly string[]): Key {
+  if (typeof jwk !== "object" || !jwk || Array.isArray(jwk)) throw new Error("is no JSON object");
+  const { kid, kty, alg, use = "sig", key_ops: operations = ["verify"] } = jwk;
   if (use !== "sig" || !Array.isArray(operations) || !operations.includes("verify"))
     throw new Error("is not for signatures");
   // Node.js would derive the public half.
   if (jwk.d !== undefined) throw new Error("is a private key");
-  const key = createPublicKey({ key: jwk, format: "jwk" });
+  const key = publicKeyOf(jwk);
+  if (!key)
+    throw new Error(`is incomplete or broken${typeof kty === "string" ? ` (${kty})` : ", without a kty"}`);
   const algorithms = algorithmsOf(key);
   if (algorithms.length === 0) throw new Error("is too short or of an unknown kind");
   const fitting = algorithms.filter(

@@ -335,6 +335,43 @@ test("a service that starts reads the key set, and says what is wrong at the add
   assert.ok(Math.abs(set.lastSuccess - Date.now() / 1000) < 60);
 });
 
+test("the log says in plain words why a key is not used", async t => {
+  const words: Record<string, string> = {
+    short: "is too short or of an unknown kind",
+    "no-modulus": "is incomplete or broken (RSA)",
+    "no-exponent": "is incomplete or broken (RSA)",
+    number: "is incomplete or broken (RSA)",
+    "off-curve": "is incomplete or broken (EC)",
+    "odd-curve": "is too short or of an unknown kind",
+    ed448: "is too short or of an unknown kind",
+    private: "is a private key",
+    encryption: "is not for signatures",
+    wrapping: "is not for signatures",
+    "odd-ops": "is not for signatures",
+    oaep: "is for algorithms that are not accepted",
+    "odd-alg": "is for algorithms that are not accepted",
+    none: "is no JSON object",
+    text: "is no JSON object",
+  };
+  // How much of these two kinds Node.js knows differs between its versions.
+  const either = /^"[\w-]+" is (incomplete or broken \([A-Za-z]+\)|too short or of an unknown kind)$/;
+  const others: [string, unknown][] = [
+    ["number", { kid: "number" }],
+    ["list", []],
+  ];
+  for (const [kid, broken] of [...BROKEN, ...others]) {
+    const server = await keyServer(t, [jwk(rsa.publicKey, "r1"), broken as object]);
+    const { said } = await started(t, server.env);
+    const [, why] = /: 1; not used: (.*)$/.exec(said()[0]!.msg) ?? [];
+    assert.ok(why, kid);
+    const name =
+      typeof broken === "object" && broken !== null && "kid" in broken ? `"${kid}"` : "a key without a kid";
+    if (kid === "secret" || kid === "new-kind") assert.match(why, either);
+    else if (broken === others[0]![1]) assert.equal(why, `${name} is incomplete or broken, without a kty`);
+    else assert.equal(why, `${name} ${words[kid] ?? "is no JSON object"}`);
+  }
+});
+
 test("an outage is one line in the log, however long it lasts, and its end is another", async t => {
   const server = await keyServer(t, (_request, response) => response.writeHead(500).end());
   const { said, set } = await started(t, server.env);
