@@ -175,7 +175,7 @@ async function tryOut(operation: string): Promise<{ status: string; body: string
   );
 }
 
-test("after filling in token and tenant once, a request from the page succeeds", {
+test("after filling in token and tenant once, a request from the page succeeds, and the browser keeps neither", {
   skip,
 }, async () => {
   await browser.open(`${url}/docs`, 1280, "light");
@@ -211,9 +211,13 @@ test("after filling in token and tenant once, a request from the page succeeds",
   })`);
   assert.deepEqual(pale, [], "4.5 : 1, as WCAG asks");
 
-  // The next page of this browser still has them.
   await browser.open(`${url}/docs`, 1280, "light");
-  assert.ok(await browser.until(`document.querySelector(".btn.authorize.locked") !== null`));
+  assert.ok(await browser.until(`document.querySelector(".btn.authorize.unlocked") !== null`));
+  assert.equal(
+    await browser.until(`String(localStorage.length + sessionStorage.length)`),
+    "0",
+    "no token stays",
+  );
 });
 
 test("the page has a dark mode, fits a phone, and logs no error", {

@@ -58,7 +58,8 @@ export default async function docs(app: FastifyInstance, { config }: { config: C
     staticCSP: CSP,
     theme: { title: "Tenant management API", css: [{ filename: "docs.css", content: CSS }] },
     uiConfig: {
-      persistAuthorization: true,
+      // It would leave the token in the browser, for every page of this origin.
+      persistAuthorization: false,
       tryItOutEnabled: true,
       displayOperationId: false,
       displayRequestDuration: true,
