@@ -8,10 +8,8 @@ export function claimValue(claims: Claims, name: string): unknown {
   return name.split(".").reduce<unknown>(inside, claims);
 }
 
-/** Whether the token says that a claim such as `email` is verified; undefined when it does not say. */
+/** Whether the token says that a claim such as `email` is verified: only true, also as a text, says so. Undefined if it says nothing. */
 export function isVerified(claims: Claims, name: string): boolean | undefined {
   const verified = claimValue(claims, `${name}_verified`);
-  // Some providers send their booleans as strings.
-  if (verified === true || verified === "true") return true;
-  return verified === false || verified === "false" ? false : undefined;
+  return verified === undefined ? undefined : verified === true || verified === "true";
 }

@@ -106,6 +106,8 @@ test("every invitation that cannot be used gets the same 403, byte for byte", as
     "of another domain": as({ email: "ada@mail.acme.com" }),
     "not verified": as({ email: "ada@acme.com", email_verified: false }),
     "not verified, as text": as({ email: "ada@acme.com", email_verified: "false" }),
+    "not verified, in another spelling": as({ email: "ada@acme.com", email_verified: "no" }),
+    "verified is null": as({ email: "ada@acme.com", email_verified: null }),
     "no address": as({ email: "ada" }),
     pending: withStatus("pending"),
     suspended: withStatus("suspended"),

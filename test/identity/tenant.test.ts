@@ -309,9 +309,9 @@ test("an address of a public mailbox, of a suffix, of no domain or of two is pas
 });
 
 test("an e-mail address that is not verified is not used", () => {
-  for (const email_verified of [false, "false"])
-    assert.equal(outcome({ email: "a@acme.com", email_verified }), MISSING);
-  for (const email_verified of [true, "true", undefined, null])
+  for (const email_verified of [false, "false", null, 0, 1, "", "no", "True", "yes", [], [true], {}])
+    assert.equal(outcome({ email: "a@acme.com", email_verified }), MISSING, JSON.stringify(email_verified));
+  for (const email_verified of [true, "true", undefined])
     assert.equal(outcome({ email: "a@acme.com", email_verified }), "email:acme");
   for (const claim of ["email", "company"])
     assert.equal(
