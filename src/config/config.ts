@@ -1,4 +1,5 @@
 import { ASYMMETRIC, HS, KINDS } from "./kinds.ts";
+import { addressWarning } from "./operator-address.ts";
 import { DATA_DIR } from "./paths.ts";
 import { type Name, TABLE, type Value, type Variable } from "./variables.ts";
 
@@ -72,7 +73,7 @@ function algorithms(set: Partial<Record<Name, string>>): { accepted: string[]; f
 
 /**
  * Reads the environment as a whole. An empty variable is an unset one; `SERVICE_LOG_LEVEL` wins over `SERVICE_DEBUG`.
- * Warnings name the `SERVICE_*` variables that nobody reads.
+ * Warnings name the `SERVICE_*` variables that nobody reads, and an operator's claim that needs a second one.
  * @throws ConfigError with every fault at once
  */
 export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: string[] } {
@@ -82,7 +83,8 @@ export function loadConfig(env: NodeJS.ProcessEnv): { config: Config; warnings: 
     .map(name => `${name} is not a variable of this service; nothing reads it`);
   const faults = findFaults(set);
   if (faults.length > 0) throw new ConfigError(faults, warnings);
-  return { config: configFrom(set), warnings };
+  const config = configFrom(set);
+  return { config, warnings: [...warnings, addressWarning(config.operator) ?? []].flat() };
 }
 
 function configFrom(set: Partial<Record<Name, string>>) {

@@ -355,6 +355,16 @@ test("an unknown SERVICE_ variable is a warning that names it", () => {
   );
 });
 
+test("a warning at start names the claim that must verify an operator's address", () => {
+  const warnings = (claim: string, role: string) =>
+    loadConfig({ SERVICE_OPERATOR_CLAIM: claim, SERVICE_OPERATOR_ROLE: role }).warnings;
+  assert.deepEqual(warnings("mail", "ada@acme.com"), [
+    "SERVICE_OPERATOR_CLAIM: mail makes an operator only in a token with mail_verified: true, because SERVICE_OPERATOR_ROLE is an address",
+  ]);
+  for (const claim of ["email", "groups", "sub"]) assert.deepEqual(warnings(claim, "ada@acme.com"), []);
+  assert.deepEqual(warnings("roles", "tenant-operator"), []);
+});
+
 test("who runs the service is told what its configuration leaves open", () => {
   const advice = (env: Record<string, string>) =>
     configurationAdvice(load({ SERVICE_DATABASE_URL: DATABASE, SERVICE_JWT_SECRET: SECRET, ...env }));

@@ -35,12 +35,42 @@ test("a telephone number, and an address in a claim of one's own, are asked for 
   assert.equal(is({ user: { email: ADA }, email_verified: true }, "user.email"), false);
 });
 
-test("any claim that the token calls unverified makes no operator", () => {
-  for (const claim of ["roles", "upn", "groups"]) {
-    assert.equal(is({ [claim]: ADA }, claim), true);
-    for (const verified of [false, "false"])
-      assert.equal(is({ [claim]: ADA, [`${claim}_verified`]: verified }, claim), false, claim);
+test("an address under any other name makes an operator only when the token says that this claim is verified", () => {
+  for (const claim of [
+    "mail",
+    "Email",
+    "e_mail",
+    "emails",
+    "upn",
+    "preferred_username",
+    "user.mail",
+    "contact",
+    "https://a.b/mobile",
+  ]) {
+    for (const held of [ADA, [ADA], ["eve@evil.com", ADA]]) {
+      assert.equal(is({ [claim]: held, email: ADA, email_verified: true }, claim), false, claim);
+      for (const verified of [false, "false", null, "maybe", 1])
+        assert.equal(is({ [claim]: held, [`${claim}_verified`]: verified }, claim), false, claim);
+    }
   }
+  for (const claim of ["mail", "Email", "contact"])
+    assert.equal(is({ [claim]: ADA, [`${claim}_verified`]: true }, claim), true, claim);
+  assert.equal(is({ emails: [ADA], emails_verified: "true" }, "emails"), true);
+  const nested = { emails: [{ value: ADA, verified: false }], user: { mail: ADA }, email_verified: true };
+  for (const claim of ["emails.0.value", "user.mail"]) assert.equal(is(nested, claim), false, claim);
+  for (const claim of ["profile_number", "contact"])
+    assert.equal(is({ [claim]: "+44 20 7946" }, claim, "+44 20 7946"), false, claim);
+});
+
+test("an address counts as it is in claims that only the provider writes", () => {
+  for (const claim of ["roles", "groups", "cognito:groups", "sub"])
+    assert.equal(is({ [claim]: ADA }, claim), true, claim);
+});
+
+test("any claim that the token calls unverified makes no operator", () => {
+  for (const claim of ["roles", "groups"])
+    for (const verified of [false, "false", null, 0, "no", {}])
+      assert.equal(is({ [claim]: ADA, [`${claim}_verified`]: verified }, claim), false, claim);
 });
 
 test("a claim of one value is never read as words, nor is any claim where the role is an address", () => {
@@ -71,6 +101,8 @@ test("the claims that make an operator do, beside those that a token has already
     ["email", ADA],
     ["https://acme.com/phone_number", "+44 20 7946 0000"],
     ["sub", "auth0|ada"],
+    ["mail", ADA],
+    ["emails", ADA],
   ] as const) {
     const env = { SERVICE_OPERATOR_CLAIM: claim, SERVICE_OPERATOR_ROLE: role };
     const { operator } = loadConfig(env).config;
