@@ -9,6 +9,7 @@ const LAYERS = [
   ["values", "client"],
   ["console"],
   ["errors"],
+  ["admission"],
   ["config"],
   ["observability"],
   ["database"],

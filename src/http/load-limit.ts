@@ -6,7 +6,9 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, preParsingHookHandler } from "fastify";
 import fp from "fastify-plugin";
+import { Guest, Room } from "../admission/room.ts";
 import type { Config } from "../config/config.ts";
+import { callerName } from "../database/database.ts";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
 import type { Identity } from "../identity/auth.ts";
@@ -28,16 +30,16 @@ const WITH_BODY = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 const MOST_PIPELINED = 32;
 
 /** A request from its first line until its client has read the answer, or has left and the work is done. */
-interface Entry {
-  readonly reply: FastifyReply;
-  readonly connection: Connection<Entry> | undefined;
-  /** Its body is here, its caller is known, and it has no answer yet: it counts against `maxInFlight`. */
-  works: boolean;
-  answered: boolean;
-  /** Of a client that needs no token. Kept: Node asks the system for it, behind several getters. */
-  address: string | null;
-  /** Goes on with a request that waits for others of its connection or its identity. */
-  goOn: (() => void) | null;
+class Entry extends Guest {
+  answered = false;
+  /** Goes on with a request that waits for others of its connection. */
+  goOn: (() => void) | null = null;
+  constructor(
+    readonly reply: FastifyReply,
+    readonly connection: Connection<Entry> | undefined,
+  ) {
+    super();
+  }
 }
 
 /** Requests of one identity that are worked on at once; more wait for these. */
@@ -53,70 +55,32 @@ export default fp(
     const { maxInFlight } = config;
     /** At least what one connection may send: a small instance has one bound for all. */
     const shareOf = (parts: number) => Math.max(MOST_PIPELINED, Math.ceil(maxInFlight / parts));
-    const shares = { address: shareOf(10), tenant: shareOf(2), identity: shareOf(10) };
-    // An array, not a Set. V8 links the hash table that a Set outgrew to the next one; once it is in the old generation, all later
-    // entries survive until a full collection: that took a tenth of the CPU time.
-    const open: Entry[] = [];
-    let working = 0;
+    const room = new Room<Entry>({
+      all: maxInFlight,
+      address: shareOf(10),
+      identity: shareOf(10),
+      tenant: shareOf(2),
+      atOnce: MOST_AT_ONCE,
+    });
     const connections = new Connections<Entry>(app.server, left);
 
-    /** Nobody can have more than a share open while there are fewer in all: then nothing is counted. */
-    const isFull = (share: number, isOf: (entry: Entry) => boolean) => {
-      let count = open.length > share ? 0 : Number.NEGATIVE_INFINITY;
-      if (count === 0) for (const entry of open) if (isOf(entry)) count++;
-      return count > share;
-    };
-    /** Requests that wait for others of their identity, the oldest first. */
-    const waiting: Entry[] = [];
     type Done = (problem?: Problem) => void;
-    function begin(entry: Entry, identity: Identity, done: Done): void {
-      if (working + waiting.length >= maxInFlight) done(OVERLOADED);
-      else if (isBusy(identity)) {
-        entry.goOn = () => {
-          entry.goOn = null;
-          work(entry, done);
-        };
-        waiting.push(entry);
-      } else work(entry, done);
-    }
-    function work(entry: Entry, done: Done): void {
-      entry.works = true;
-      working++;
-      done();
-    }
-    function rest(entry: Entry): void {
-      if (!entry.works) return;
-      working--;
-      entry.works = false;
-      if (waiting.length === 0) return;
-      const { identity } = entry.reply.request;
-      const next = waiting.findIndex(({ reply }) => isSame(reply.request.identity, identity));
-      if (next >= 0) waiting.splice(next, 1)[0]!.goOn!();
-    }
-    function isBusy(identity: Identity): boolean {
-      let count = working < MOST_AT_ONCE ? Number.NEGATIVE_INFINITY : 0;
-      if (count === 0)
-        for (const { works, reply } of open) if (works && isSame(reply.request.identity, identity)) count++;
-      return count >= MOST_AT_ONCE;
+    function begin(entry: Entry, done: Done): void {
+      if (!room.begin(entry, done)) done(OVERLOADED);
     }
     /** After its client left, a request that has begun goes on working or waiting for a connection: it counts until it has a response. */
     function left(entry: Entry): void {
       const { raw, request } = entry.reply;
-      if (entry.answered || raw.headersSent || entry.goOn) drop(entry);
+      if (entry.answered || raw.headersSent || entry.goOn || entry.begins) room.leave(entry);
       // Fastify logs only responses that were sent; this logs the requests that a client did not wait for.
       if (entry.connection && !raw.writableFinished) request.log.info(lineOf(entry.reply), "client left");
     }
-    function drop(entry: Entry): void {
-      rest(entry);
-      remove(open, entry);
-      if (entry.goOn) remove(waiting, entry);
-    }
     app.decorate("setAside", ({ entry }) => {
       entry!.answered = true;
-      drop(entry!);
+      room.leave(entry!);
     });
     let stopping = false;
-    app.decorate("inFlight", { getter: () => open.map(({ reply }) => reply.raw) });
+    app.decorate("inFlight", { getter: () => room.guests.map(({ reply }) => reply.raw) });
     app.decorateRequest("entry", null);
 
     app.addHook("onRequest", (request, reply, done) => {
@@ -126,7 +90,7 @@ export default fp(
       const ended = socket.destroyed || socket.writableEnded;
       if (ended || (connection && connection.unanswered.length >= MOST_PIPELINED))
         return void socket.destroy();
-      const entry: Entry = { reply, connection, works: false, answered: false, address: null, goOn: null };
+      const entry = new Entry(reply, connection);
       request.entry = entry;
       connection?.unanswered.push(entry);
       // Not `onResponse`: it does not run when the client leaves before the response.
@@ -141,27 +105,33 @@ export default fp(
         if (socket.destroyed || socket.writableEnded) return;
         entry.goOn = null;
         if (stopping) return done(STOPPING);
-        if (!request.routeOptions.config.knowsCallers) entry.address = request.ip;
-        const { address } = entry;
-        const full = address !== null && isFull(shares.address, one => one.address === address);
-        done(full ? TOO_MANY : undefined);
+        const fits = request.routeOptions.config.knowsCallers || room.countAddress(entry, request.ip);
+        done(fits ? undefined : TOO_MANY);
       };
-      if (!stopping) open.push(entry);
+      if (!stopping) room.enter(entry);
       // Pipelined: one after the other, as they are answered.
       if (connection && connection.unanswered.length > 1) entry.goOn = enter;
       else enter();
     });
 
+    /**
+     * The last tenant that let an identity in. Anybody may name any tenant: only requests of its members fill its share, and only they are
+     * refused beyond it.
+     */
+    const memberships = new WeakMap<Identity, string>();
+
     // After authentication, and before the first use of the database.
     app.decorate("admit", ({ identity, entry }, done) => {
       if (entry!.connection && identity.key?.tenant !== null) entry!.connection.known = true;
-      if (isFull(shares.identity, ({ reply }) => isSame(reply.request.identity, identity)))
-        return done(TOO_MANY);
-      begin(entry!, identity, done);
+      if (!room.countCaller(entry!, callerName(identity))) return done(TOO_MANY);
+      // One that does not arrive whole fills the share, too; which tenant it names is not known yet.
+      const tenant = memberships.get(identity);
+      if (tenant !== undefined) room.countTenant(entry!, tenant);
+      begin(entry!, done);
     });
 
     const wait: preParsingHookHandler = ({ raw, entry }, _reply, _payload, done) => {
-      if (!raw.complete) rest(entry!);
+      if (!raw.complete) room.rest(entry!);
       // The body of a client that left before we read it neither arrives nor fails, so its request would never end.
       done(raw.destroyed ? GONE : null);
     };
@@ -171,28 +141,14 @@ export default fp(
       route.preParsing = [wait, ...[route.preParsing ?? []].flat()];
     });
 
-    /**
-     * The last tenant that let an identity in. Anybody may name any tenant: only requests of its members fill its share, and only they are
-     * refused beyond it.
-     */
-    const memberships = new WeakMap<Identity, string>();
-    const isOf = ({ reply }: Entry, slug: string) => {
-      const { identity } = reply.request as { identity?: Identity };
-      return identity !== undefined && memberships.get(identity) === slug;
-    };
     app.addHook("preValidation", (request, _reply, done) => {
       const { entry, identity, tenant } = request;
       if (!identity) return done();
       const slug = identity.key ? identity.key.tenant : tenant?.slug;
-      if (
-        slug &&
-        open.length > shares.tenant &&
-        isOf(entry!, slug) &&
-        isFull(shares.tenant, one => isOf(one, slug))
-      )
+      if (slug && memberships.get(identity) === slug && !room.countTenant(entry!, slug))
         return done(TOO_MANY);
       if (entry!.works) done();
-      else begin(entry!, identity, done);
+      else begin(entry!, done);
     });
     app.addHook("onSend", (request, reply, _payload, done) => {
       const { entry, identity, tenant, resolved, raw } = request;
@@ -200,15 +156,16 @@ export default fp(
         if (memberships.get(identity) !== tenant.slug) memberships.set(identity, tenant.slug);
       if (entry) {
         entry.answered = true;
-        if (raw.socket.destroyed || reply.raw.destroyed) drop(entry);
-        else rest(entry);
+        if (raw.socket.destroyed || reply.raw.destroyed) room.leave(entry);
+        else room.rest(entry);
       }
       done();
     });
 
     app.addHook("preClose", async () => {
       stopping = true;
-      for (const { reply } of open) if (!reply.raw.headersSent) reply.raw.setHeader("connection", "close");
+      for (const { reply } of room.guests)
+        if (!reply.raw.headersSent) reply.raw.setHeader("connection", "close");
       const until = performance.now() + NOTICE_MS;
       while (performance.now() < until && connections.all.length > 0) await sleep(20);
       // Accept all connections of the backlog before listening ends: the kernel resets those that are left.
@@ -220,7 +177,7 @@ export default fp(
       // Not closeIdleConnections(): it keeps connections that never sent a whole request.
       const reaper = setInterval(() => {
         if (performance.now() < listened + NOTICE_MS) return; // the last client may be about to send its request
-        const busy = new Set<Socket>(open.map(({ reply }) => reply.raw.req.socket));
+        const busy = new Set<Socket>(room.guests.map(({ reply }) => reply.raw.req.socket));
         for (const { socket } of connections.all) if (!busy.has(socket)) socket.destroySoon();
       }, 20);
       app.server.once("close", () => clearInterval(reaper));
@@ -228,12 +185,6 @@ export default fp(
   },
   { name: "load-limit" },
 );
-
-/** The oldest entries are first, and mostly the first to go. */
-function remove<T>(list: T[], one: T): void {
-  const at = list.indexOf(one);
-  if (at >= 0) list.splice(at, 1);
-}
 
 /** For routes whose callers show a token: registered after `auth`. */
 export const callers = fp(
@@ -245,9 +196,6 @@ export const callers = fp(
   },
   { name: "callers", dependencies: ["load-limit", "auth"] },
 );
-
-const isSame = (one: Identity | undefined, other: Identity) =>
-  one === other || (one?.subject === other.subject && one.provider === other.provider);
 
 declare module "fastify" {
   interface FastifyInstance {
