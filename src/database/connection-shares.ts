@@ -11,7 +11,9 @@ interface Turn {
 
 interface Share {
   held: number;
-  waiting: Turn[];
+  readonly waiting: Turn[];
+  /** Those that hold as many and can go on, where this one stands in line. */
+  line: Set<Share> | null;
 }
 
 /**
@@ -21,9 +23,10 @@ interface Share {
  */
 export class Shares {
   readonly #shares = new Map<string, Share>();
-  /** In the order of their turns. */
-  readonly #waiting = new Map<string, Share>();
+  /** By how many slots they hold, those whose next work fits their own limit. */
+  readonly #lines: Set<Share>[] = [];
   #held = 0;
+  #waiting = 0;
 
   constructor(
     readonly slots: number,
@@ -38,9 +41,7 @@ export class Shares {
 
   /** How much work waits for its turn. */
   get waiting(): number {
-    let sum = 0;
-    for (const { waiting } of this.#waiting.values()) sum += waiting.length;
-    return sum;
+    return this.#waiting;
   }
 
   /**
@@ -48,37 +49,40 @@ export class Shares {
    * @throws Problem 503 when that takes longer than 3 s, or when too much work waits under the name
    */
   async run<T>(name: string, weight: number, limit: number, work: () => Promise<T>): Promise<T> {
-    const share = this.#shares.get(name) ?? { held: 0, waiting: [] };
-    this.#shares.set(name, share);
-    if (this.#waiting.size === 0 && fits(share.held, weight, limit) && fits(this.#held, weight, this.slots))
-      this.#take(share, weight);
+    let share = this.#shares.get(name);
+    if (!share) {
+      share = { held: 0, waiting: [], line: null };
+      this.#shares.set(name, share);
+    }
+    if (this.#waiting === 0 && fits(share.held, weight, limit) && fits(this.#held, weight, this.slots))
+      this.#hold(share, weight);
     else await this.#turnOf(name, share, weight, limit);
     try {
       return await work();
     } finally {
-      share.held -= weight;
-      this.#held -= weight;
+      this.#hold(share, -weight);
       this.#forget(name, share);
       this.#next();
     }
   }
 
-  #take(share: Share, weight: number): void {
+  #hold(share: Share, weight: number): void {
     share.held += weight;
     this.#held += weight;
+    if (share.waiting.length > 0) this.#lineUp(share);
   }
 
   #forget(name: string, share: Share): void {
-    if (share.waiting.length > 0) return;
-    this.#waiting.delete(name);
-    if (share.held === 0) this.#shares.delete(name);
+    if (share.held === 0 && share.waiting.length === 0) this.#shares.delete(name);
   }
 
   #turnOf(name: string, share: Share, weight: number, limit: number): Promise<void> {
     if (share.waiting.length >= this.mostWaiting) throw refusal("overloaded");
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
+        this.#waiting--;
         share.waiting.splice(share.waiting.indexOf(turn), 1);
+        this.#lineUp(share);
         this.#forget(name, share);
         reject(refusal("overloaded"));
         this.#next(); // those behind a heavy one may fit
@@ -88,29 +92,41 @@ export class Shares {
         resolve();
       };
       const turn: Turn = { weight, limit, begin };
-      share.waiting.push(turn);
-      this.#waiting.set(name, share);
+      this.#waiting++;
+      if (share.waiting.push(turn) === 1) this.#lineUp(share);
       this.#next();
     });
   }
 
+  /** Puts a name in the line where it belongs. It keeps its place in a line that it stands in. */
+  #lineUp(share: Share): void {
+    const [first] = share.waiting;
+    const stands = first !== undefined && fits(share.held, first.weight, first.limit);
+    const line = stands ? this.#lineOf(share.held) : null;
+    if (line === share.line) return;
+    share.line?.delete(share);
+    line?.add(share);
+    share.line = line;
+  }
+
+  #lineOf(held: number): Set<Share> {
+    this.#lines[held] ??= new Set();
+    return this.#lines[held];
+  }
+
   /** Begins what has its turn. What does not fit yet keeps its turn: light work does not slip past heavy work for ever. */
   #next(): void {
-    for (;;) {
-      let first: [name: string, share: Share] | undefined;
-      for (const [name, share] of this.#waiting) {
-        const { weight, limit } = share.waiting[0]!;
-        if (fits(share.held, weight, limit) && share.held < (first?.[1].held ?? Number.POSITIVE_INFINITY))
-          first = [name, share];
-      }
-      if (!first) return;
-      const [name, share] = first;
+    while (this.#waiting > 0) {
+      const line = this.#lines.find(one => one !== undefined && one.size > 0);
+      if (!line) return;
+      const share = line.values().next().value!;
       const { weight, begin } = share.waiting[0]!;
       if (!fits(this.#held, weight, this.slots)) return;
       share.waiting.shift();
-      this.#waiting.delete(name);
-      if (share.waiting.length > 0) this.#waiting.set(name, share);
-      this.#take(share, weight);
+      this.#waiting--;
+      line.delete(share); // where it still stands in line, it is the last
+      share.line = null;
+      this.#hold(share, weight);
       begin();
     }
   }

@@ -57,6 +57,17 @@ test("a free slot goes to the name that holds the fewest, whoever came first", a
   assert.ok(busy[3]!.isOpen(), "under one name, in its order");
 });
 
+test("names that hold as few take turns, whatever waits under each", async () => {
+  const shares = new Shares(1, 100);
+  const order: string[] = [];
+  const ended = ["a", "a", "a", "b", "b", "c"].map(name =>
+    shares.run(name, 1, 1, async () => void order.push(name)),
+  );
+  await Promise.all(ended);
+  assert.deepEqual(order, ["a", "b", "c", "a", "b", "a"]);
+  assert.deepEqual([shares.size, shares.waiting], [0, 0]);
+});
+
 test("heavy work takes several slots, keeps its turn, and runs alone where it never fits", async () => {
   const shares = new Shares(4, 10);
   const light = [open(shares, "a"), open(shares, "b")];
