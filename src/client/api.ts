@@ -298,7 +298,12 @@ export type MyTenant = {
   joined_at: string;
 };
 
-export type MyTenants = { tenants: Array<MyTenant>; total_count: number; };
+export type MyTenants = {
+  tenants: Array<MyTenant>;
+  total_count: number;
+  /** Whether the caller is an operator of the deployment */ operator: boolean;
+  token_tenant: { slug: string; /** The claim, as `explainClaims` calls it */ source: "configured_claim" | "tenant" | "organization" | "namespace" | "email"; } | null;
+};
 
 export type Invitation = {
   invitation_id: string;

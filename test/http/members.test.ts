@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser, withService } from "../harness.ts";
+import { seedTenant, seedUser, token, withService } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, DENIED, operator, person } from "./world.ts";
 
@@ -61,7 +61,29 @@ test("mine answers every tenant of the caller, whichever tenant the request name
     ],
   );
   assert.equal(body.total_count, 2);
-  assert.deepEqual((await ask("nobody", "GET", "/api/tenants/mine")).body, { tenants: [], total_count: 0 });
+  assert.deepEqual((await ask("nobody", "GET", "/api/tenants/mine")).body, {
+    tenants: [],
+    total_count: 0,
+    operator: false,
+    token_tenant: { slug: "acme", source: "tenant" },
+  });
+});
+
+test("mine tells an operator, and the one tenant that a token's claims name; null where X-Tenant counts", async () => {
+  const mine = async (token: string) => {
+    const { body } = await world.service.request({
+      url: "/api/tenants/mine",
+      token,
+      headers: { "x-tenant": "beta" },
+    });
+    return [body.operator, body.token_tenant];
+  };
+  assert.deepEqual(await mine(await operator()), [true, { slug: "operations", source: "tenant" }]);
+  assert.deepEqual(await mine(await token({ sub: "nora", email: "nora@contractor.example" })), [
+    false,
+    { slug: "contractor", source: "email" },
+  ]);
+  assert.deepEqual(await mine(await token({ sub: "nora" })), [false, null]);
 });
 
 test("members and boards are those of the tenant, in pages by Link", async () => {

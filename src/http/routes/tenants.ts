@@ -21,7 +21,7 @@ import {
 } from "../operations.ts";
 import { located, normalizeNames, sendRow, sendUnlessKnown } from "../responses.ts";
 import type { ListTenantEvents } from "../schemas/events.ts";
-import type { PatchCurrentTenant, Register, RegisteredTenant } from "../schemas/tenants.ts";
+import type { MyTenants, PatchCurrentTenant, Register, RegisteredTenant } from "../schemas/tenants.ts";
 import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
 import { locationOf } from "./setup.ts";
 
@@ -103,9 +103,18 @@ export default async function tenants(
     ),
   );
 
-  app.get("/mine", listMyTenants, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, listMyTenants)),
-  );
+  app.get("/mine", listMyTenants, async (request, reply) => {
+    const { body } = await callAsCaller(request, listMyTenants);
+    const { operator } = request.identity;
+    const caller = { operator, token_tenant: namedByToken(request) };
+    return sendRow(reply, { body: JSON.stringify({ ...(JSON.parse(body) as object), ...caller }) });
+  });
+}
+
+/** The only tenant that the caller can work in, whatever X-Tenant says; null if the header counts. */
+function namedByToken({ tenant: { slug, source } }: FastifyRequest): MyTenants["token_tenant"] {
+  if (source === "header" || source === "key" || source === "single_tenant") return null;
+  return { slug: slug!, source };
 }
 
 /** The answer says to send X-Tenant. Where claims win, it adds a warning for a caller whose token names another tenant. */

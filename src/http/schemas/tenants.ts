@@ -135,9 +135,23 @@ export const MyTenants = Type.Object(
       ),
     ),
     total_count: Type.Integer(),
+    operator: Type.Boolean({ description: "Whether the caller is an operator of the deployment" }),
+    token_tenant: Nullable(
+      Type.Object({
+        slug: Text("acme"),
+        source: Type.Enum(["configured_claim", "tenant", "organization", "namespace", "email"], {
+          description: "The claim, as `explainClaims` calls it",
+        }),
+      }),
+    ),
   },
-  { title: "MyTenants" },
+  {
+    title: "MyTenants",
+    description:
+      "`token_tenant`: what the token's claims name, where they win over `X-Tenant`. The caller can work in no other tenant; null if the header counts",
+  },
 );
+export type MyTenants = Static<typeof MyTenants>;
 
 export const ListPage = Type.Object(Page, { additionalProperties: false });
 export type ListPage = Static<typeof ListPage>;
