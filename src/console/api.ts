@@ -1,6 +1,7 @@
 import { addresses, type Operations } from "../client/api.ts";
 
-import { endSession, session } from "./session.ts";
+import { learnTime } from "./clock.ts";
+import { endRefused, isStale, plan, renewal, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";
 import { createStore } from "./store.ts";
 
@@ -64,9 +65,41 @@ export function addressOf(operation: Name, params: Record<string, string> = {}, 
   return to;
 }
 
-/** A request with the session's token. @throws Refused 0 without an answer, 401 when the session is over */
-export async function send(to: URL, init: Init, { tenant, signal }: Options): Promise<Response> {
-  const token = session.get()?.access ?? "";
+/** A request with the session's token, renewed first where needed. @throws Refused 0 without an answer, 401 when the session is over */
+export async function send(to: URL, init: Init, options: Options): Promise<Response> {
+  for (let tries = 0; ; tries++) {
+    const begun = session.get();
+    if (begun && isStale(begun)) await renewed();
+    const token = session.get()?.access ?? "";
+    try {
+      return await sendOnce(to, init, token, options);
+    } catch (error) {
+      const current = session.get();
+      if (!(error instanceof Refused) || error.status !== 401 || !current || tries > 1) throw error;
+      // Refused, so it did nothing: it is sent again with a newer token.
+      if (current.access !== token) continue;
+      if (!current.refresh || tries > 0) {
+        endRefused(current, error.message);
+        throw error;
+      }
+      await renewed();
+    }
+  }
+}
+
+async function renewed(): Promise<void> {
+  try {
+    await renewal();
+  } catch {
+    throw new Refused(
+      0,
+      { error: "No answer", detail: "The provider of your sign-in cannot be reached." },
+      null,
+    );
+  }
+}
+
+async function sendOnce(to: URL, init: Init, token: string, { tenant, signal }: Options): Promise<Response> {
   const headers = { authorization: `Bearer ${token}`, ...tenantHeader(token, tenant), ...init.headers };
   let answer: Response;
   try {
@@ -75,12 +108,9 @@ export async function send(to: URL, init: Init, { tenant, signal }: Options): Pr
     if (signal?.aborted) throw error;
     throw new Refused(0, { error: "No answer", detail: "The service cannot be reached." }, null);
   }
+  if (learnTime(answer.headers.get("date"))) plan();
   if (answer.ok) return answer;
-  const refused = await refusal(answer);
-  // A request may have begun before the token was renewed.
-  if (refused.status === 401 && token === session.get()?.access)
-    endSession(`The service refuses the token: ${refused.message}.`);
-  throw refused;
+  throw await refusal(answer);
 }
 
 async function refusal(answer: Response): Promise<Refused> {

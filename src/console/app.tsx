@@ -1,14 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { waiting } from "./api.ts";
-import { arriving } from "./arrival.ts";
+import { arriving, offered } from "./arrival.ts";
 import { type Me, readMe } from "./me.ts";
 import { firstOf, pageOf } from "./pages/index.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
+import { Dialog } from "./parts/form.tsx";
 import { Loaded, Loading, useLoad } from "./parts/load.tsx";
-import { Name, said } from "./parts/text.tsx";
+import { Name, said, Time } from "./parts/text.tsx";
+
 import { go, path, route } from "./router.ts";
-import { session, signOut } from "./session.ts";
+import { claimsOf, ending, session, signIn, signOut } from "./session.ts";
 import { useStore } from "./store.ts";
 
 export function App() {
@@ -17,7 +19,8 @@ export function App() {
   return (
     <>
       <Waiting />
-      {current ? <SignedIn key={current.claims.sub as string} /> : pending ? <Loading /> : <SignIn />}
+      {current && <Ending />}
+      {current ? <SignedIn key={current.id} /> : pending ? <Loading /> : <SignIn />}
       <Toast />
     </>
   );
@@ -42,14 +45,60 @@ function Toast() {
   );
 }
 
+/** The token cannot be renewed, and what is typed goes with the page. */
+function Ending() {
+  const at = useStore(ending);
+  if (at === null) return null;
+  return (
+    <p class="banner" role="status">
+      Your sign-in ends <Time at={new Date(at).toISOString()} />. Save what you have typed.
+    </p>
+  );
+}
+
+/** A link with a token came into a session: it replaces none unasked. */
+function Offer({ token, name }: { token: string; name: string }) {
+  const { name: full, email, sub } = claimsOf(token) as Record<string, string | undefined>;
+  const close = () => offered.set(null);
+  return (
+    <Dialog title="Sign in as somebody else?" onClose={close}>
+      <p>
+        A link brings a token of <Name>{full ?? email ?? sub ?? "an API key"}</Name>. You are signed in as{" "}
+        <Name>{name}</Name>.
+      </p>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={close}>
+          Stay signed in
+        </button>
+        <button
+          type="button"
+          onClick={() => {
+            close();
+            void signOut().then(() => signIn({ access: token }));
+          }}
+        >
+          Sign in with the link
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
 function SignedIn() {
   const me = useLoad("me", readMe);
-  if (me.value) return <Frame me={me.value} reload={me.reload} />;
+  const offer = useStore(offered);
+  if (me.value)
+    return (
+      <>
+        <Frame me={me.value} reload={me.reload} />
+        {offer && <Offer token={offer} name={me.value.name} />}
+      </>
+    );
   return (
     <div class="gate">
       <Loaded of={me}>{() => null}</Loaded>
       {!me.loading && (
-        <button type="button" onClick={signOut}>
+        <button type="button" onClick={() => void signOut()}>
           Sign out
         </button>
       )}
@@ -59,7 +108,7 @@ function SignedIn() {
 
 /** The slug of the organization that the reader looks at. */
 const chosen = (me: Me, parts: string[]): string | undefined => {
-  const slug = parts[0] === "org" ? parts[1] : undefined;
+  const slug = parts[0] === "org" ? parts[1] : me.tenants.find(one => one.slug === me.only?.slug)?.slug;
   return slug ?? me.tenants.find(({ status }) => status === "active")?.slug ?? me.tenants[0]?.slug;
 };
 
@@ -129,7 +178,7 @@ function Frame({ me, reload }: { me: Me; reload: () => void }) {
             {[me.operator && "operator", mine && `${mine.role} of ${mine.slug}`].filter(Boolean).join(", ") ||
               "no organization yet"}
           </span>
-          <button type="button" onClick={signOut}>
+          <button type="button" onClick={() => void signOut()}>
             Sign out
           </button>
         </div>

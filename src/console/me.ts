@@ -1,40 +1,44 @@
 /** Who is signed in, and what they may see. */
-
-import type { MyTenant } from "../client/api.ts";
+import type { MyTenant, MyTenants } from "../client/api.ts";
 import { call, Refused } from "./api.ts";
 import { session } from "./session.ts";
 
 export interface Me {
   operator: boolean;
   tenants: MyTenant[];
+  /** The one tenant that their token lets them work in, where its claims win over the chooser. */
+  only: MyTenants["token_tenant"];
   /** A word for the person: what the token says, unverified. */
   name: string;
 }
 
 export async function readMe(signal: AbortSignal): Promise<Me> {
-  const [operator, tenants] = await Promise.all([isOperator(signal), myTenants(signal)]);
+  const { operator, tenants, token_tenant: only } = await read(signal);
   const { claims } = session.get()!;
   const name = [claims.name, claims.email, claims.sub].find(one => typeof one === "string") as
     | string
     | undefined;
-  return { operator, tenants, name: name ?? "API key" };
+  return { operator, tenants, only, name: name ?? "API key" };
 }
 
-async function isOperator(signal: AbortSignal): Promise<boolean> {
+async function read(signal: AbortSignal): Promise<MyTenants> {
   try {
-    await call("getSetupStatus", undefined, { signal });
-    return true;
+    return (await call("listMyTenants", undefined, { signal })).body;
   } catch (error) {
-    if (error instanceof Refused && error.status === 403) return false;
+    // Such as a claim that names no tenant at all.
+    if (error instanceof Refused && error.status === 403)
+      return { operator: false, tenants: [], total_count: 0, token_tenant: null };
     throw error;
   }
 }
 
-async function myTenants(signal: AbortSignal): Promise<MyTenant[]> {
-  try {
-    return (await call("listMyTenants", undefined, { signal })).body.tenants;
-  } catch (error) {
-    if (error instanceof Refused && error.status === 403) return [];
-    throw error;
-  }
-}
+const CLAIMS: Record<string, string> = {
+  configured_claim: "a claim of it",
+  tenant: "its claim “tenant”",
+  organization: "its organization",
+  namespace: "its group",
+  email: "the domain of its e-mail address",
+};
+
+/** What names the tenant in somebody's sign-in, in words. */
+export const namedBy = (source: string): string => CLAIMS[source] ?? "a claim of it";

@@ -1,6 +1,7 @@
 /** OpenID Connect: authorization code with PKCE, renewed by refresh token. */
 import * as oauth from "oauth4webapi";
 import { settings } from "./settings.ts";
+import { stored } from "./storage.ts";
 
 export interface Tokens {
   access: string;
@@ -9,7 +10,6 @@ export interface Tokens {
   provider?: true;
 }
 
-const PENDING = "sign-in";
 interface Pending {
   state: string;
   nonce: string;
@@ -17,6 +17,7 @@ interface Pending {
   /** Where the reader was. */
   hash: string;
 }
+const pendings = stored<Pending>("sign-in");
 
 const configured = settings.oidc;
 /** The service's configuration takes http for providers on this machine only. */
@@ -53,7 +54,7 @@ export async function goToProvider(hash: string): Promise<void> {
     verifier: oauth.generateRandomCodeVerifier(),
     hash,
   };
-  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+  pendings.write(pending);
   const to = new URL(endpoint!);
   const { scope } = configured!;
   for (const [name, value] of Object.entries({
@@ -73,11 +74,16 @@ export async function goToProvider(hash: string): Promise<void> {
   location.assign(to);
 }
 
+/** Whether this tab asked for the answer in the address. Anybody can send a link that looks like one. */
+export function isAsked({ searchParams }: URL): boolean {
+  const pending = pendings.read();
+  return configured !== null && pending !== null && searchParams.get("state") === pending.state;
+}
+
 /** The tokens for the code in the address, and where the reader was. */
 export async function finish(address: URL): Promise<{ tokens: Tokens; hash: string }> {
-  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null") as Pending | null;
-  sessionStorage.removeItem(PENDING);
-  if (!pending) throw new Error("This tab did not ask for this sign-in.");
+  const pending = pendings.read()!;
+  pendings.forget();
   const as = await discover();
   const parameters = oauth.validateAuthResponse(as, client, address, pending.state);
   const answer = await oauth.authorizationCodeGrantRequest(
@@ -113,6 +119,10 @@ export async function renew({ refresh }: Tokens): Promise<Tokens> {
   });
   return tokensOf(await oauth.processRefreshTokenResponse(as, client, answer), refresh);
 }
+
+/** The provider's refusal, for good. Anything else may pass: the network after a sleep, a provider that starts. */
+export const isOver = (error: unknown): boolean =>
+  error instanceof oauth.ResponseBodyError && error.error === "invalid_grant";
 
 /** Ends the refresh token, then the provider's own session, whose page leads back here. */
 export async function revoke({ access, refresh, provider }: Tokens): Promise<void> {

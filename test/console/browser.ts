@@ -76,10 +76,24 @@ export class Visitor {
     return new Visitor(await context.newPage(), url, others);
   }
 
-  /** By a link like the demo's. */
+  /** By a link like the demo's, in place of whoever is signed in. */
   async signIn(token: string): Promise<void> {
     await this.page.goto(`${this.url}/console/#token=${token}`);
     await this.page.locator(".frame h1").waitFor();
+    if ((await this.dialog().count()) > 0) await this.press("Sign in with the link", this.dialog());
+    await this.page.locator(".frame h1").waitFor();
+  }
+
+  /** What the page keeps in this browser, as text. */
+  stored(): Promise<string> {
+    return this.page.evaluate<string>("JSON.stringify([{ ...sessionStorage }, { ...localStorage }])");
+  }
+
+  /** The tab, copied by the browser with its storage. */
+  async duplicate(): Promise<Visitor> {
+    const opened = this.page.context().waitForEvent("page");
+    await this.page.evaluate("window.open(location.href) && 0");
+    return new Visitor(await opened, this.url, this.others);
   }
 
   /** Opens a page of the console, and waits for its heading. */

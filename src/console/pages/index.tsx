@@ -39,7 +39,7 @@ function ownPage(here: Here): ComponentChildren {
   const { me, parts } = here;
   const [first, second, third = ""] = parts;
   if (first === "register") return <Register here={here} />;
-  if (first === "invitation" && second) return <Accept token={second} here={here} />;
+  if (first === "invitation") return <Accept here={here} />;
   const mine = first === "org" ? me.tenants.find(({ slug }) => slug === second) : undefined;
   return mine && <Organization key={mine.slug} mine={mine} tab={third} here={here} />;
 }

@@ -1,39 +1,110 @@
 import { call } from "../api.ts";
+import { forgetInvitation, type Invited, invited } from "../arrival.ts";
+import { type Me, namedBy } from "../me.ts";
 import { Form } from "../parts/form.tsx";
 import { useAction } from "../parts/load.tsx";
-import { say, Title } from "../parts/text.tsx";
+import { Copy, Name, say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
+import { signOut } from "../session.ts";
+import { useStore } from "../store.ts";
 import type { Here } from "./here.ts";
 
-export function Accept({ token, here }: { token: string; here: Here }) {
+/** What a link says of its invitation. Nobody has checked it: the service tells more once it is accepted. */
+export function Invitation({ of: { to, as, by } }: { of: Invited }) {
+  return (
+    <p>
+      {by ? (
+        <>
+          <Name>{by}</Name> invites you
+        </>
+      ) : (
+        "You are invited"
+      )}{" "}
+      to {to ? <Name>{to}</Name> : "an organization"}
+      {as && (
+        <>
+          {" "}
+          as <Name>{as}</Name>
+        </>
+      )}
+      .
+    </p>
+  );
+}
+
+/** The link to give to somebody else. */
+const linkTo = ({ token }: Invited) =>
+  `${new URL(location.pathname, location.origin).href}#/invitation/${token}`;
+
+export function Accept({ here }: { here: Here }) {
+  const found = useStore(invited);
   const action = useAction();
+  if (!found)
+    return (
+      <>
+        <Title id="invitation">There is no invitation here</Title>
+        <p>Open the link of the invitation again.</p>
+      </>
+    );
   const accept = () =>
     action.run(async () => {
-      const { body } = await call("acceptInvitation", { body: { token } });
-      say(`You are ${body.membership.role} now`);
+      const { body } = await call("acceptInvitation", { body: { token: found.token } });
+      forgetInvitation();
+      say(`You are ${body.membership.role} of ${body.tenant.name} now`);
       here.reload();
       go(path(["org", body.tenant.slug]));
     });
   return (
     <>
       <Title id="invitation">You are invited</Title>
-      <div class="panel">
+      <section class="panel narrow" aria-label="Invitation">
+        <Invitation of={found} />
         <Form
           action={action}
           submit="Accept the invitation"
           onSubmit={accept}
           beside={
-            <a class="button" href="#/">
+            <button
+              type="button"
+              onClick={() => {
+                forgetInvitation();
+                go("#/");
+              }}
+            >
               Not now
-            </a>
+            </button>
           }
         >
           <p>
-            You join as <b>{here.me.name}</b>. An invitation works once. If it was for somebody else, sign out
-            and give them the link.
+            You join as <b>{here.me.name}</b>. An invitation works once.
           </p>
+          <Only me={here.me} />
         </Form>
-      </div>
+        <details>
+          <summary>It is for somebody else, or for another account of yours</summary>
+          <div class="stack">
+            <Copy label="link">{linkTo(found)}</Copy>
+            <div class="buttons">
+              <button type="button" onClick={() => void signOut({ stay: true })}>
+                Sign in as somebody else
+              </button>
+            </div>
+          </div>
+        </details>
+      </section>
     </>
+  );
+}
+
+/** Said before accepting, because the invitation is used up then. */
+function Only({ me: { only } }: { me: Me }) {
+  if (!only) return null;
+  return (
+    <p class="note warn">
+      Your sign-in names the organization <code>{only.slug}</code> by {namedBy(only.source)}, and you can work
+      in no other with it. If you are invited to another one, you join it, but you get in only with a sign-in
+      that names it, or none. An operator can let the chooser decide:{" "}
+      <code>SERVICE_TENANT_PRECEDENCE=header</code>.
+    </p>
   );
 }

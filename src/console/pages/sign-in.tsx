@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { offered } from "../arrival.ts";
+import { invited, offered } from "../arrival.ts";
 import { goToProvider } from "../oidc.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { Failure, useAction } from "../parts/load.tsx";
@@ -7,12 +7,14 @@ import { Name, Title } from "../parts/text.tsx";
 import { claimsOf, ended, signIn } from "../session.ts";
 import { settings } from "../settings.ts";
 import { useStore } from "../store.ts";
+import { Invitation } from "./invitation.tsx";
 
 const icon = () => document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
 
 export function SignIn() {
   const why = useStore(ended);
   const token = useStore(offered);
+  const invitation = useStore(invited);
   const provider = useAction();
   return (
     <main class="gate">
@@ -20,7 +22,13 @@ export function SignIn() {
         <img src={icon()} alt="" /> Tenants
       </div>
       <div class="panel">
-        <Title id="sign-in">Sign in</Title>
+        <Title id="sign-in">{invitation ? "You are invited" : "Sign in"}</Title>
+        {invitation && (
+          <div class="note">
+            <Invitation of={invitation} />
+            <p>Sign in here to accept. You come back to this invitation.</p>
+          </div>
+        )}
         {why && (
           <p class="note warn" role="alert">
             {why}

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
+import { type Me, namedBy } from "../../me.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Form, TextField } from "../../parts/form.tsx";
 import { Loaded, useAction, useLoad } from "../../parts/load.tsx";
@@ -9,7 +10,8 @@ import { Badge, Copy, Name, say, Time, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { Events } from "../activity.tsx";
 import type { Here } from "../here.ts";
-import { Members, membersOfMine } from "../members.tsx";
+import { Members } from "../members/index.tsx";
+import { membersOfMine } from "../members/of.ts";
 import { Invitations } from "./invitations.tsx";
 import { Keys } from "./keys.tsx";
 import type { Own } from "./own.ts";
@@ -18,52 +20,58 @@ import { OwnSettings } from "./settings.tsx";
 /** An organization, as its own people see it. */
 export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string; here: Here }) {
   const { slug, status } = mine;
+  const { only } = here.me;
+  if (only && only.slug !== slug) return <Elsewhere only={only} mine={mine} here={here} />;
+  if (status === "active") return <Active slug={slug} tab={tab} here={here} />;
+  return (
+    <>
+      <Title id={slug}>
+        <Name>{mine.name}</Name>
+      </Title>
+      <p class="note warn">
+        {status === "pending"
+          ? "It waits for an operator's approval. Come back later."
+          : `It is ${status}. An operator of this deployment can say why.`}
+      </p>
+      <div class="buttons">
+        <button type="button" onClick={() => here.reload()}>
+          Refresh
+        </button>
+      </div>
+    </>
+  );
+}
+
+function Active({ slug, tab, here }: { slug: string; tab: string; here: Here }) {
   const load = useLoad(`current ${slug}`, signal =>
     call("getCurrentTenant", undefined, { tenant: slug, signal }),
   );
-  if (status !== "active")
-    return (
-      <>
-        <Title id={slug}>
-          <Name>{mine.name}</Name>
-        </Title>
-        <p class="note warn">
-          {status === "pending"
-            ? "It waits for an operator's approval. Come back later."
-            : `It is ${status}. An operator of this deployment can say why.`}
-        </p>
-        <div class="buttons">
-          <button type="button" onClick={() => here.reload()}>
-            Refresh
-          </button>
-        </div>
-      </>
-    );
   return (
     <Loaded of={load}>
-      {answer => {
-        const { tenant } = answer.body;
-        if (tenant.slug !== slug) return <Elsewhere named={tenant.slug} wanted={slug} />;
-        return <Page tab={tab} own={{ slug, current: answer.body, etag: answer.etag, load, here }} />;
-      }}
+      {answer => <Page tab={tab} own={{ slug, current: answer.body, etag: answer.etag, load, here }} />}
     </Loaded>
   );
 }
 
-/** The token wins over X-Tenant. */
-function Elsewhere({ named, wanted }: { named: string; wanted: string }) {
+/** The token wins over the chooser. */
+function Elsewhere({ only, mine, here }: { only: NonNullable<Me["only"]>; mine: MyTenant; here: Here }) {
+  const reachable = here.me.tenants.find(({ slug }) => slug === only.slug);
   return (
     <>
-      <Title id="elsewhere">Your token is for another organization</Title>
+      <Title id="elsewhere">Your sign-in is for another organization</Title>
       <p class="note warn">
-        It names <code>{named}</code>, and the service goes by that. Sign in with a token that names{" "}
-        <code>{wanted}</code>, or none.
+        You are {mine.role} of <Name>{mine.name}</Name>. But your sign-in names <code>{only.slug}</code> by{" "}
+        {namedBy(only.source)}, and the service goes by that. Sign in with a token that names{" "}
+        <code>{mine.slug}</code>, or none; an operator can let the chooser decide, with{" "}
+        <code>SERVICE_TENANT_PRECEDENCE=header</code>.
       </p>
-      <p>
-        <a class="button" href={path(["org", named])}>
-          Go to {named}
-        </a>
-      </p>
+      {reachable && (
+        <p>
+          <a class="button" href={path(["org", only.slug])}>
+            Go to <Name>{reachable.name}</Name>
+          </a>
+        </p>
+      )}
     </>
   );
 }
@@ -98,12 +106,13 @@ function Page({ own, tab }: { own: Own; tab: string }) {
 }
 
 function partOf(own: Own, tab: string): ComponentChildren {
-  const { slug, current, here } = own;
+  const { slug, current, here, load } = own;
   if (tab === "members")
     return (
       <Members
-        of={membersOfMine(slug, current.membership, () => {
-          go("#/");
+        of={membersOfMine(slug, current.membership, member => {
+          if (member) load.reload();
+          else go("#/");
           here.reload();
         })}
       />

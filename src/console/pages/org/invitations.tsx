@@ -1,11 +1,11 @@
 import { useState } from "preact/hooks";
-import type { Invitation, MemberRole } from "../../../client/api.ts";
+import type { CreatedInvitation, Invitation, MemberRole } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { Failure, More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
-import { ROLES } from "../members.tsx";
+import { ROLES } from "../members/of.ts";
 import type { Own } from "./own.ts";
 
 const DAYS = [
@@ -93,6 +93,13 @@ export function Invitations({ own }: { own: Own }) {
   );
 }
 
+/** What it says of the organization is for the person's eyes: the service asks the token alone. */
+function linkOf({ token, role, accept_url }: CreatedInvitation, { current, here }: Own): string {
+  const says = new URLSearchParams({ to: current.tenant.name, as: role, by: here.me.name });
+  const page = new URL(location.pathname, location.origin).href;
+  return accept_url ?? `${page}#/invitation/${token}?${says.toString()}`;
+}
+
 function Invite({
   own,
   close,
@@ -111,8 +118,7 @@ function Invite({
         ...(email.trim() && { email: email.trim() }),
       };
       const { body: made } = await call("createInvitation", { body }, { tenant: own.slug });
-      const here = new URL(location.pathname, location.origin).href;
-      done(made, made.accept_url ?? `${here}#/invitation/${made.token}`);
+      done(made, linkOf(made, own));
       say("The invitation is made");
     });
   return (

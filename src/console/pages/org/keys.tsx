@@ -5,7 +5,7 @@ import { Dialog, Field, Form, SelectField, TextField } from "../../parts/form.ts
 import { More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
-import { ROLES } from "../members.tsx";
+import { ROLES } from "../members/of.ts";
 import type { Own } from "./own.ts";
 
 export function Keys({ own }: { own: Own }) {
