@@ -1,86 +1,23 @@
 import { useState } from "preact/hooks";
-import type { Member, MemberRole } from "../../client/api.ts";
-import { type Answer, call } from "../api.ts";
-import { Dialog, Form, SelectField, TextField } from "../parts/form.tsx";
-import { Failure, More, Rows, useAction, useList } from "../parts/load.tsx";
-import { Table } from "../parts/table.tsx";
-import { Badge, Copy, Name, say, Time } from "../parts/text.tsx";
+import type { Member } from "../../../client/api.ts";
+import { More, Rows, useList } from "../../parts/load.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { Add } from "./add.tsx";
+import { type MembersOf, nameOf } from "./of.ts";
+import { Remove } from "./remove.tsx";
+import { Role } from "./role.tsx";
 
-/** The members of one tenant: by an operator, or by the tenant's own people. */
-export interface MembersOf {
-  key: string;
-  list: (cursor: string | undefined, signal: AbortSignal) => Promise<Answer<{ members: Member[] }>>;
-  add: (body: AddBody) => Promise<Answer<Member>>;
-  setRole: (user_id: string, role: MemberRole) => Promise<Answer<Member>>;
-  remove: (user_id: string) => Promise<unknown>;
-  /** Roles that the reader may give and take; none for members. */
-  roles: readonly MemberRole[];
-  /** The reader's own row. */
-  self?: string;
-  /** What happens once the reader has left. */
-  left?: () => void;
-}
-
-export interface AddBody {
-  auth_subject: string;
-  auth_provider?: string;
-  email?: string;
-  display_name?: string;
-  role: MemberRole;
-}
-
-export const ROLES: readonly (readonly [MemberRole, string])[] = [
-  ["member", "member"],
-  ["admin", "admin: manages members, invitations, keys, settings"],
-  ["owner", "owner: an admin who may also make owners"],
-];
-
-export function membersByOperator(tenant_id: string): MembersOf {
-  return {
-    key: tenant_id,
-    roles: ["member", "admin", "owner"],
-    list: (cursor, signal) =>
-      call("listTenantMembers", { params: { tenant_id }, query: page(cursor) }, { signal }),
-    add: body => call("addTenantMember", { params: { tenant_id }, body }),
-    setRole: (user_id, role) =>
-      call("changeTenantMember", { params: { tenant_id, user_id }, body: { role } }),
-    remove: user_id => call("removeTenantMember", { params: { tenant_id, user_id } }),
-  };
-}
-
-export function membersOfMine(tenant: string, { user_id: self, role }: Member, left: () => void): MembersOf {
-  const roles = { owner: ["member", "admin", "owner"], admin: ["member", "admin"], member: [] } as const;
-  return {
-    key: tenant,
-    roles: roles[role],
-    self,
-    left,
-    list: (cursor, signal) => call("listMembers", { query: page(cursor) }, { tenant, signal }),
-    add: body => call("addMember", { body }, { tenant }),
-    setRole: (user_id, role) => call("changeMember", { params: { user_id }, body: { role } }, { tenant }),
-    remove: user_id => call("removeMember", { params: { user_id } }, { tenant }),
-  };
-}
-
-const page = (cursor: string | undefined) => ({ limit: 100, ...(cursor && { cursor }) });
-
-export const nameOf = ({ display_name, email, auth_subject }: Member) =>
-  display_name ?? email ?? auth_subject;
+type Open = { what: "add" } | { what: "role" | "remove"; member: Member };
 
 export function Members({ of }: { of: MembersOf }) {
   const list = useList<Member>(`members ${of.key}`, async (cursor, signal) => {
     const answer = await of.list(cursor, signal);
     return { ...answer, body: { items: answer.body.members } };
   });
-  const [open, setOpen] = useState<"add" | Member | null>(null);
-  const action = useAction();
+  const [open, setOpen] = useState<Open | null>(null);
+  const close = () => setOpen(null);
   const manages = of.roles.length > 0;
-  const setRole = (member: Member, role: MemberRole) =>
-    action.run(async () => {
-      const { body } = await of.setRole(member.user_id, role);
-      list.change(items => items.map(one => (one.user_id === body.user_id ? body : one)));
-      say(`${nameOf(member)} is ${role} now`);
-    });
   const mayChange = (member: Member) => manages && of.roles.includes(member.role);
   return (
     <>
@@ -91,12 +28,11 @@ export function Members({ of }: { of: MembersOf }) {
             : "Who belongs, newest first."}
         </p>
         {manages && (
-          <button type="button" class="primary" onClick={() => setOpen("add")}>
+          <button type="button" class="primary" onClick={() => setOpen({ what: "add" })}>
             Add a member
           </button>
         )}
       </div>
-      {action.error !== undefined && <Failure error={action.error} />}
       <div class="panel flush">
         <Rows list={list} empty={<p>Nobody belongs here yet.</p>}>
           {items => (
@@ -105,44 +41,22 @@ export function Members({ of }: { of: MembersOf }) {
               rows={items}
               keyOf={({ user_id }) => user_id}
               columns={[
-                [
-                  "Name",
-                  member => (
-                    <span>
-                      <b>
-                        <Name>{nameOf(member)}</Name>
-                      </b>
-                      {member.user_id === of.self && <span class="dim"> (you)</span>}
-                      {member.email && member.display_name && (
-                        <span class="dim line">
-                          <Name>{member.email}</Name>
-                        </span>
-                      )}
-                    </span>
-                  ),
-                ],
+                ["Name", member => <Who member={member} self={member.user_id === of.self} />],
                 ["Subject", ({ auth_subject }) => <Copy label="subject">{auth_subject}</Copy>],
-                ["Provider", ({ auth_provider }) => <code class="dim">{auth_provider}</code>],
+                ["Provider", ({ auth_provider }) => <code class="dim">{visible(auth_provider)}</code>],
                 [
                   "Role",
                   member =>
                     mayChange(member) ? (
-                      <select
-                        class="small"
-                        aria-label={`Role of ${nameOf(member)}`}
-                        disabled={action.busy}
-                        value={member.role}
-                        key={`${member.role}${action.error === undefined}`}
-                        onChange={event =>
-                          setRole(member, (event.target as HTMLSelectElement).value as MemberRole)
-                        }
+                      <button
+                        type="button"
+                        class="badge"
+                        aria-haspopup="dialog"
+                        onClick={() => setOpen({ what: "role", member })}
                       >
-                        {of.roles.map(role => (
-                          <option key={role} value={role} selected={role === member.role}>
-                            {role}
-                          </option>
-                        ))}
-                      </select>
+                        {member.role}
+                        <span class="unseen">: change the role of {visible(nameOf(member))}</span>
+                      </button>
                     ) : (
                       <Badge>{member.role}</Badge>
                     ),
@@ -155,9 +69,13 @@ export function Members({ of }: { of: MembersOf }) {
                         "Actions",
                         (member: Member) =>
                           (mayChange(member) || member.user_id === of.self) && (
-                            <button type="button" onClick={() => setOpen(member)}>
+                            <button
+                              type="button"
+                              class="quiet"
+                              onClick={() => setOpen({ what: "remove", member })}
+                            >
                               {member.user_id === of.self ? "Leave…" : "Remove…"}
-                              <span class="unseen"> {nameOf(member)}</span>
+                              <span class="unseen"> {visible(nameOf(member))}</span>
                             </button>
                           ),
                         "tight",
@@ -170,25 +88,37 @@ export function Members({ of }: { of: MembersOf }) {
         </Rows>
         <More list={list} one="member" />
       </div>
-      {open === "add" && (
+      {open?.what === "add" && (
         <Add
           of={of}
-          close={() => setOpen(null)}
+          close={close}
           done={member => {
             list.change(items => [member, ...items]);
-            setOpen(null);
+            close();
           }}
         />
       )}
-      {open && open !== "add" && (
+      {open?.what === "role" && (
+        <Role
+          of={of}
+          member={open.member}
+          close={close}
+          done={member => {
+            list.change(items => items.map(one => (one.user_id === member.user_id ? member : one)));
+            close();
+            if (member.user_id === of.self) of.changed?.(member);
+          }}
+        />
+      )}
+      {open?.what === "remove" && (
         <Remove
           of={of}
-          member={open}
-          close={() => setOpen(null)}
+          member={open.member}
+          close={close}
           done={() => {
-            list.change(items => items.filter(({ user_id }) => user_id !== open.user_id));
-            setOpen(null);
-            if (open.user_id === of.self) of.left?.();
+            list.change(items => items.filter(({ user_id }) => user_id !== open.member.user_id));
+            close();
+            if (open.member.user_id === of.self) of.changed?.(null);
           }}
         />
       )}
@@ -196,85 +126,16 @@ export function Members({ of }: { of: MembersOf }) {
   );
 }
 
-function Add({ of, close, done }: { of: MembersOf; close: () => void; done: (member: Member) => void }) {
-  const action = useAction();
-  const add = ({ role, ...texts }: Record<string, string>) =>
-    action.run(async () => {
-      const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text.trim() !== ""));
-      const { body } = await of.add({ ...given, role } as unknown as AddBody);
-      say(`${nameOf(body)} is ${body.role} now`);
-      done(body);
-    });
-  return (
-    <Dialog title="Add a member" onClose={close}>
-      <Form action={action} submit="Add" onSubmit={add}>
-        <p class="dim">
-          For somebody whose subject at the identity provider you know. Others get an invitation.
-        </p>
-        <TextField
-          label="Subject"
-          name="auth_subject"
-          required
-          maxLength={255}
-          hint="The sub of their token."
-        />
-        <TextField
-          label="Provider"
-          name="auth_provider"
-          maxLength={255}
-          hint="The iss of their token. Empty: the same as yours."
-        />
-        <TextField label="E-mail" name="email" type="email" />
-        <TextField label="Name" name="display_name" maxLength={255} />
-        <SelectField
-          label="Role"
-          name="role"
-          value="member"
-          options={ROLES.filter(([role]) => of.roles.includes(role))}
-        />
-      </Form>
-    </Dialog>
-  );
-}
-
-function Remove({
-  of,
-  member,
-  close,
-  done,
-}: {
-  of: MembersOf;
-  member: Member;
-  close: () => void;
-  done: () => void;
-}) {
-  const action = useAction();
-  const self = member.user_id === of.self;
-  const remove = () =>
-    action.run(async () => {
-      await of.remove(member.user_id);
-      say(self ? "You have left" : `${nameOf(member)} is removed`);
-      done();
-    });
-  return (
-    <Dialog
-      title={
-        self ? (
-          "Leave this organization?"
-        ) : (
-          <>
-            Remove <Name>{nameOf(member)}</Name>?
-          </>
-        )
-      }
-      onClose={close}
-    >
-      <Form action={action} submit={self ? "Leave" : "Remove"} danger onSubmit={remove}>
-        <p>
-          {self ? "You are" : "They are"} out with the next request. What {self ? "you" : "they"} made stays
-          with the organization.
-        </p>
-      </Form>
-    </Dialog>
-  );
-}
+const Who = ({ member, self }: { member: Member; self: boolean }) => (
+  <span>
+    <b>
+      <Name>{nameOf(member)}</Name>
+    </b>
+    {self && <span class="dim"> (you)</span>}
+    {member.email && member.display_name && (
+      <span class="dim line">
+        <Name>{member.email}</Name>
+      </span>
+    )}
+  </span>
+);

@@ -1,0 +1,56 @@
+import type { Member } from "../../../client/api.ts";
+import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
+import { useAction } from "../../parts/load.tsx";
+import { say } from "../../parts/text.tsx";
+import { type AddBody, type MembersOf, nameOf, ROLES } from "./of.ts";
+
+export function Add({
+  of,
+  close,
+  done,
+}: {
+  of: MembersOf;
+  close: () => void;
+  done: (member: Member) => void;
+}) {
+  const action = useAction();
+  const add = ({ role, ...texts }: Record<string, string>) =>
+    action.run(async () => {
+      const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text.trim() !== ""));
+      const { body } = await of.add({ ...given, role } as unknown as AddBody);
+      say(`${nameOf(body)} is ${body.role} now`);
+      done(body);
+    });
+  return (
+    <Dialog title="Add a member" onClose={close}>
+      <Form action={action} submit="Add" onSubmit={add}>
+        <p class="dim">
+          For somebody whose <i>subject</i> you know: the name that your identity provider gives to one
+          account.
+          {of.self ? " Everybody else gets an invitation." : " Everybody else gets an invitation by a link."}
+        </p>
+        <TextField
+          label="Subject"
+          name="auth_subject"
+          required
+          maxLength={255}
+          hint="The claim “sub” of their token, such as auth0|65f2…"
+        />
+        <TextField
+          label="Provider"
+          name="auth_provider"
+          maxLength={255}
+          hint="Who signs their token: its claim “iss”. Empty: the same as yours."
+        />
+        <TextField label="E-mail" name="email" type="email" />
+        <TextField label="Name" name="display_name" maxLength={255} />
+        <SelectField
+          label="Role"
+          name="role"
+          value="member"
+          options={ROLES.filter(([role]) => of.roles.includes(role))}
+        />
+      </Form>
+    </Dialog>
+  );
+}

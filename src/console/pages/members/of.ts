@@ -1,0 +1,72 @@
+import type { Member, MemberRole } from "../../../client/api.ts";
+import { type Answer, call } from "../../api.ts";
+
+/** The members of one tenant: by an operator, or by the tenant's own people. */
+export interface MembersOf {
+  key: string;
+  list: (cursor: string | undefined, signal: AbortSignal) => Promise<Answer<{ members: Member[] }>>;
+  add: (body: AddBody) => Promise<Answer<Member>>;
+  setRole: (user_id: string, role: MemberRole) => Promise<Answer<Member>>;
+  remove: (user_id: string) => Promise<unknown>;
+  /** Roles that the reader may give and take; none for members. */
+  roles: readonly MemberRole[];
+  /** The reader's own row. */
+  self?: string;
+  /** What happens once the reader's own membership has changed; null: it has ended. */
+  changed?: (member: Member | null) => void;
+}
+
+export interface AddBody {
+  auth_subject: string;
+  auth_provider?: string;
+  email?: string;
+  display_name?: string;
+  role: MemberRole;
+}
+
+/** What each role may do, in words. */
+export const MAY: Record<MemberRole, string> = {
+  member: "works with what the organization has, and sees who belongs",
+  admin: "manages members, invitations, API keys and settings, too",
+  owner: "is an admin who also makes and removes owners",
+};
+
+export const ROLES = (["member", "admin", "owner"] as const).map(
+  role => [role, `${role}: ${MAY[role]}`] as const,
+);
+
+export function membersByOperator(tenant_id: string): MembersOf {
+  return {
+    key: tenant_id,
+    roles: ["member", "admin", "owner"],
+    list: (cursor, signal) =>
+      call("listTenantMembers", { params: { tenant_id }, query: page(cursor) }, { signal }),
+    add: body => call("addTenantMember", { params: { tenant_id }, body }),
+    setRole: (user_id, role) =>
+      call("changeTenantMember", { params: { tenant_id, user_id }, body: { role } }),
+    remove: user_id => call("removeTenantMember", { params: { tenant_id, user_id } }),
+  };
+}
+
+export function membersOfMine(
+  tenant: string,
+  { user_id: self, role }: Member,
+  changed: NonNullable<MembersOf["changed"]>,
+): MembersOf {
+  const roles = { owner: ["member", "admin", "owner"], admin: ["member", "admin"], member: [] } as const;
+  return {
+    key: tenant,
+    roles: roles[role],
+    self,
+    changed,
+    list: (cursor, signal) => call("listMembers", { query: page(cursor) }, { tenant, signal }),
+    add: body => call("addMember", { body }, { tenant }),
+    setRole: (user_id, role) => call("changeMember", { params: { user_id }, body: { role } }, { tenant }),
+    remove: user_id => call("removeMember", { params: { user_id } }, { tenant }),
+  };
+}
+
+const page = (cursor: string | undefined) => ({ limit: 100, ...(cursor && { cursor }) });
+
+export const nameOf = ({ display_name, email, auth_subject }: Member) =>
+  display_name ?? email ?? auth_subject;

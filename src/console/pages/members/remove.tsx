@@ -1,0 +1,48 @@
+import type { Member } from "../../../client/api.ts";
+import { Dialog, Form } from "../../parts/form.tsx";
+import { useAction } from "../../parts/load.tsx";
+import { Name, say } from "../../parts/text.tsx";
+import { type MembersOf, nameOf } from "./of.ts";
+
+export function Remove({
+  of,
+  member,
+  close,
+  done,
+}: {
+  of: MembersOf;
+  member: Member;
+  close: () => void;
+  done: () => void;
+}) {
+  const action = useAction();
+  const self = member.user_id === of.self;
+  const remove = () =>
+    action.run(async () => {
+      await of.remove(member.user_id);
+      say(self ? "You have left" : `${nameOf(member)} is removed`);
+      done();
+    });
+  return (
+    <Dialog
+      title={
+        self ? (
+          "Leave this organization?"
+        ) : (
+          <>
+            Remove <Name>{nameOf(member)}</Name>?
+          </>
+        )
+      }
+      onClose={close}
+    >
+      <Form action={action} submit={self ? "Leave" : "Remove"} danger onSubmit={remove}>
+        <p>
+          {self ? "You are" : "They are"} refused from the next request on, and {self ? "come" : "can come"}{" "}
+          back only if somebody adds or invites {self ? "you" : "them"} again. What {self ? "you" : "they"}{" "}
+          made stays with the organization.
+        </p>
+      </Form>
+    </Dialog>
+  );
+}

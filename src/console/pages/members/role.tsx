@@ -1,0 +1,73 @@
+import { useState } from "preact/hooks";
+import type { Member, MemberRole } from "../../../client/api.ts";
+import { Dialog, Form } from "../../parts/form.tsx";
+import { useAction } from "../../parts/load.tsx";
+import { Name, say } from "../../parts/text.tsx";
+import { MAY, type MembersOf, nameOf } from "./of.ts";
+
+/** Nothing that gives or takes power happens at an arrow key: choosing is one act, changing another. */
+export function Role({
+  of,
+  member,
+  close,
+  done,
+}: {
+  of: MembersOf;
+  member: Member;
+  close: () => void;
+  done: (member: Member) => void;
+}) {
+  const action = useAction();
+  const [role, setRole] = useState<MemberRole>(member.role);
+  const self = member.user_id === of.self;
+  const change = () =>
+    action.run(async () => {
+      const { body } = await of.setRole(member.user_id, role);
+      say(`${self ? "You are" : `${nameOf(body)} is`} ${body.role} now`);
+      done(body);
+    });
+  return (
+    <Dialog
+      title={
+        <>
+          Role of <Name>{nameOf(member)}</Name>
+        </>
+      }
+      onClose={close}
+    >
+      <Form
+        action={action}
+        submit={role === member.role ? "Change the role" : `Make ${self ? "me" : "them"} ${role}`}
+        disabled={role === member.role}
+        onSubmit={change}
+      >
+        <fieldset class="choices">
+          <legend class="unseen">Role</legend>
+          {of.roles.map(one => (
+            <label key={one} class="choice">
+              <input
+                type="radio"
+                name="role"
+                value={one}
+                checked={one === role}
+                onChange={() => setRole(one)}
+              />
+              <span>
+                <b>{one}</b> {MAY[one]}
+                {one === member.role && <span class="dim"> (now)</span>}
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        {self && role !== member.role && (
+          <p class="note warn">
+            This is your own role. You cannot undo it yourself: an owner has to give it back.
+          </p>
+        )}
+        {role === "owner" && member.role !== "owner" && (
+          <p class="note warn">An owner can remove every other owner, you too.</p>
+        )}
+      </Form>
+    </Dialog>
+  );
+}
