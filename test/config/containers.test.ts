@@ -281,7 +281,11 @@ test("nginx accepts the example", {
   const paths = "pid nginx.pid; error_log stderr; events {}";
   // `nginx -t` binds the port, and only root may bind 80.
   const example = read("deploy/nginx.conf").replace("listen 80;", "listen 127.0.0.1:18080;");
-  writeFileSync(file, `${paths} http { access_log off; ${example} }`);
+  // Its own are below /var/lib/nginx, which only root may write.
+  const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+    name => `${name}_temp_path ${name};`,
+  );
+  writeFileSync(file, `${paths} http { access_log off; ${temporary.join(" ")} ${example} }`);
   const { status, stderr } = spawnSync(nginx!, ["-t", "-p", folder, "-c", file], { encoding: "utf8" });
   assert.equal(status, 0, stderr);
   rmSync(folder, { recursive: true });
