@@ -1,6 +1,6 @@
 /** What tests share: a database of one's own, one's role in it, the service on top, real tokens. */
 import { randomBytes } from "node:crypto";
-import { type TestFn, test } from "node:test";
+import { type TestFn, type TestOptions, test } from "node:test";
 import type { FastifyInstance, InjectOptions } from "fastify";
 import { type JWTPayload, SignJWT } from "jose";
 import postgres from "postgres";
@@ -25,8 +25,9 @@ export const ALL = TIMES > 0;
 export const rounds = (few: number, many: number) => (ALL ? many * TIMES : few);
 
 /** A test that repeats a claim of a shorter test with more cases, more rounds or by the clock. */
-export function long(name: string, work: TestFn): void {
-  test(name, { skip: !ALL && "npm run test:all" }, work);
+export function long(name: string, ...given: [TestFn] | [TestOptions, TestFn]): void {
+  const [options, work] = given.length === 1 ? [{}, ...given] : given;
+  test(name, ALL ? options : { skip: "npm run test:all" }, work);
 }
 
 export interface Database {

@@ -1,6 +1,6 @@
 /**
  * Mutation: every policy, every FORCE, every key with a tenant in it, every definer function of the catalog is broken in
- * turn, and the audit must notice. `npm test -- test/audit/mutation.test.ts` prints the score.
+ * turn, and the audit must notice. `npm test -- test/audit/mutation.long.test.ts` prints the score.
  */
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";

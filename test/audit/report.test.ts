@@ -8,7 +8,7 @@ import { type Report, runAudit } from "../../src/audit/run.ts";
 import { groupFindings, toText } from "../../src/audit/text.ts";
 import { StartupError } from "../../src/errors/startup-error.ts";
 import { built, inShell, outcome, tenancy } from "../cli/command.ts";
-import { createDatabase, withSettings } from "../harness.ts";
+import { createDatabase, long, withSettings } from "../harness.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
 const run = (url: string, ...args: string[]) => outcome(tenancy(["audit", ...args], { DATABASE_URL: url }));
@@ -135,7 +135,7 @@ void describe("npm run audit", () => {
     }
   });
 
-  it("exits 1 for a single error, and 2 for a single check that could not run", async () => {
+  long("exits 1 for a single error, and 2 for a single check that could not run", async () => {
     const { sql, urls } = database;
     const [owned] = await sql<{ id: string }[]>`
       update app.media set storage_url = 'x/' || (select id from app.tenants where slug = 't3') || '/'
@@ -154,7 +154,7 @@ void describe("npm run audit", () => {
     }
   });
 
-  it("shows what could not run before all that was found, and why", async () => {
+  long("shows what could not run before all that was found, and why", async () => {
     const { sql, urls } = database;
     // In the catalog's order this error would stand first.
     const { generation } = await idsOf(sql, "t2");
@@ -189,7 +189,7 @@ void describe("npm run audit", () => {
     }
   });
 
-  it("draws clean runs small, and says that there was nothing", async () => {
+  long("draws clean runs small, and says that there was nothing", async () => {
     const scope = { sample: 1, only: "data", tenant: "t3" } as const;
     await runAudit(database.urls.owner, scope);
     const page = toHtml(await runAudit(database.urls.owner, scope));
@@ -218,7 +218,7 @@ void describe("npm run audit", () => {
     );
   });
 
-  it("tells a login that may only read the results what it takes to run", async () => {
+  long("tells a login that may only read the results what it takes to run", async () => {
     const { sql, urls } = database;
     await sql`grant usage on schema audit to tms_service`;
     try {
@@ -228,7 +228,7 @@ void describe("npm run audit", () => {
     }
   });
 
-  it("ends where somebody cancels it, and says so", async () => {
+  long("ends where somebody cancels it, and says so", async () => {
     const { sql, urls } = database;
     const cancelled = runAudit(urls.owner, { sample: 1 }, () => {
       void sql`select pg_cancel_backend(pid) from pg_stat_activity where application_name = 'tms audit' and datname = current_database()`.catch(
@@ -238,40 +238,43 @@ void describe("npm run audit", () => {
     await assert.rejects(cancelled, { constructor: StartupError, message: /an administrator cancelled it/ });
   });
 
-  it("goes by limits of its own, so that neither a lock that stays nor a reader that has gone keeps it", async () => {
-    const { sql, urls } = database;
-    const limits = ["client_connection_check_interval", "lock_timeout", "statement_timeout"];
-    const [timed] = await sql`select from pg_settings where name = 'transaction_timeout'`; // from Postgres 17 on
-    if (timed) limits.push("transaction_timeout");
-    await sql.unsafe(`create table public.limits as select null as name, null as value where false;
+  long(
+    "goes by limits of its own, so that neither a lock that stays nor a reader that has gone keeps it",
+    async () => {
+      const { sql, urls } = database;
+      const limits = ["client_connection_check_interval", "lock_timeout", "statement_timeout"];
+      const [timed] = await sql`select from pg_settings where name = 'transaction_timeout'`; // from Postgres 17 on
+      if (timed) limits.push("transaction_timeout");
+      await sql.unsafe(`create table public.limits as select null as name, null as value where false;
       create function public.note() returns trigger language plpgsql security definer as $$
       begin insert into public.limits select name, current_setting(name) from unnest(array['${limits.join("','")}']) name; return new; end $$;
       create trigger note before insert on audit.runs for each row execute function public.note()`);
-    try {
-      const ofRequests = Object.fromEntries(limits.slice(1).map(name => [name, "'9min'"]));
-      await withSettings(database, ofRequests, () =>
-        runAudit(urls.root, { sample: 1, only: "data", tenant: "t1" }),
-      );
-      const found = await sql<{ value: string }[]>`select value from public.limits order by name`;
-      assert.deepEqual(
-        found.map(({ value }) => value),
-        ["5s", "30s", "0", ...(timed ? ["0"] : [])],
-      );
-    } finally {
-      await sql`drop function public.note() cascade`;
-      await sql`drop table public.limits`;
-    }
-  });
+      try {
+        const ofRequests = Object.fromEntries(limits.slice(1).map(name => [name, "'9min'"]));
+        await withSettings(database, ofRequests, () =>
+          runAudit(urls.root, { sample: 1, only: "data", tenant: "t1" }),
+        );
+        const found = await sql<{ value: string }[]>`select value from public.limits order by name`;
+        assert.deepEqual(
+          found.map(({ value }) => value),
+          ["5s", "30s", "0", ...(timed ? ["0"] : [])],
+        );
+      } finally {
+        await sql`drop function public.note() cascade`;
+        await sql`drop table public.limits`;
+      }
+    },
+  );
 
   const full = !existsSync("/dev/full") && "this system has no /dev/full";
-  it("exits 2 and says why in one line when its report cannot be written", { skip: full }, () => {
+  long("exits 2 and says why in one line when its report cannot be written", { skip: full }, () => {
     const { status, stderr } = inShell("audit --tenant t1 --only data > /dev/full", {
       DATABASE_URL: database.urls.owner,
     });
     assert.deepEqual([status, stderr], [2, "Standard output cannot be written (ENOSPC)\n"]);
   });
 
-  it("ends quietly when the reader of its report has gone", () => {
+  long("ends quietly when the reader of its report has gone", () => {
     const { stderr } = inShell("audit --tenant t1 --only data | { exec <&-; sleep 1; }", {
       DATABASE_URL: database.urls.owner,
     });
@@ -295,24 +298,28 @@ void describe("npm run audit", () => {
   });
 
   const hasTerminal = /util-linux/.test(spawnSync("script", ["--version"], { encoding: "utf8" }).stdout);
-  it("shows on a terminal how far it is, in a line that is written over, and left at the end", {
-    skip: !hasTerminal && "util-linux's script is not installed",
-  }, async () => {
-    const shown = (options: string) => {
-      const line = `"${process.execPath}" dist/cli.js audit ${options} > /dev/null`;
-      const env = { PATH: process.env.PATH, DATABASE_URL: database.urls.owner };
-      return spawnSync("script", ["-qec", line, "/dev/null"], { cwd: built, env, encoding: "utf8" }).stdout;
-    };
-    const lines = shown("--only data --sample all").split("\r\x1b[K");
-    assert.equal(lines[0], "");
-    const [, rows] = /^█{16} \d+\/\d+ {2}(\d+) rows {2}\d+ found {2}\d+\.\d s\r\n$/.exec(lines.at(-1)!)!;
-    assert.ok(Number(rows) > 3 * 13, "the rows of all passes");
-    const [last] = await database.sql`select sample from audit.runs order by id desc limit 1`;
-    assert.equal(last!.sample, null, "all");
-    assert.match(shown("--tenant nobody"), /^The audit did not start/);
-  });
+  long(
+    "shows on a terminal how far it is, in a line that is written over, and left at the end",
+    {
+      skip: !hasTerminal && "util-linux's script is not installed",
+    },
+    async () => {
+      const shown = (options: string) => {
+        const line = `"${process.execPath}" dist/cli.js audit ${options} > /dev/null`;
+        const env = { PATH: process.env.PATH, DATABASE_URL: database.urls.owner };
+        return spawnSync("script", ["-qec", line, "/dev/null"], { cwd: built, env, encoding: "utf8" }).stdout;
+      };
+      const lines = shown("--only data --sample all").split("\r\x1b[K");
+      assert.equal(lines[0], "");
+      const [, rows] = /^█{16} \d+\/\d+ {2}(\d+) rows {2}\d+ found {2}\d+\.\d s\r\n$/.exec(lines.at(-1)!)!;
+      assert.ok(Number(rows) > 3 * 13, "the rows of all passes");
+      const [last] = await database.sql`select sample from audit.runs order by id desc limit 1`;
+      assert.equal(last!.sample, null, "all");
+      assert.match(shown("--tenant nobody"), /^The audit did not start/);
+    },
+  );
 
-  it("tells how far it is while it runs", async () => {
+  long("tells how far it is while it runs", async () => {
     const seen: number[] = [];
     const audit = await runAudit(database.urls.owner, { sample: 3 }, progress => {
       assert.equal(progress.done, seen.length + 1);
@@ -326,22 +333,25 @@ void describe("npm run audit", () => {
     assert.equal(audit.notRun.length, 0);
   });
 
-  it("counts as its way the rows that a pass reads: a large table is most of it, but not for one tenant", async () => {
-    await database.sql`update pg_class set reltuples = 1e6 where oid = 'app.media'::regclass`;
-    const shareOf = async (tenant?: string) => {
-      let [before, found] = [0, 0];
-      await runAudit(database.urls.owner, { tenant, only: "data", sample: 1 }, ({ pass, share }) => {
-        if (pass === "scan app.media") found = share - before;
-        before = share;
-      });
-      return found;
-    };
-    assert.ok((await shareOf()) > 0.9);
-    const one = await shareOf("t1");
-    assert.ok(one > 0 && one < 0.5, `${one}`);
-  });
+  long(
+    "counts as its way the rows that a pass reads: a large table is most of it, but not for one tenant",
+    async () => {
+      await database.sql`update pg_class set reltuples = 1e6 where oid = 'app.media'::regclass`;
+      const shareOf = async (tenant?: string) => {
+        let [before, found] = [0, 0];
+        await runAudit(database.urls.owner, { tenant, only: "data", sample: 1 }, ({ pass, share }) => {
+          if (pass === "scan app.media") found = share - before;
+          before = share;
+        });
+        return found;
+      };
+      assert.ok((await shareOf()) > 0.9);
+      const one = await shareOf("t1");
+      assert.ok(one > 0 && one < 0.5, `${one}`);
+    },
+  );
 
-  it("draws the trend of earlier runs of the same scope, and tables against checks", async () => {
+  long("draws the trend of earlier runs of the same scope, and tables against checks", async () => {
     const { sql, urls } = database;
     const first = await runAudit(urls.owner, { sample: 1, only: "schema" });
     await sql.unsafe("alter table app.media no force row level security; create table app.plain (id int)");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import postgres from "postgres";
-import { createDatabase, withSettings } from "../harness.ts";
+import { createDatabase, long, withSettings } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { idsOf, seedTenants, serverErrors } from "./world.ts";
 
@@ -45,7 +45,7 @@ void describe("audit.run()", () => {
     assert.equal(run.checks, checks!.n);
   });
 
-  it("tells of a schema check the time of its one pass, however many tables that was over", async () => {
+  long("tells of a schema check the time of its one pass, however many tables that was over", async () => {
     const long = await dba`
       select l."check" from audit.last_checks l join audit.checks() c using ("check")
       where c.family = 'schema' and l.elapsed > (
@@ -97,7 +97,7 @@ void describe("audit.run()", () => {
     }
   });
 
-  it("counts a generation with several media once", async () => {
+  long("counts a generation with several media once", async () => {
     const { tenant, generation } = await idsOf(sql, "t1");
     await sql`insert into app.media (tenant_id, generation_id, storage_url) values (${tenant!}, ${generation!}, 'second')`;
     await dba`call audit.run('t1', 'data')`;
@@ -110,18 +110,21 @@ void describe("audit.run()", () => {
     );
   });
 
-  it("raises a notice as each pass ends, and one for each check that several tables answer together", async () => {
-    assert.ok(
-      notices.some(line => /^audit 2\/\d+ rls_disabled: 10 rows, 0 findings, \d+ ms$/.test(line)),
-      notices[0],
-    );
-    assert.ok(
-      notices.some(line => /^audit \d+\/\d+ scan app\.boards: 200 rows, 0 findings, \d+ ms$/.test(line)),
-    );
-    assert.ok(
-      notices.some(line => /^audit check parent_missing: \d+ rows in 5 tables, 0 findings/.test(line)),
-    );
-  });
+  long(
+    "raises a notice as each pass ends, and one for each check that several tables answer together",
+    async () => {
+      assert.ok(
+        notices.some(line => /^audit 2\/\d+ rls_disabled: 10 rows, 0 findings, \d+ ms$/.test(line)),
+        notices[0],
+      );
+      assert.ok(
+        notices.some(line => /^audit \d+\/\d+ scan app\.boards: 200 rows, 0 findings, \d+ ms$/.test(line)),
+      );
+      assert.ok(
+        notices.some(line => /^audit check parent_missing: \d+ rows in 5 tables, 0 findings/.test(line)),
+      );
+    },
+  );
 
   it("reads every tenant and writes nothing, for the same login", async () => {
     assert.equal((await dba`select count(*)::int as n from app.tenants`)[0]!.n, TENANTS);
@@ -160,7 +163,7 @@ void describe("audit.run()", () => {
     assert.equal(row!.checked, TENANTS * 15);
   });
 
-  it("runs no operator that the caller's path has before Postgres's", async () => {
+  long("runs no operator that the caller's path has before Postgres's", async () => {
     const operators = ["=", "<>", "<", ">", "+", "||"].flatMap((sign, i) =>
       ["text", "int", "bigint"].map(
         type => `create function evil.f${i}(${type}, ${type}) returns boolean language plpgsql as 'begin raise ''run''; end';
@@ -181,7 +184,7 @@ void describe("audit.run()", () => {
     assert.equal(Number((await lastRun()).not_run), 0);
   });
 
-  it("is the same for a session that spells names and strings in another way", async () => {
+  long("is the same for a session that spells names and strings in another way", async () => {
     await dba.unsafe("set quote_all_identifiers = on; set standard_conforming_strings = off");
     await dba`call audit.run(p_sample => 2)`;
     await dba.unsafe("reset quote_all_identifiers; reset standard_conforming_strings");
@@ -193,16 +196,19 @@ void describe("audit.run()", () => {
     );
   });
 
-  it("adds up in a transaction that no run at the same time can end, whatever the session's are", async () => {
-    await sql.unsafe(`create function public.tell() returns trigger language plpgsql as
+  long(
+    "adds up in a transaction that no run at the same time can end, whatever the session's are",
+    async () => {
+      await sql.unsafe(`create function public.tell() returns trigger language plpgsql as
       'begin raise notice ''finished, %'', current_setting(''transaction_isolation''); return null; end';
       create trigger tell after update on audit.runs for each row when (new.finished_at is not null) execute function public.tell()`);
-    await dba.unsafe("set default_transaction_isolation = serializable");
-    await dba`call audit.run('t7', 'data')`;
-    await dba.unsafe("reset default_transaction_isolation");
-    await sql`drop function public.tell() cascade`;
-    assert.ok(notices.includes("finished, read committed"), notices.at(-1));
-  });
+      await dba.unsafe("set default_transaction_isolation = serializable");
+      await dba`call audit.run('t7', 'data')`;
+      await dba.unsafe("reset default_transaction_isolation");
+      await sql`drop function public.tell() cascade`;
+      assert.ok(notices.includes("finished, read committed"), notices.at(-1));
+    },
+  );
 
   it("takes one tenant, and refuses one that is not there, a family that is not one, and a transaction", async () => {
     await dba`call audit.run('t7', 'data')`;
@@ -220,17 +226,20 @@ void describe("audit.run()", () => {
     assert.equal((await lastRun()).run_id, run.run_id);
   });
 
-  it("records nothing in the transaction that opened the run, whose view of the database may be old", async () => {
-    await assert.rejects(
-      dba.begin(async sql => {
-        const [run] = await sql`select audit.start_run(null, 'schema', 1) as id`;
-        await sql`select audit.record_pass(${run!.id as string}, 'table_owner')`;
-      }),
-      { code: "55000" },
-    );
-  });
+  long(
+    "records nothing in the transaction that opened the run, whose view of the database may be old",
+    async () => {
+      await assert.rejects(
+        dba.begin(async sql => {
+          const [run] = await sql`select audit.start_run(null, 'schema', 1) as id`;
+          await sql`select audit.record_pass(${run!.id as string}, 'table_owner')`;
+        }),
+        { code: "55000" },
+      );
+    },
+  );
 
-  it("cannot run of a table that is gone since the run began", async () => {
+  long("cannot run of a table that is gone since the run began", async () => {
     const [open] = await dba`select audit.start_run(null, 'data', 1) as id`;
     const run = open!.id as string;
     await sql`update audit.runs set pending = array['scan app.imported'] where id = ${run}`;
@@ -242,22 +251,25 @@ void describe("audit.run()", () => {
     await sql`delete from audit.runs where id = ${run}`;
   });
 
-  it("cannot run of a table that is dropped while the pass waits for it, and says so by its name", async () => {
-    await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
+  long(
+    "cannot run of a table that is dropped while the pass waits for it, and says so by its name",
+    async () => {
+      await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
       alter table app.staging owner to tms_owner; select app.isolate('app.staging')`);
-    const [open] = await dba`select audit.start_run(null, 'data', 1) as id`;
-    const run = open!.id as string;
-    let pass: postgres.PendingQuery<postgres.Row[]> | undefined;
-    await sql.begin(async other => {
-      await other`drop table app.staging`;
-      pass = dba`select failure from audit.record_pass(${run}, 'scan app.staging')`.execute();
-      await lockWaiters(sql, 1);
-    });
-    assert.deepEqual([...(await pass!)], [{ failure: "scan app.staging: the table is gone" }]);
-    await sql`delete from audit.runs where id = ${run}`;
-  });
+      const [open] = await dba`select audit.start_run(null, 'data', 1) as id`;
+      const run = open!.id as string;
+      let pass: postgres.PendingQuery<postgres.Row[]> | undefined;
+      await sql.begin(async other => {
+        await other`drop table app.staging`;
+        pass = dba`select failure from audit.record_pass(${run}, 'scan app.staging')`.execute();
+        await lockWaiters(sql, 1);
+      });
+      assert.deepEqual([...(await pass!)], [{ failure: "scan app.staging: the table is gone" }]);
+      await sql`delete from audit.runs where id = ${run}`;
+    },
+  );
 
-  it("says nothing of a table that is gone since the snapshot, which no longer has a name", async () => {
+  long("says nothing of a table that is gone since the snapshot, which no longer has a name", async () => {
     await sql.unsafe(`create table app.staging (tenant_id uuid not null, id int, primary key (tenant_id, id));
       alter table app.staging owner to tms_owner; select app.isolate('app.staging')`);
     await sql.begin("isolation level repeatable read", async old => {
@@ -269,7 +281,7 @@ void describe("audit.run()", () => {
     });
   });
 
-  it("counts every finding and keeps the first thousand of each check", async () => {
+  long("counts every finding and keeps the first thousand of each check", async () => {
     await sql.begin(plant =>
       plant.unsafe(`
         set local session_replication_role = replica;
@@ -304,7 +316,7 @@ void describe("audit.run()", () => {
     }
   });
 
-  it("numbers what a check found worst first, through all its tables", async () => {
+  long("numbers what a check found worst first, through all its tables", async () => {
     await sql.unsafe(`create table app.zoo (tenant_id uuid);
       alter table app.boards alter tenant_id set default '00000000-0000-0000-0000-000000000001'`);
     const [opened] = await sql`select audit.start_run(null, 'schema', 1) as id`;
@@ -443,56 +455,63 @@ void describe("audit.run()", () => {
     assert.ok(forgotten!.since > 1);
   });
 
-  it("closes what is not asked of a table any more, as its remedy has it, once the table is read", async () => {
-    const { tenant } = await idsOf(sql, "t3");
-    const open = async () =>
-      (
-        await dba`select from audit.findings where "check" in ('constraint_broken', 'parent_missing') and relation in ('app.provider_configs', 'app.events_0')`
-      ).length;
-    await sql.unsafe(`create table app.events (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (tenant_id);
+  long(
+    "closes what is not asked of a table any more, as its remedy has it, once the table is read",
+    async () => {
+      const { tenant } = await idsOf(sql, "t3");
+      const open = async () =>
+        (
+          await dba`select from audit.findings where "check" in ('constraint_broken', 'parent_missing') and relation in ('app.provider_configs', 'app.events_0')`
+        ).length;
+      await sql.unsafe(`create table app.events (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (tenant_id);
       create table app.events_0 partition of app.events for values with (modulus 1, remainder 0);
       alter table app.events owner to tms_owner; alter table app.events_0 owner to tms_owner; select app.isolate('app.events');
       insert into app.events values ('${tenant}', 1); alter table app.events_0 add constraint few check (id > 1) not valid`);
-    await sql.begin(plant =>
-      plant.unsafe(`alter table app.provider_configs add user_id uuid,
+      await sql.begin(plant =>
+        plant.unsafe(`alter table app.provider_configs add user_id uuid,
           add foreign key (tenant_id, user_id) references app.users (tenant_id, id);
         set local session_replication_role = replica;
         update app.provider_configs set user_id = gen_random_uuid() where tenant_id = '${tenant}';
         alter table app.provider_configs add constraint elsewhere check (tenant_id <> '${tenant}') not valid`),
-    );
-    await dba`call audit.run(p_only => 'data')`;
-    assert.equal(await open(), 3);
-    await sql`alter table app.provider_configs drop constraint elsewhere, drop column user_id`;
-    await sql`alter table app.events_0 drop constraint few`;
-    await dba`call audit.run('t5', p_only => 'data')`;
-    await sql.begin(async blocker => {
-      await blocker`lock table app.provider_configs, app.events in access exclusive mode`;
-      await dba.unsafe("set lock_timeout = '100ms'");
+      );
       await dba`call audit.run(p_only => 'data')`;
-      await dba.unsafe("reset lock_timeout");
-    });
-    assert.equal(await open(), 3, "of another tenant, and of nothing");
-    await dba`call audit.run('t3', p_only => 'data')`;
-    assert.equal(await open(), 0);
-    await sql`drop table app.events`;
-  });
+      assert.equal(await open(), 3);
+      await sql`alter table app.provider_configs drop constraint elsewhere, drop column user_id`;
+      await sql`alter table app.events_0 drop constraint few`;
+      await dba`call audit.run('t5', p_only => 'data')`;
+      await sql.begin(async blocker => {
+        await blocker`lock table app.provider_configs, app.events in access exclusive mode`;
+        await dba.unsafe("set lock_timeout = '100ms'");
+        await dba`call audit.run(p_only => 'data')`;
+        await dba.unsafe("reset lock_timeout");
+      });
+      assert.equal(await open(), 3, "of another tenant, and of nothing");
+      await dba`call audit.run('t3', p_only => 'data')`;
+      assert.equal(await open(), 0);
+      await sql`drop table app.events`;
+    },
+  );
 
-  it("closes what a scan that had to wait too long says of a check that it answers for another table", async () => {
-    const failed = async () =>
-      (await dba`select from audit.findings where "check" = 'completed_without_media' and severity = 'error'`)
-        .length;
-    await sql.begin(async blocker => {
-      await blocker`lock table app.media in access exclusive mode`;
-      await dba.unsafe("set lock_timeout = '100ms'");
+  long(
+    "closes what a scan that had to wait too long says of a check that it answers for another table",
+    async () => {
+      const failed = async () =>
+        (
+          await dba`select from audit.findings where "check" = 'completed_without_media' and severity = 'error'`
+        ).length;
+      await sql.begin(async blocker => {
+        await blocker`lock table app.media in access exclusive mode`;
+        await dba.unsafe("set lock_timeout = '100ms'");
+        await dba`call audit.run(p_only => 'data')`;
+        await dba.unsafe("reset lock_timeout");
+      });
+      assert.equal(await failed(), 1);
       await dba`call audit.run(p_only => 'data')`;
-      await dba.unsafe("reset lock_timeout");
-    });
-    assert.equal(await failed(), 1);
-    await dba`call audit.run(p_only => 'data')`;
-    assert.equal(await failed(), 0);
-  });
+      assert.equal(await failed(), 0);
+    },
+  );
 
-  it("keeps open what is said of a table that a later run did not read", async () => {
+  long("keeps open what is said of a table that a later run did not read", async () => {
     const { tenant, board } = await idsOf(sql, "t3");
     const { owner } = await idsOf(sql, "t4");
     await sql.begin(plant =>
@@ -517,7 +536,7 @@ void describe("audit.run()", () => {
     assert.equal(await open(), 0);
   });
 
-  it("does not end where somebody's trigger takes what it found", async () => {
+  long("does not end where somebody's trigger takes what it found", async () => {
     const first = await lastRun();
     await sql.unsafe(`create function public.tell() returns trigger language plpgsql as
       'begin perform pg_notify(''audit'', ''news''); return null; end'`);
@@ -544,7 +563,7 @@ void describe("audit.run()", () => {
     }
   });
 
-  it("stores a dropped column as checks that could not run", async () => {
+  long("stores a dropped column as checks that could not run", async () => {
     await sql`alter table app.board_members rename column user_id to member_id`;
     try {
       await dba`call audit.run(p_only => 'data')`;
@@ -557,7 +576,7 @@ void describe("audit.run()", () => {
     assert.match(found!.detail, /could not run: column c\.user_id does not exist/);
   });
 
-  it("gives what Postgres hints at as a comment, above what can be pasted", async () => {
+  long("gives what Postgres hints at as a comment, above what can be pasted", async () => {
     await sql`create table app.imported (tenant_id text, id int)`;
     await sql`alter table app.imported owner to tms_owner`;
     await sql`grant select on app.imported to tms_auditor`;
@@ -574,7 +593,7 @@ void describe("audit.run()", () => {
     }
   });
 
-  it("stores a lock that is not given back, and a time-out, as checks that could not run", async () => {
+  long("stores a lock that is not given back, and a time-out, as checks that could not run", async () => {
     for (const settings of [
       { lock: "100ms", statement: "0" },
       { lock: "20s", statement: "2s" }, // long enough to reach the lock on a slow machine
@@ -599,7 +618,7 @@ void describe("audit.run()", () => {
     }
   });
 
-  it("looks at one moment in each pass, also where it has had to wait", async () => {
+  long("looks at one moment in each pass, also where it has had to wait", async () => {
     const { tenant } = await idsOf(sql, "t3");
     const lost = async () =>
       (await dba`select errors::int from audit.last_checks where "check" = 'parent_missing'`)[0]!
@@ -635,25 +654,28 @@ void describe("audit.run()", () => {
     assert.equal(newest!.result, "unfinished");
   });
 
-  it("ends when somebody cancels it, also where a time-out has ended one of its passes before", async () => {
-    await sql.begin(async blocker => {
-      await blocker`lock table app.media, app.provider_configs in access exclusive mode`;
-      await dba.unsafe("set statement_timeout = '2s'; set lock_timeout = '3min'");
-      const cancelled = assert.rejects(async () => await dba`call audit.run(p_only => 'data')`, {
-        code: "57014",
-      });
-      const waiter = await until("the pass after the one that timed out waits", async () => {
-        const rows = await sql<{ pid: number }[]>`
+  long(
+    "ends when somebody cancels it, also where a time-out has ended one of its passes before",
+    async () => {
+      await sql.begin(async blocker => {
+        await blocker`lock table app.media, app.provider_configs in access exclusive mode`;
+        await dba.unsafe("set statement_timeout = '2s'; set lock_timeout = '3min'");
+        const cancelled = assert.rejects(async () => await dba`call audit.run(p_only => 'data')`, {
+          code: "57014",
+        });
+        const waiter = await until("the pass after the one that timed out waits", async () => {
+          const rows = await sql<{ pid: number }[]>`
           select pid from pg_locks where not granted and relation = 'app.provider_configs'::regclass`;
-        return rows[0]?.pid;
+          return rows[0]?.pid;
+        });
+        await blocker`select pg_cancel_backend(${waiter})`;
+        await cancelled;
+        await dba.unsafe("reset statement_timeout; reset lock_timeout");
       });
-      await blocker`select pg_cancel_backend(${waiter})`;
-      await cancelled;
-      await dba.unsafe("reset statement_timeout; reset lock_timeout");
-    });
-  });
+    },
+  );
 
-  it("proves every tenant on request", async () => {
+  long("proves every tenant on request", async () => {
     await dba`call audit.run(p_only => 'schema', p_sample => null)`;
     const [row] = await dba`select checked::int from audit.last_checks where "check" = 'proof_rows'`;
     assert.equal(row!.checked, TENANTS * 16);

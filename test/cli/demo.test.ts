@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { decodeJwt } from "jose";
 import pg from "pg";
 import { freePort } from "../../src/embedded/server.ts";
+import { long } from "../harness.ts";
 import { until } from "../until.ts";
 import { type Command, makeFolder, outcome, tenancy } from "./command.ts";
 
@@ -120,32 +121,35 @@ test("the demo prints no secret of others, no log line, and nothing on standard 
   assert.doesNotMatch(demo.stdout, /"level":|does not read/);
 });
 
-test("a second demo finds its tenants, takes another port when its own is taken, and says what it does not read", async () => {
-  await stopDemo();
-  const other = createServer();
-  await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
-  const { port } = other.address() as { port: number };
-  const secret = "a secret of somebody's production, of which nothing is signed";
-  const env = { SERVICE_MULTI_TENANT_MODE: "false", SERVICE_JWT_SECRET: secret, SERVICE_LOG_LEVEL: "" };
-  const printed = await startDemo(String(port), env);
-  other.close();
-  assert.match(
-    printed,
-    /^The demo has settings of its own: it does not read SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_SECRET\.$/m,
-  );
-  assert.match(
-    printed,
-    new RegExp(`^Port ${port} is taken by another program, so the demo listens on another one\\.$`, "m"),
-  );
-  const token = /^ALICE=(.+)$/m.exec(printed)![1]!;
-  const api = /^API=(.+)$/m.exec(printed)![1]!;
-  const answer = await fetch(`${api}/tenants/current`, {
-    headers: { authorization: `Bearer ${token}`, "x-tenant": "acme" },
-  });
-  assert.equal(answer.status, 200);
-});
+long(
+  "a second demo finds its tenants, takes another port when its own is taken, and says what it does not read",
+  async () => {
+    await stopDemo();
+    const other = createServer();
+    await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
+    const { port } = other.address() as { port: number };
+    const secret = "a secret of somebody's production, of which nothing is signed";
+    const env = { SERVICE_MULTI_TENANT_MODE: "false", SERVICE_JWT_SECRET: secret, SERVICE_LOG_LEVEL: "" };
+    const printed = await startDemo(String(port), env);
+    other.close();
+    assert.match(
+      printed,
+      /^The demo has settings of its own: it does not read SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_SECRET\.$/m,
+    );
+    assert.match(
+      printed,
+      new RegExp(`^Port ${port} is taken by another program, so the demo listens on another one\\.$`, "m"),
+    );
+    const token = /^ALICE=(.+)$/m.exec(printed)![1]!;
+    const api = /^API=(.+)$/m.exec(printed)![1]!;
+    const answer = await fetch(`${api}/tenants/current`, {
+      headers: { authorization: `Bearer ${token}`, "x-tenant": "acme" },
+    });
+    assert.equal(answer.status, 200);
+  },
+);
 
-test("a demo whose tenant is somebody else's by now says so, and leaves no Postgres", async () => {
+long("a demo whose tenant is somebody else's by now says so, and leaves no Postgres", async () => {
   const client = new pg.Client({ connectionString: /^DATABASE='(.+)'$/m.exec(demo.stdout)![1]! });
   await client.connect();
   await client.query("update app.users set removed_at = now() where auth_subject = 'alice'");

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, long } from "../harness.ts";
 import { until } from "../until.ts";
 import { built, copyProject, projectRoot } from "./command.ts";
 
@@ -96,134 +96,140 @@ test("help needs no database, and who names no command is told that too", () => 
   }
 });
 
-test("watch applies current.sql and a changed function, commit makes a migration of it, and uncommit undoes that", async () => {
-  const database = await createDatabase();
-  const shadow = `${database.name}_shadow`;
-  const folder = copyProject();
-  cpSync(path.join(projectRoot, "src"), path.join(folder, "src"), { recursive: true }); // .gmrc runs a command of it
-  const { owner, root } = database.urls;
-  const env = {
-    DATABASE_URL: owner,
-    ROOT_DATABASE_URL: Object.assign(new URL(root), { pathname: "/postgres" }).href,
-    SHADOW_DATABASE_URL: Object.assign(new URL(owner), { pathname: `/${shadow}` }).href,
-  };
-  const current = path.join(folder, "db", "migrations", "current.sql");
-  const migrations = () => readdirSync(path.join(folder, "db", "migrations", "committed"));
-  const runs = (line: string) => {
-    const { status, stdout, stderr } = gm(line, env, folder);
-    assert.equal(status, 0, `${line}: ${stdout}${stderr}`);
-  };
-  try {
-    const before = migrations();
-    writeFileSync(current, "-- Nothing yet.\n\n");
-    const nothing = gm("commit -m nothing", env, folder);
-    assert.deepEqual(
-      [nothing.status, nothing.stderr],
-      [1, "db/migrations/current.sql contains no statement: write the migration there first\n"],
-    );
-    writeFileSync(current, "comment on table app.boards is 'of a test';\n");
-    assert.match(
-      gm("commit -m ungated", env, folder).stderr,
-      /^The last line of db\/migrations\/current\.sql must be "select control\.gate\(\);": /,
-    );
-    writeFileSync(current, "comment on table app.boards is 'of a test';\nselect control.gate();\n");
-    const watch = spawn(process.execPath, ["dist/cli/gm.js", "watch"], {
-      cwd: folder,
-      env: { PATH: process.env.PATH, ...env },
-      stdio: "ignore",
-    });
-    const ended = once(watch, "close");
-    await until("it is applied", async () => {
-      const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
-      return said!.comment === "of a test";
-    });
-    const page = path.join(folder, "db", "functions", "app", "etag.sql");
-    appendFileSync(page, "comment on function app.etag(json) is 'of a test';\n");
-    await until("it is installed", async () => {
-      const [said] = await database.sql`select obj_description('app.etag(json)'::regprocedure) as comment`;
-      return said!.comment === "of a test";
-    });
-    appendFileSync(current, "-- Edited since.\n");
-    watch.kill("SIGTERM");
-    assert.deepEqual(await ended, [143, null]);
-    assert.match(readFileSync(current, "utf8"), /Edited since/);
-    runs("commit -m later");
-    const [made] = migrations().filter(name => !before.includes(name));
-    assert.match(made!, /^\d{6}-later\.sql$/);
-    assert.doesNotMatch(readFileSync(current, "utf8"), /of a test/);
-    runs("uncommit");
-    assert.deepEqual(migrations(), before);
-    assert.match(readFileSync(current, "utf8"), /of a test/);
-    // The gate refuses it on the shadow database.
-    const careless =
-      "create table app.careless (tenant_id uuid not null, id int, primary key (tenant_id, id));\nselect control.gate();\n";
-    writeFileSync(current, careless);
-    const { status, stderr } = gm("commit -m careless", env, folder);
-    assert.equal(status, 1);
-    assert.match(stderr, /app\.careless: row-level security is not enabled/);
-    assert.deepEqual(migrations(), before);
-    assert.equal(readFileSync(current, "utf8"), careless);
-    const text = "select 1;\nselect control.gate();\n";
-    writeFileSync(current, text);
-    const commitUntilWritten = async (end: (pid: number) => void) => {
-      const commit = spawn(process.execPath, ["dist/cli/gm.js", "commit", "-m", "interrupted"], {
+long(
+  "watch applies current.sql and a changed function, commit makes a migration of it, and uncommit undoes that",
+  async () => {
+    const database = await createDatabase();
+    const shadow = `${database.name}_shadow`;
+    const folder = copyProject();
+    cpSync(path.join(projectRoot, "src"), path.join(folder, "src"), { recursive: true }); // .gmrc runs a command of it
+    const { owner, root } = database.urls;
+    const env = {
+      DATABASE_URL: owner,
+      ROOT_DATABASE_URL: Object.assign(new URL(root), { pathname: "/postgres" }).href,
+      SHADOW_DATABASE_URL: Object.assign(new URL(owner), { pathname: `/${shadow}` }).href,
+    };
+    const current = path.join(folder, "db", "migrations", "current.sql");
+    const migrations = () => readdirSync(path.join(folder, "db", "migrations", "committed"));
+    const runs = (line: string) => {
+      const { status, stdout, stderr } = gm(line, env, folder);
+      assert.equal(status, 0, `${line}: ${stdout}${stderr}`);
+    };
+    try {
+      const before = migrations();
+      writeFileSync(current, "-- Nothing yet.\n\n");
+      const nothing = gm("commit -m nothing", env, folder);
+      assert.deepEqual(
+        [nothing.status, nothing.stderr],
+        [1, "db/migrations/current.sql contains no statement: write the migration there first\n"],
+      );
+      writeFileSync(current, "comment on table app.boards is 'of a test';\n");
+      assert.match(
+        gm("commit -m ungated", env, folder).stderr,
+        /^The last line of db\/migrations\/current\.sql must be "select control\.gate\(\);": /,
+      );
+      writeFileSync(current, "comment on table app.boards is 'of a test';\nselect control.gate();\n");
+      const watch = spawn(process.execPath, ["dist/cli/gm.js", "watch"], {
         cwd: folder,
         env: { PATH: process.env.PATH, ...env },
-        detached: true,
         stdio: "ignore",
       });
-      const stopped = once(commit, "close");
-      await until("the file is written", () =>
-        migrations().some(
-          name =>
-            !before.includes(name) &&
-            readFileSync(path.join(folder, "db", "migrations", "committed", name), "utf8") !== "",
-        ),
+      const ended = once(watch, "close");
+      await until("it is applied", async () => {
+        const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
+        return said!.comment === "of a test";
+      });
+      const page = path.join(folder, "db", "functions", "app", "etag.sql");
+      appendFileSync(page, "comment on function app.etag(json) is 'of a test';\n");
+      await until("it is installed", async () => {
+        const [said] = await database.sql`select obj_description('app.etag(json)'::regprocedure) as comment`;
+        return said!.comment === "of a test";
+      });
+      appendFileSync(current, "-- Edited since.\n");
+      watch.kill("SIGTERM");
+      assert.deepEqual(await ended, [143, null]);
+      assert.match(readFileSync(current, "utf8"), /Edited since/);
+      runs("commit -m later");
+      const [made] = migrations().filter(name => !before.includes(name));
+      assert.match(made!, /^\d{6}-later\.sql$/);
+      assert.doesNotMatch(readFileSync(current, "utf8"), /of a test/);
+      runs("uncommit");
+      assert.deepEqual(migrations(), before);
+      assert.match(readFileSync(current, "utf8"), /of a test/);
+      // The gate refuses it on the shadow database.
+      const careless =
+        "create table app.careless (tenant_id uuid not null, id int, primary key (tenant_id, id));\nselect control.gate();\n";
+      writeFileSync(current, careless);
+      const { status, stderr } = gm("commit -m careless", env, folder);
+      assert.equal(status, 1);
+      assert.match(stderr, /app\.careless: row-level security is not enabled/);
+      assert.deepEqual(migrations(), before);
+      assert.equal(readFileSync(current, "utf8"), careless);
+      const text = "select 1;\nselect control.gate();\n";
+      writeFileSync(current, text);
+      const commitUntilWritten = async (end: (pid: number) => void) => {
+        const commit = spawn(process.execPath, ["dist/cli/gm.js", "commit", "-m", "interrupted"], {
+          cwd: folder,
+          env: { PATH: process.env.PATH, ...env },
+          detached: true,
+          stdio: "ignore",
+        });
+        const stopped = once(commit, "close");
+        await until("the file is written", () =>
+          migrations().some(
+            name =>
+              !before.includes(name) &&
+              readFileSync(path.join(folder, "db", "migrations", "committed", name), "utf8") !== "",
+          ),
+        );
+        end(commit.pid!);
+        return stopped;
+      };
+      assert.deepEqual(await commitUntilWritten(pid => process.kill(pid, "SIGINT")), [130, null]);
+      assert.deepEqual([migrations(), readFileSync(current, "utf8")], [before, text]);
+      // All its processes at once: nobody is left to remove the file.
+      await commitUntilWritten(pid => process.kill(-pid, "SIGKILL"));
+      const [left] = migrations().filter(name => !before.includes(name));
+      assert.deepEqual(
+        [gm("commit -m again", env, folder).stderr, readFileSync(current, "utf8")],
+        [
+          `db/migrations/committed/${left} has the text of db/migrations/current.sql, as a killed commit leaves it: remove that file, and commit again\n`,
+          text,
+        ],
       );
-      end(commit.pid!);
-      return stopped;
-    };
-    assert.deepEqual(await commitUntilWritten(pid => process.kill(pid, "SIGINT")), [130, null]);
-    assert.deepEqual([migrations(), readFileSync(current, "utf8")], [before, text]);
-    // All its processes at once: nobody is left to remove the file.
-    await commitUntilWritten(pid => process.kill(-pid, "SIGKILL"));
-    const [left] = migrations().filter(name => !before.includes(name));
-    assert.deepEqual(
-      [gm("commit -m again", env, folder).stderr, readFileSync(current, "utf8")],
-      [
-        `db/migrations/committed/${left} has the text of db/migrations/current.sql, as a killed commit leaves it: remove that file, and commit again\n`,
-        text,
-      ],
-    );
-    const file = path.join(folder, "db", "migrations", "committed", left!);
-    rmSync(file); // nobody but root may write a committed one
-    writeFileSync(file, "");
-    for (const line of ["commit -m again", "watch --once", "status", "migrate"])
-      assert.equal(
-        gm(line, env, folder).stderr,
-        `db/migrations/committed/${left} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again\n`,
-        line,
-      );
-    rmSync(file);
-    const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
-    for (const line of ["commit -m away", "uncommit"])
-      assert.match(
-        gm(line, away, folder).stderr,
-        /^The database at \S+ \(ROOT_DATABASE_URL\) cannot be reached: .*\n$/,
-        line,
-      );
-    assert.deepEqual(migrations(), before);
-    // Another branch's migration of the same number.
-    await database.sql`
+      const file = path.join(folder, "db", "migrations", "committed", left!);
+      rmSync(file); // nobody but root may write a committed one
+      writeFileSync(file, "");
+      for (const line of ["commit -m again", "watch --once", "status", "migrate"])
+        assert.equal(
+          gm(line, env, folder).stderr,
+          `db/migrations/committed/${left} is no migration: it has no hash, as a commit leaves it that is killed while it writes. Remove that file, and commit again\n`,
+          line,
+        );
+      rmSync(file);
+      const away = { ...env, ROOT_DATABASE_URL: "postgres://postgres:x@127.0.0.1:1/postgres" };
+      for (const line of ["commit -m away", "uncommit"])
+        assert.match(
+          gm(line, away, folder).stderr,
+          /^The database at \S+ \(ROOT_DATABASE_URL\) cannot be reached: .*\n$/,
+          line,
+        );
+      assert.deepEqual(migrations(), before);
+      // Another branch's migration of the same number.
+      await database.sql`
       update graphile_migrate.migrations set hash = 'sha1:0' where filename = (select max(filename) from graphile_migrate.migrations)`;
-    for (const line of ["watch --once", "current", "status", "migrate", "commit -m other", "uncommit"]) {
-      const { status, stderr } = gm(line, env, folder);
-      assert.equal(status, 1, line);
-      assert.match(stderr, /^db\/migrations\/committed\/\d{6}-.*\.sql is not the migration that was applied/);
+      for (const line of ["watch --once", "current", "status", "migrate", "commit -m other", "uncommit"]) {
+        const { status, stderr } = gm(line, env, folder);
+        assert.equal(status, 1, line);
+        assert.match(
+          stderr,
+          /^db\/migrations\/committed\/\d{6}-.*\.sql is not the migration that was applied/,
+        );
+      }
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+      await database.sql`drop database if exists ${database.sql(shadow)} with (force)`;
+      await database.drop();
     }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-    await database.sql`drop database if exists ${database.sql(shadow)} with (force)`;
-    await database.drop();
-  }
-});
+  },
+);

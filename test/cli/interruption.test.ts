@@ -6,7 +6,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, long } from "../harness.ts";
 import { until } from "../until.ts";
 import { built, copyProject, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
@@ -39,7 +39,7 @@ test("a migration that is interrupted is ended on the server too, and what was a
   assert.deepEqual({ ...row }, { first: "app.first", second: null });
 });
 
-test("a migrate that waits for its turn is interrupted as well, also where it makes the roles", async () => {
+long("a migrate that waits for its turn is interrupted as well, also where it makes the roles", async () => {
   const { owner: DATABASE_URL, root: ROOT_DATABASE_URL } = database.urls;
   for (const [lock, env] of [
     [8624367002, { DATABASE_URL }],
@@ -57,7 +57,7 @@ test("a migrate that waits for its turn is interrupted as well, also where it ma
   }
 });
 
-test("a migrate whose server never answers is interrupted at once", async t => {
+long("a migrate whose server never answers is interrupted at once", async t => {
   const sockets: Socket[] = [];
   const silent = createServer(socket => sockets.push(socket.on("error", () => {})));
   t.after(() => {
@@ -74,55 +74,62 @@ test("a migrate whose server never answers is interrupted at once", async t => {
 });
 
 for (const command of ["dist/cli.js events", "dist/cli/gm.js status"])
-  test(`Ctrl-C, which a terminal sends to every process below it, is an interruption too while ${command} makes a cluster`, async () => {
+  long(
+    `Ctrl-C, which a terminal sends to every process below it, is an interruption too while ${command} makes a cluster`,
+    async () => {
+      const data = makeFolder();
+      const child = spawn(process.execPath, command.split(" "), {
+        cwd: built,
+        env: { PATH: process.env.PATH, HOME: process.env.HOME, SERVICE_DATA_DIR: data },
+        detached: true,
+        stdio: ["ignore", "ignore", "pipe"],
+      });
+      let said = "";
+      child.stderr.setEncoding("utf8").on("data", text => {
+        said += text;
+      });
+      const closed = once(child, "close");
+      await until("initdb works", () => existsSync(path.join(data, "postgres.new", "global", "pg_control")));
+      process.kill(-child.pid!, "SIGINT");
+      assert.deepEqual([(await closed)[0], said], [130, "Interrupted\n"]);
+      rmSync(data, { recursive: true });
+    },
+  );
+
+long(
+  "under npm, gm -- watch ends with npm's shell: no process and no Postgres stay",
+  {
+    skip: process.platform === "win32" && "Windows has no such shell",
+  },
+  async () => {
     const data = makeFolder();
-    const child = spawn(process.execPath, command.split(" "), {
-      cwd: built,
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, SERVICE_DATA_DIR: data },
-      detached: true,
-      stdio: ["ignore", "ignore", "pipe"],
+    const shell = spawn("sh", ["-c", `"${process.execPath}" --import tsx src/cli/gm.ts watch; true`], {
+      cwd: projectRoot,
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        npm_lifecycle_event: "gm",
+        SERVICE_DATA_DIR: data,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
     });
     let said = "";
-    child.stderr.setEncoding("utf8").on("data", text => {
-      said += text;
-    });
-    const closed = once(child, "close");
-    await until("initdb works", () => existsSync(path.join(data, "postgres.new", "global", "pg_control")));
-    process.kill(-child.pid!, "SIGINT");
-    assert.deepEqual([(await closed)[0], said], [130, "Interrupted\n"]);
-    rmSync(data, { recursive: true });
-  });
-
-test("under npm, gm -- watch ends with npm's shell: no process and no Postgres stay", {
-  skip: process.platform === "win32" && "Windows has no such shell",
-}, async () => {
-  const data = makeFolder();
-  const shell = spawn("sh", ["-c", `"${process.execPath}" --import tsx src/cli/gm.ts watch; true`], {
-    cwd: projectRoot,
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      npm_lifecycle_event: "gm",
-      SERVICE_DATA_DIR: data,
-    },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let said = "";
-  for (const stream of [shell.stdout, shell.stderr])
-    stream.setEncoding("utf8").on("data", text => {
-      said += text;
-    });
-  await until("gm watches", () => /Finished|done|[Cc]urrent migration/.test(said));
-  const pidFile = path.join(data, "postgres", "postmaster.pid");
-  const gm = Number(readFileSync(path.join(data, "lock"), "utf8").split(/\D/)[0]);
-  assert.ok(existsSync(pidFile), said);
-  // The pipes stay open for as long as anybody below holds them.
-  const closed = new Promise(resolve => shell.on("close", resolve));
-  shell.kill("SIGKILL");
-  await Promise.race([closed, sleep(120_000, undefined, { ref: false })]);
-  const left = existsSync(pidFile);
-  if (left) process.kill(gm, "SIGTERM");
-  assert.equal(left, false, said);
-  assert.match(said, /Interrupted/);
-  rmSync(data, { recursive: true, force: true });
-});
+    for (const stream of [shell.stdout, shell.stderr])
+      stream.setEncoding("utf8").on("data", text => {
+        said += text;
+      });
+    await until("gm watches", () => /Finished|done|[Cc]urrent migration/.test(said));
+    const pidFile = path.join(data, "postgres", "postmaster.pid");
+    const gm = Number(readFileSync(path.join(data, "lock"), "utf8").split(/\D/)[0]);
+    assert.ok(existsSync(pidFile), said);
+    // The pipes stay open for as long as anybody below holds them.
+    const closed = new Promise(resolve => shell.on("close", resolve));
+    shell.kill("SIGKILL");
+    await Promise.race([closed, sleep(120_000, undefined, { ref: false })]);
+    const left = existsSync(pidFile);
+    if (left) process.kill(gm, "SIGTERM");
+    assert.equal(left, false, said);
+    assert.match(said, /Interrupted/);
+    rmSync(data, { recursive: true, force: true });
+  },
+);

@@ -5,7 +5,7 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { RELEASE } from "../../src/migrate/release.ts";
-import { createDatabase } from "../harness.ts";
+import { createDatabase, long } from "../harness.ts";
 import { copyProject, outcome, projectRoot, tenancy } from "./command.ts";
 
 const committed = readdirSync(path.join(projectRoot, "db", "migrations", "committed")).sort();
@@ -41,7 +41,7 @@ test("migrate --only-roles asks for the administrator's login, and for no other"
   assert.deepEqual(await roles({ ROOT_DATABASE_URL: urls.root }), { code: 0, stdout: "", stderr: "" });
 });
 
-test("several migrate at once: one applies, the others wait for it and find nothing to do", async () => {
+long("several migrate at once: one applies, the others wait for it and find nothing to do", async () => {
   await database.sql`create database ${database.sql(`${database.name}_new`)} owner tms_owner`;
   const holder = postgres(urls.owner, { max: 1 });
   await holder`select pg_advisory_lock(8624367002)`;
@@ -128,7 +128,7 @@ test("a gate that fails leaves the migrations, which are committed, and installs
   );
 });
 
-test("a migration that ends with the gate leaves no table behind that it forgot to isolate", async () => {
+long("a migration that ends with the gate leaves no table behind that it forgot to isolate", async () => {
   const folder = copyProject(
     "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));\nselect control.gate();",
   );
@@ -188,7 +188,7 @@ test("start refuses a database that nobody has migrated, and names the command",
   );
 });
 
-test("start names the right that its login lacks on a database that was copied or restored", async () => {
+long("start names the right that its login lacks on a database that was copied or restored", async () => {
   const { sql, name } = database;
   await sql`revoke connect on database ${sql(name)} from tms_service`;
   const env = {
@@ -239,7 +239,7 @@ test("migrate names the variable at fault when it cannot log in", async () => {
   }
 });
 
-test("what the server advises is passed on, and of Azure's allow-list what it means here", async () => {
+long("what the server advises is passed on, and of Azure's allow-list what it means here", async () => {
   const refusal = (message: string) => `
     do $$ begin
       raise exception '${message}' using errcode = '0A000', hint = 'This is the server''s advice.';
@@ -256,7 +256,7 @@ test("what the server advises is passed on, and of Azure's allow-list what it me
   }
 });
 
-test("a database that tms_owner does not own: the words say how to give it away", async () => {
+long("a database that tms_owner does not own: the words say how to give it away", async () => {
   const name = `${database.name}_new`;
   const advice =
     "the database must be tms_owner's; its owner, or a superuser, gives it away: grant tms_owner to current_user; " +
@@ -322,7 +322,7 @@ test("a database that others use is refused before anything changes, until they 
   }
 });
 
-test("a database with a schema of the service's names is refused before anything changes", async () => {
+long("a database with a schema of the service's names is refused before anything changes", async () => {
   const name = `${database.name}_new`;
   for (const schema of ["app", "api", "audit", "control"]) {
     await database.sql`drop database if exists ${database.sql(name)} with (force)`;
@@ -359,12 +359,12 @@ async function onSettings(...settings: string[]) {
   return migrate({ DATABASE_URL: urls.owner, SERVICE_DATABASE_URL: "none" });
 }
 
-test("what a database sets for requests does not hold for migrations", async () => {
+long("what a database sets for requests does not hold for migrations", async () => {
   const [newer] = await database.sql`select from pg_settings where name = 'transaction_timeout'`;
   const { code, stderr } = await onSettings(
     "statement_timeout = '100ms'",
     "lock_timeout = '1ms'",
-    "idle_session_timeout = '200ms'",
+    "idle_session_timeout = '1s'",
     "standard_conforming_strings = off",
     "quote_all_identifiers = on",
     "default_transaction_isolation = 'serializable'",
@@ -389,7 +389,7 @@ test("what a database sets for requests does not hold for migrations", async () 
   );
 });
 
-test("a database whose transactions only read is one sentence that names the setting", async () => {
+long("a database whose transactions only read is one sentence that names the setting", async () => {
   const { code, stderr } = await onSettings("default_transaction_read_only = on");
   assert.equal(code, 1);
   assert.match(
@@ -398,29 +398,32 @@ test("a database whose transactions only read is one sentence that names the set
   );
 });
 
-test("while a migration waits for a lock it is said whose, and when it gives up, which setting decides that", async () => {
-  const holder = postgres(database.urls.owner, {
-    max: 1,
-    connection: { application_name: "somebody" },
-  });
-  const folder = copyProject("set local lock_timeout = '15s';\nalter table app.boards add column x int;");
-  try {
-    await holder`begin`;
-    await holder`lock table app.boards in share mode`;
-    const { code, stdout, stderr } = await migrate({ DATABASE_URL: database.urls.owner }, folder);
-    assert.equal(code, 1);
-    assert.match(stdout, /^A migration waits for a lock of process \d+ \(tms_owner, somebody\)$/m);
-    assert.match(
-      stderr,
-      /^999990-test\.sql.* failed and was rolled back: canceling statement due to lock timeout: .* lock_timeout /,
-    );
-  } finally {
-    await holder.end();
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+long(
+  "while a migration waits for a lock it is said whose, and when it gives up, which setting decides that",
+  async () => {
+    const holder = postgres(database.urls.owner, {
+      max: 1,
+      connection: { application_name: "somebody" },
+    });
+    const folder = copyProject("set local lock_timeout = '15s';\nalter table app.boards add column x int;");
+    try {
+      await holder`begin`;
+      await holder`lock table app.boards in share mode`;
+      const { code, stdout, stderr } = await migrate({ DATABASE_URL: database.urls.owner }, folder);
+      assert.equal(code, 1);
+      assert.match(stdout, /^A migration waits for a lock of process \d+ \(tms_owner, somebody\)$/m);
+      assert.match(
+        stderr,
+        /^999990-test\.sql.* failed and was rolled back: canceling statement due to lock timeout: .* lock_timeout /,
+      );
+    } finally {
+      await holder.end();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+);
 
-test("while the gate waits for a lock it is said whose", async () => {
+long("while the gate waits for a lock it is said whose", async () => {
   const holder = postgres(database.urls.owner, { max: 1, connection: { application_name: "somebody" } });
   try {
     await holder`begin`;
@@ -442,33 +445,36 @@ test("while the gate waits for a lock it is said whose", async () => {
   }
 });
 
-test("pg_trgm in a schema of somebody's is refused until the words are pasted, and may go back afterwards", async () => {
-  const name = `${database.name}_new`;
-  await database.sql`drop database if exists ${database.sql(name)} with (force)`;
-  await database.sql`create database ${database.sql(name)} owner tms_owner`;
-  const admin = postgres(at(urls.root), { max: 1, onnotice: () => {} });
-  try {
-    await admin.unsafe(
-      "create schema ext; create extension pg_trgm schema ext; create table ext.names (name text); create index on ext.names using gin (name ext.gin_trgm_ops)",
-    );
-    const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
-    assert.equal(code, 1);
-    const [, words] =
-      /in the schema ext, where the first migration cannot use it\. As a superuser: (.*;) \(after/.exec(
-        stderr,
-      )!;
-    await admin.unsafe(words!);
-    const again = await migrate({ DATABASE_URL: urls.owner });
-    assert.equal(again.code, 0, again.stderr);
-    await admin.unsafe("alter extension pg_trgm set schema ext");
-    const last = await migrate({ DATABASE_URL: urls.owner });
-    assert.equal(last.code, 0, last.stderr);
-  } finally {
-    await admin.end();
-  }
-});
+long(
+  "pg_trgm in a schema of somebody's is refused until the words are pasted, and may go back afterwards",
+  async () => {
+    const name = `${database.name}_new`;
+    await database.sql`drop database if exists ${database.sql(name)} with (force)`;
+    await database.sql`create database ${database.sql(name)} owner tms_owner`;
+    const admin = postgres(at(urls.root), { max: 1, onnotice: () => {} });
+    try {
+      await admin.unsafe(
+        "create schema ext; create extension pg_trgm schema ext; create table ext.names (name text); create index on ext.names using gin (name ext.gin_trgm_ops)",
+      );
+      const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
+      assert.equal(code, 1);
+      const [, words] =
+        /in the schema ext, where the first migration cannot use it\. As a superuser: (.*;) \(after/.exec(
+          stderr,
+        )!;
+      await admin.unsafe(words!);
+      const again = await migrate({ DATABASE_URL: urls.owner });
+      assert.equal(again.code, 0, again.stderr);
+      await admin.unsafe("alter extension pg_trgm set schema ext");
+      const last = await migrate({ DATABASE_URL: urls.owner });
+      assert.equal(last.code, 0, last.stderr);
+    } finally {
+      await admin.end();
+    }
+  },
+);
 
-test("start and audit, too, say that an address names no database", async () => {
+long("start and audit, too, say that an address names no database", async () => {
   const bare = (url: string) => Object.assign(new URL(url), { pathname: "" }).href;
   const secret = { SERVICE_JWT_SECRET: "a secret of at least thirty-two bytes for these tests" };
   const ends = await Promise.all([
@@ -482,7 +488,7 @@ test("start and audit, too, say that an address names no database", async () => 
 });
 
 // The last one: the build that the others run does not know its migration.
-test("a graphile-migrate that somebody runs by hand is awaited", async () => {
+long("a graphile-migrate that somebody runs by hand is awaited", async () => {
   const folder = copyProject("select 1;");
   const holder = postgres(database.urls.owner, { max: 1 });
   await holder`select pg_advisory_lock(4727445306447283)`;

@@ -5,7 +5,7 @@ import { runAudit } from "../../src/audit/run.ts";
 import { startEmbedded } from "../../src/embedded/embedded.ts";
 import { applyRoles, runRoles } from "../../src/migrate/administrator.ts";
 import { migrate } from "../../src/migrate/migrate.ts";
-import { addressWith } from "../harness.ts";
+import { addressWith, long } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { makeFolder, outcome, tenancy } from "./command.ts";
 
@@ -104,7 +104,7 @@ test("roles.sql run again changes nothing, and puts back what has drifted", asyn
   assert.equal(await state(), wanted);
 });
 
-test("an owner that roles.sql has not given its roles is told to run it", async () => {
+long("an owner that roles.sql has not given its roles is told to run it", async () => {
   await sql`drop database tms with (force)`;
   await sql`create database tms owner tms_owner`;
   await sql`revoke tms_app, tms_registrar from tms_owner cascade`;
@@ -137,83 +137,94 @@ test("an administrator who is no superuser can do it all: roles, database, migra
   await service.end();
 });
 
-test("a migrate that is killed as the database is made leaves nobody in tms_owner, and the next one gives it away and closes large objects", async () => {
-  const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL, root } = server.urls;
-  for (const ROOT_DATABASE_URL of [asDba, root]) {
-    const env = { ROOT_DATABASE_URL, DATABASE_URL, SERVICE_DATABASE_URL };
-    await sql`drop database tms with (force)`;
-    const holder = postgres(root, { max: 1 });
-    const locked = await holder.reserve();
-    await locked`begin`;
-    await locked`lock table pg_database in share mode`;
-    const killed = tenancy(["migrate"], env);
-    await lockWaiters(sql);
-    killed.child.kill("SIGKILL");
-    await killed.ended;
-    await locked`commit`;
-    locked.release();
-    await holder.end();
-    await until("its session has ended", async () => {
-      const [found] = await sql`select from pg_stat_activity where application_name = 'tms migrate (roles)'`;
-      return !found;
-    });
-    const [half] = await sql`select datconnlimit from pg_database where datname = 'tms'`;
-    assert.deepEqual({ ...half }, { datconnlimit: -1 }, "the database was made");
-    const members = await sql`
+long(
+  "a migrate that is killed as the database is made leaves nobody in tms_owner, and the next one gives it away and closes large objects",
+  async () => {
+    const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL, root } = server.urls;
+    for (const ROOT_DATABASE_URL of [asDba, root]) {
+      const env = { ROOT_DATABASE_URL, DATABASE_URL, SERVICE_DATABASE_URL };
+      await sql`drop database tms with (force)`;
+      const holder = postgres(root, { max: 1 });
+      const locked = await holder.reserve();
+      await locked`begin`;
+      await locked`lock table pg_database in share mode`;
+      const killed = tenancy(["migrate"], env);
+      await lockWaiters(sql);
+      killed.child.kill("SIGKILL");
+      await killed.ended;
+      await locked`commit`;
+      locked.release();
+      await holder.end();
+      await until("its session has ended", async () => {
+        const [found] =
+          await sql`select from pg_stat_activity where application_name = 'tms migrate (roles)'`;
+        return !found;
+      });
+      const [half] = await sql`select datconnlimit from pg_database where datname = 'tms'`;
+      assert.deepEqual({ ...half }, { datconnlimit: -1 }, "the database was made");
+      const members = await sql`
       select member::regrole from pg_auth_members where roleid = 'tms_owner'::regrole and (inherit_option or set_option)`;
-    assert.deepEqual([...members], []);
-    const { code, stderr } = await outcome(tenancy(["migrate"], env));
-    assert.deepEqual([code, stderr], [0, ""]);
-    const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
-    assert.equal(owned!.owner, "tms_owner");
-  }
-  const inside = postgres(Object.assign(new URL(root), { pathname: "/tms" }).href, { max: 1 });
-  const open = await inside`
+      assert.deepEqual([...members], []);
+      const { code, stderr } = await outcome(tenancy(["migrate"], env));
+      assert.deepEqual([code, stderr], [0, ""]);
+      const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
+      assert.equal(owned!.owner, "tms_owner");
+    }
+    const inside = postgres(Object.assign(new URL(root), { pathname: "/tms" }).href, { max: 1 });
+    const open = await inside`
     select oid::regprocedure::text from pg_proc
     where proname ~ '^(lo_|loread$|lowrite$)' and has_function_privilege('tms_service', oid, 'execute')`;
-  await inside.end();
-  assert.deepEqual([...open], []);
-});
+    await inside.end();
+    assert.deepEqual([...open], []);
+  },
+);
 
-test("an administrator's own database is given to tms_owner while it is empty, and not when something is in it", async () => {
-  const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL } = server.urls;
-  const env = { ROOT_DATABASE_URL: asDba, DATABASE_URL, SERVICE_DATABASE_URL };
-  const dba = postgres(asDba, { max: 1 });
-  for (const empty of [false, true]) {
-    await sql`drop database tms with (force)`;
-    await dba`create database tms`;
-    if (!empty) {
-      const inside = postgres(Object.assign(new URL(asDba), { pathname: "/tms" }).href, { max: 1 });
-      await inside`create schema dbas`;
-      await inside.end();
+long(
+  "an administrator's own database is given to tms_owner while it is empty, and not when something is in it",
+  async () => {
+    const { owner: DATABASE_URL, service: SERVICE_DATABASE_URL } = server.urls;
+    const env = { ROOT_DATABASE_URL: asDba, DATABASE_URL, SERVICE_DATABASE_URL };
+    const dba = postgres(asDba, { max: 1 });
+    for (const empty of [false, true]) {
+      await sql`drop database tms with (force)`;
+      await dba`create database tms`;
+      if (!empty) {
+        const inside = postgres(Object.assign(new URL(asDba), { pathname: "/tms" }).href, { max: 1 });
+        await inside`create schema dbas`;
+        await inside.end();
+      }
+      const { code, stderr } = await outcome(tenancy(["migrate"], env));
+      if (empty) assert.deepEqual([code, stderr], [0, ""]);
+      else
+        assert.match(stderr, /the database must be tms_owner's; .*alter database tms owner to tms_owner;/s);
+      const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
+      assert.equal(owned!.owner, empty ? "tms_owner" : '"Jane.Doe"');
     }
-    const { code, stderr } = await outcome(tenancy(["migrate"], env));
-    if (empty) assert.deepEqual([code, stderr], [0, ""]);
-    else assert.match(stderr, /the database must be tms_owner's; .*alter database tms owner to tms_owner;/s);
-    const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
-    assert.equal(owned!.owner, empty ? "tms_owner" : '"Jane.Doe"');
-  }
-  await dba.end();
-  const members = await sql`
+    await dba.end();
+    const members = await sql`
     select member::regrole from pg_auth_members where roleid = 'tms_owner'::regrole and (inherit_option or set_option)`;
-  assert.deepEqual([...members], []);
-});
+    assert.deepEqual([...members], []);
+  },
+);
 
-test("several migrate at once on a server without the database or the passwords: all of them succeed", async () => {
-  await sql`drop database tms with (force)`;
-  for (const role of ["tms_owner", "tms_service"]) await sql.unsafe(`alter role ${role} password null`);
-  const { root: rootUrl, owner: ownerUrl, service: serviceUrl } = server.urls;
-  const several = [1, 2, 3, 4].map(() => migrate({ rootUrl, ownerUrl, serviceUrl }));
-  const ends = await Promise.allSettled(several);
-  assert.deepEqual(
-    ends.flatMap(end => (end.status === "rejected" ? [(end.reason as Error).message] : [])),
-    [],
-  );
-  const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
-  assert.equal(owned!.owner, "tms_owner");
-});
+long(
+  "several migrate at once on a server without the database or the passwords: all of them succeed",
+  async () => {
+    await sql`drop database tms with (force)`;
+    for (const role of ["tms_owner", "tms_service"]) await sql.unsafe(`alter role ${role} password null`);
+    const { root: rootUrl, owner: ownerUrl, service: serviceUrl } = server.urls;
+    const several = [1, 2, 3, 4].map(() => migrate({ rootUrl, ownerUrl, serviceUrl }));
+    const ends = await Promise.allSettled(several);
+    assert.deepEqual(
+      ends.flatMap(end => (end.status === "rejected" ? [(end.reason as Error).message] : [])),
+      [],
+    );
+    const [owned] = await sql`select datdba::regrole::text as owner from pg_database where datname = 'tms'`;
+    assert.equal(owned!.owner, "tms_owner");
+  },
+);
 
-test("a password that another database relies on is not set anew; where there is none, it is", async () => {
+long("a password that another database relies on is not set anew; where there is none, it is", async () => {
   const { root: rootUrl } = server.urls;
   await sql`create database other owner tms_owner`;
   await sql`create database served`;
@@ -246,7 +257,7 @@ test("a password that another database relies on is not set anew; where there is
     assert.deepEqual((await migrate({ rootUrl, ownerUrl: url })).applied, []);
 });
 
-test("the password of a login that is not the service's own stays, whatever an address says", async () => {
+long("the password of a login that is not the service's own stays, whatever an address says", async () => {
   const { owner: ownerUrl, root: rootUrl, service } = server.urls;
   await sql`create role web login password 'right'`;
   const password = async () => {
@@ -259,7 +270,7 @@ test("the password of a login that is not the service's own stays, whatever an a
   assert.equal(await password(), before);
 });
 
-test("an administrator's own time-outs do not hold while the roles are made", async () => {
+long("an administrator's own time-outs do not hold while the roles are made", async () => {
   const { owner: ownerUrl, root } = server.urls;
   await sql`alter role tms_app createdb`;
   const holder = postgres(root, { max: 1 });
@@ -272,26 +283,29 @@ test("an administrator's own time-outs do not hold while the roles are made", as
   assert.deepEqual((await done).applied, []);
 });
 
-test("two administrators who make the roles at the same moment, from two databases, both succeed", async () => {
-  const elsewhere = Object.assign(new URL(server.urls.root), { pathname: "/template1" }).href;
-  const first = postgres(elsewhere, { max: 1, onnotice: () => {} });
-  await sql`alter role tms_auditor rename to tms_auditor_before`;
-  try {
-    await first`begin`;
-    await runRoles(first);
-    const second = applyRoles(server.urls.root);
-    await Promise.race([lockWaiters(sql), second.then(() => assert.fail("it did not wait"))]).finally(
-      () => first`commit`,
-    );
-    await second;
-  } finally {
-    await first.end();
-    await sql`drop role tms_auditor`;
-    await sql`alter role tms_auditor_before rename to tms_auditor`;
-  }
-});
+long(
+  "two administrators who make the roles at the same moment, from two databases, both succeed",
+  async () => {
+    const elsewhere = Object.assign(new URL(server.urls.root), { pathname: "/template1" }).href;
+    const first = postgres(elsewhere, { max: 1, onnotice: () => {} });
+    await sql`alter role tms_auditor rename to tms_auditor_before`;
+    try {
+      await first`begin`;
+      await runRoles(first);
+      const second = applyRoles(server.urls.root);
+      await Promise.race([lockWaiters(sql), second.then(() => assert.fail("it did not wait"))]).finally(
+        () => first`commit`,
+      );
+      await second;
+    } finally {
+      await first.end();
+      await sql`drop role tms_auditor`;
+      await sql`alter role tms_auditor_before rename to tms_auditor`;
+    }
+  },
+);
 
-test("a database that somebody else makes at the same moment is the one that is migrated", async () => {
+long("a database that somebody else makes at the same moment is the one that is migrated", async () => {
   const { owner, root: rootUrl } = server.urls;
   const [holder, other] = [postgres(rootUrl, { max: 1 }), postgres(rootUrl, { max: 1 })];
   await holder`begin`;
@@ -312,7 +326,7 @@ test("a database that somebody else makes at the same moment is the one that is 
   await sql`drop database raced with (force)`;
 });
 
-test("an administrator whom the service's own database keeps out is told to name another", async () => {
+long("an administrator whom the service's own database keeps out is told to name another", async () => {
   await sql`create role admin_outside login createrole createdb password 'weak'`;
   const as = (url: string) =>
     Object.assign(new URL(url), { username: "admin_outside", password: "weak" }).href;
@@ -326,7 +340,7 @@ test("an administrator whom the service's own database keeps out is told to name
   });
 });
 
-test("who waits for another's roles and database is told whose", async () => {
+long("who waits for another's roles and database is told whose", async () => {
   const { root: rootUrl, owner: ownerUrl } = server.urls;
   const holder = postgres(rootUrl, { max: 1, connection: { application_name: "somebody" } });
   await holder`select pg_advisory_lock(8624367001)`;
@@ -344,7 +358,7 @@ test("who waits for another's roles and database is told whose", async () => {
   );
 });
 
-test("an administrator without the rights is told which ones", async () => {
+long("an administrator without the rights is told which ones", async () => {
   await sql`create role nobody_much login password 'weak'`;
   await sql`alter role tms_service reset all`; // where nothing has drifted no rights are asked
   await sql`grant connect on database postgres to nobody_much`;
@@ -359,7 +373,7 @@ test("an administrator without the rights is told which ones", async () => {
 });
 
 // The last one: nothing runs after it.
-test("whoever stops the embedded Postgres waits for its end, also where somebody does already", async () => {
+long("whoever stops the embedded Postgres waits for its end, also where somebody does already", async () => {
   await sql.end();
   const [, again] = [server.stop(), server.stop()];
   await again;

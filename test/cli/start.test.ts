@@ -18,7 +18,7 @@ import { SignJWT } from "jose";
 import postgres from "postgres";
 import { freePort } from "../../src/embedded/server.ts";
 import { RELEASE } from "../../src/migrate/release.ts";
-import { TEST_SECRET, token } from "../harness.ts";
+import { long, TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { built, type Command, makeFolder, outcome, projectRoot, tenancy } from "./command.ts";
 
@@ -63,7 +63,7 @@ async function hasEnded(pid: number): Promise<boolean> {
   return until(`the process ${pid} ends`, () => !isAlive(pid)).catch(() => false);
 }
 
-test("initdb ends with a first start that is killed, and writes no more below the next one", async () => {
+long("initdb ends with a first start that is killed, and writes no more below the next one", async () => {
   const killed = tenancy(["start"], env);
   const draft = path.join(dataDir, "postgres.new");
   await until("initdb works", () => existsSync(path.join(draft, "global", "pg_control")));
@@ -72,11 +72,13 @@ test("initdb ends with a first start that is killed, and writes no more below th
   process.kill(initdb, "SIGSTOP"); // it must not end because its work is done
   killed.child.kill("SIGKILL");
   assert.ok(await hasEnded(initdb));
+  assert.ok(existsSync(draft));
 });
 
 test("the first start makes server, roles, schema and secrets, and serves, also where one before it was cut short", async () => {
-  assert.ok(existsSync(path.join(dataDir, "postgres.new")));
-  const draft = path.join(dataDir, `secrets.json.${randomUUID()}`); // as a kill leaves it
+  // As kills leave them.
+  mkdirSync(path.join(dataDir, "postgres.new"), { recursive: true });
+  const draft = path.join(dataDir, `secrets.json.${randomUUID()}`);
   writeFileSync(draft, "");
   utimesSync(draft, 0, 0);
   const shell = { PGTARGETSESSIONATTRS: "any", PGSSLNEGOTIATION: "direct", PGREPLICATION: "database" };
@@ -107,14 +109,14 @@ test("a second start on the same data folder says which process has it", async (
   );
 });
 
-test("migrate beside a running service uses the service's Postgres", async () => {
+long("migrate beside a running service uses the service's Postgres", async () => {
   const { code, stdout } = await outcome(tenancy(["migrate"], env));
   assert.equal(code, 0);
   assert.match(stdout, /^The schema is up to date at /);
   assert.ok(isAlive(postmaster()));
 });
 
-test("Postgres ends with a service that is killed, and the next start takes the data as it is", async () => {
+long("Postgres ends with a service that is killed, and the next start takes the data as it is", async () => {
   const server = postmaster();
   const { jwt } = JSON.parse(readFileSync(path.join(dataDir, "secrets.json"), "utf8")) as { jwt: string };
   running!.child.kill("SIGKILL");
@@ -129,7 +131,7 @@ test("Postgres ends with a service that is killed, and the next start takes the 
   );
 });
 
-test("a Postgres that dies takes the service with it, and the words say where to look", async () => {
+long("a Postgres that dies takes the service with it, and the words say where to look", async () => {
   process.kill(postmaster(), "SIGQUIT");
   const { code, stderr } = await outcome(running!);
   assert.equal(code, 1);
@@ -137,6 +139,8 @@ test("a Postgres that dies takes the service with it, and the words say where to
 });
 
 test("SIGTERM stops the service, then Postgres, and leaves nothing behind", async () => {
+  running!.child.kill("SIGKILL");
+  await running!.ended;
   running = tenancy(["start"], { ...env, SERVICE_JWT_SECRET: TEST_SECRET, SERVICE_PROT: "3000" });
   const address = await listening(running);
   assert.equal(await currentTenant(address, await token({ sub: "ann" })), 200);
@@ -152,7 +156,7 @@ test("SIGTERM stops the service, then Postgres, and leaves nothing behind", asyn
   assert.ok(!existsSync(path.join(dataDir, "lock")));
 });
 
-test("a second signal ends it at once, and Postgres follows", async () => {
+long("a second signal ends it at once, and Postgres follows", async () => {
   running = tenancy(["start"], env);
   await listening(running);
   const pid = postmaster();
@@ -163,7 +167,7 @@ test("a second signal ends it at once, and Postgres follows", async () => {
   assert.ok(await hasEnded(pid));
 });
 
-test("commands that use its Postgres say, when it stops, that this is why they end", async () => {
+long("commands that use its Postgres say, when it stops, that this is why they end", async () => {
   running = tenancy(["start"], env);
   await listening(running);
   const sql = asSuperuser("tms");
@@ -198,102 +202,109 @@ test("commands that use its Postgres say, when it stops, that this is why they e
   }
 });
 
-test("under an npm script it stops with the shell that npm runs it in", {
-  skip: process.platform === "win32" && "Windows has no such shell",
-}, async () => {
-  const line = `"${process.execPath}" --import tsx src/cli.ts start; true`;
-  const { publicKey, privateKey } = generateKeyPairSync("ed25519");
-  const shell = spawn("sh", ["-c", line], {
-    cwd: projectRoot,
-    env: {
-      PATH: process.env.PATH,
-      HOME: process.env.HOME,
-      npm_lifecycle_event: "start",
-      SERVICE_JWT_PUBLIC_KEY: publicKey.export({ type: "spki", format: "pem" }).toString(),
-      ...env,
-    },
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  let said = "";
-  shell.stdout.setEncoding("utf8").on("data", text => {
-    said += text;
-  });
-  const address = await until("the service listens", () => {
-    assert.equal(shell.exitCode, null, said);
-    return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-  });
-  const claims = new SignJWT({ sub: "ann", exp: Math.floor(Date.now() / 1000) + 3600 });
-  const signed = await claims.setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
-  assert.equal(await currentTenant(address, signed), 200);
-  const service = Number(/"pid":(\d+)/.exec(said)![1]);
-  assert.notEqual(service, shell.pid);
-  const server = postmaster();
-  shell.kill("SIGTERM");
-  const ended = await hasEnded(service);
-  if (!ended) process.kill(service, "SIGKILL");
-  assert.ok(ended, said);
-  assert.match(said, /"msg":"stopping"/);
-  assert.ok(!isAlive(server));
-  assert.ok(!existsSync(path.join(dataDir, "lock")));
-  await assert.rejects(fetch(`${address}/health`));
-});
-
-test("a first start ends at a signal among its migrations; the next one says how it is set up, and which port is not to be had", async () => {
-  const data = path.join(folder, "interrupted");
-  const wanted = await freePort();
-  const first = { SERVICE_DATA_DIR: data, SERVICE_PORT: "0", SERVICE_EMBEDDED_PORT: String(wanted) };
-  const interrupted = tenancy(["start"], first);
-  await interrupted.prints(new RegExp(`"Embedded Postgres in .*, at 127\\.0\\.0\\.1:${wanted}"`));
-  interrupted.child.kill("SIGTERM");
-  const { code, stdout, stderr } = await outcome(interrupted);
-  assert.equal(code, 143);
-  assert.match(stderr, /^Interrupted: what was not committed is rolled back/);
-  assert.doesNotMatch(stdout, /"started"/);
-  assert.ok(!existsSync(path.join(data, "postgres", "postmaster.pid")));
-
-  const other = createServer();
-  await new Promise<void>(resolve => other.listen(wanted, "127.0.0.1", resolve));
-  running = tenancy(["start"], first);
-  const [, port] = await running.prints(
-    new RegExp(`"Embedded Postgres in .*, at 127\\.0\\.0\\.1:(\\d+): the port ${wanted} is taken"`),
-  );
-  const [line] = await running.prints(/^.*"msg":"started".*$/m);
-  other.close();
-  running.child.kill("SIGTERM");
-  assert.equal((await outcome(running)).code, 0);
-  const {
-    mode,
-    database,
-    postgres,
-    release,
-    version: built,
-    key,
-    bounds,
-  } = JSON.parse(line) as Record<string, unknown>;
-  const { version } = JSON.parse(readFileSync(path.join(projectRoot, "package.json"), "utf8")) as {
-    version: string;
-  };
-  assert.deepEqual(
-    [mode, database, release, built],
-    ["single-tenant", `127.0.0.1:${port}/tms`, RELEASE.number, version],
-  );
-  assert.deepEqual(
-    [key, bounds],
-    [
-      path.join(data, "secrets.json"),
-      {
-        connections: 10,
-        pipeline_depth: 8,
-        requests_in_flight: 1000,
-        tenants_per_user: null,
-        shutdown_ms: 10_000,
+long(
+  "under an npm script it stops with the shell that npm runs it in",
+  {
+    skip: process.platform === "win32" && "Windows has no such shell",
+  },
+  async () => {
+    const line = `"${process.execPath}" --import tsx src/cli.ts start; true`;
+    const { publicKey, privateKey } = generateKeyPairSync("ed25519");
+    const shell = spawn("sh", ["-c", line], {
+      cwd: projectRoot,
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        npm_lifecycle_event: "start",
+        SERVICE_JWT_PUBLIC_KEY: publicKey.export({ type: "spki", format: "pem" }).toString(),
+        ...env,
       },
-    ],
-  );
-  assert.match(postgres as string, /^\d+\.\d+/);
-});
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    let said = "";
+    shell.stdout.setEncoding("utf8").on("data", text => {
+      said += text;
+    });
+    const address = await until("the service listens", () => {
+      assert.equal(shell.exitCode, null, said);
+      return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+    });
+    const claims = new SignJWT({ sub: "ann", exp: Math.floor(Date.now() / 1000) + 3600 });
+    const signed = await claims.setProtectedHeader({ alg: "EdDSA" }).sign(privateKey);
+    assert.equal(await currentTenant(address, signed), 200);
+    const service = Number(/"pid":(\d+)/.exec(said)![1]);
+    assert.notEqual(service, shell.pid);
+    const server = postmaster();
+    shell.kill("SIGTERM");
+    const ended = await hasEnded(service);
+    if (!ended) process.kill(service, "SIGKILL");
+    assert.ok(ended, said);
+    assert.match(said, /"msg":"stopping"/);
+    assert.ok(!isAlive(server));
+    assert.ok(!existsSync(path.join(dataDir, "lock")));
+    await assert.rejects(fetch(`${address}/health`));
+  },
+);
 
-test("a port that is taken is one sentence, and Postgres does not stay", async () => {
+long(
+  "a first start ends at a signal among its migrations; the next one says how it is set up, and which port is not to be had",
+  async () => {
+    const data = path.join(folder, "interrupted");
+    const wanted = await freePort();
+    const first = { SERVICE_DATA_DIR: data, SERVICE_PORT: "0", SERVICE_EMBEDDED_PORT: String(wanted) };
+    const interrupted = tenancy(["start"], first);
+    await interrupted.prints(new RegExp(`"Embedded Postgres in .*, at 127\\.0\\.0\\.1:${wanted}"`));
+    interrupted.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await outcome(interrupted);
+    assert.equal(code, 143);
+    assert.match(stderr, /^Interrupted: what was not committed is rolled back/);
+    assert.doesNotMatch(stdout, /"started"/);
+    assert.ok(!existsSync(path.join(data, "postgres", "postmaster.pid")));
+
+    const other = createServer();
+    await new Promise<void>(resolve => other.listen(wanted, "127.0.0.1", resolve));
+    running = tenancy(["start"], first);
+    const [, port] = await running.prints(
+      new RegExp(`"Embedded Postgres in .*, at 127\\.0\\.0\\.1:(\\d+): the port ${wanted} is taken"`),
+    );
+    const [line] = await running.prints(/^.*"msg":"started".*$/m);
+    other.close();
+    running.child.kill("SIGTERM");
+    assert.equal((await outcome(running)).code, 0);
+    const {
+      mode,
+      database,
+      postgres,
+      release,
+      version: built,
+      key,
+      bounds,
+    } = JSON.parse(line) as Record<string, unknown>;
+    const { version } = JSON.parse(readFileSync(path.join(projectRoot, "package.json"), "utf8")) as {
+      version: string;
+    };
+    assert.deepEqual(
+      [mode, database, release, built],
+      ["single-tenant", `127.0.0.1:${port}/tms`, RELEASE.number, version],
+    );
+    assert.deepEqual(
+      [key, bounds],
+      [
+        path.join(data, "secrets.json"),
+        {
+          connections: 10,
+          pipeline_depth: 8,
+          requests_in_flight: 1000,
+          tenants_per_user: null,
+          shutdown_ms: 10_000,
+        },
+      ],
+    );
+    assert.match(postgres as string, /^\d+\.\d+/);
+  },
+);
+
+long("a port that is taken is one sentence, and Postgres does not stay", async () => {
   const other = createServer();
   await new Promise<void>(resolve => other.listen(0, "127.0.0.1", resolve));
   const { port } = other.address() as { port: number };
@@ -308,45 +319,48 @@ test("a port that is taken is one sentence, and Postgres does not stay", async (
   assert.ok(!existsSync(path.join(cluster, "postmaster.pid")));
 });
 
-test("a data folder of another Postgres, without its passwords, or not to be written is one sentence", async () => {
-  const fault = async (more: Record<string, string> = {}) => {
-    const { code, stderr } = await outcome(tenancy(["start"], { ...env, ...more }));
-    assert.equal(code, 1);
-    return stderr;
-  };
-  const versionFile = path.join(cluster, "PG_VERSION");
-  const version = readFileSync(versionFile, "utf8");
-  writeFileSync(versionFile, "99\n");
-  assert.match(
-    await fault(),
-    /^.* was written by Postgres 99 and this is Postgres \d+; update the project, or set SERVICE_DATA_DIR$/,
-  );
-  writeFileSync(versionFile, version);
-  const file = path.join(folder, "file");
-  writeFileSync(file, "");
-  assert.match(
-    await fault({ SERVICE_DATA_DIR: file }),
-    /^The data folder .* cannot be written \((EEXIST|ENOTDIR).*; set SERVICE_DATA_DIR to another$/,
-  );
-  const long = path.join(folder, "x".repeat(300));
-  assert.match(
-    await fault({ SERVICE_DATA_DIR: long }),
-    /^The data folder .* cannot be written \(ENAMETOOLONG/,
-  );
-  // A file system that takes no folders; Node's own recursive mkdir would never come back from it.
-  if (process.platform === "linux")
+long(
+  "a data folder of another Postgres, without its passwords, or not to be written is one sentence",
+  async () => {
+    const fault = async (more: Record<string, string> = {}) => {
+      const { code, stderr } = await outcome(tenancy(["start"], { ...env, ...more }));
+      assert.equal(code, 1);
+      return stderr;
+    };
+    const versionFile = path.join(cluster, "PG_VERSION");
+    const version = readFileSync(versionFile, "utf8");
+    writeFileSync(versionFile, "99\n");
     assert.match(
-      await fault({ SERVICE_DATA_DIR: "/proc/x" }),
-      /^The data folder \/proc\/x cannot be written/,
+      await fault(),
+      /^.* was written by Postgres 99 and this is Postgres \d+; update the project, or set SERVICE_DATA_DIR$/,
     );
-  rmSync(path.join(dataDir, "secrets.json"));
-  assert.match(
-    await fault(),
-    /^.* holds a database, but .*secrets\.json with its passwords is missing: restore it, or remove /,
-  );
-});
+    writeFileSync(versionFile, version);
+    const file = path.join(folder, "file");
+    writeFileSync(file, "");
+    assert.match(
+      await fault({ SERVICE_DATA_DIR: file }),
+      /^The data folder .* cannot be written \((EEXIST|ENOTDIR).*; set SERVICE_DATA_DIR to another$/,
+    );
+    const long = path.join(folder, "x".repeat(300));
+    assert.match(
+      await fault({ SERVICE_DATA_DIR: long }),
+      /^The data folder .* cannot be written \(ENAMETOOLONG/,
+    );
+    // A file system that takes no folders; Node's own recursive mkdir would never come back from it.
+    if (process.platform === "linux")
+      assert.match(
+        await fault({ SERVICE_DATA_DIR: "/proc/x" }),
+        /^The data folder \/proc\/x cannot be written/,
+      );
+    rmSync(path.join(dataDir, "secrets.json"));
+    assert.match(
+      await fault(),
+      /^.* holds a database, but .*secrets\.json with its passwords is missing: restore it, or remove /,
+    );
+  },
+);
 
-test("a disk that is full is one sentence, wherever the first start meets that", async t => {
+long("a disk that is full is one sentence, wherever the first start meets that", async t => {
   const disk = path.join(folder, "disk");
   mkdirSync(disk);
   for (const [megabytes, command] of [
@@ -368,20 +382,24 @@ test("a disk that is full is one sentence, wherever the first start meets that",
   }
 });
 
-test("a machine whose 127.0.0.1 cannot be used is one sentence", {
-  skip: spawnSync("unshare", ["-n", "true"]).status !== 0 && "no network can be taken away here",
-}, () => {
-  const { status, stderr } = spawnSync("unshare", ["-n", process.execPath, "dist/cli.js", "migrate"], {
-    cwd: built,
-    env: { PATH: process.env.PATH, SERVICE_DATA_DIR: path.join(folder, "alone") },
-    encoding: "utf8",
-  });
-  assert.equal(status, 1);
-  assert.match(
-    stderr,
-    /^The embedded Postgres needs the address 127\.0\.0\.1, .* or use a server of your own$/m,
-  );
-});
+long(
+  "a machine whose 127.0.0.1 cannot be used is one sentence",
+  {
+    skip: spawnSync("unshare", ["-n", "true"]).status !== 0 && "no network can be taken away here",
+  },
+  () => {
+    const { status, stderr } = spawnSync("unshare", ["-n", process.execPath, "dist/cli.js", "migrate"], {
+      cwd: built,
+      env: { PATH: process.env.PATH, SERVICE_DATA_DIR: path.join(folder, "alone") },
+      encoding: "utf8",
+    });
+    assert.equal(status, 1);
+    assert.match(
+      stderr,
+      /^The embedded Postgres needs the address 127\.0\.0\.1, .* or use a server of your own$/m,
+    );
+  },
+);
 
 test("every fault of the environment is said at once, by name", async () => {
   const { code, stdout, stderr } = await outcome(

@@ -11,6 +11,7 @@ import { freePort } from "../../src/embedded/server.ts";
 import { startWire } from "../faults/wire.ts";
 import {
   createDatabase,
+  long,
   seedTenant,
   seedUser,
   settled,
@@ -81,21 +82,24 @@ test("tenancy tells its version and its commands wherever it is called, and brea
   assert.match(help, /\n {2}tenancy completion .*\bcommand\n +tenancy on the PATH\n/);
 });
 
-test("the benchmark refuses what it does not know, before it begins minutes of work and writes its figures", () => {
-  for (const option of ["--help", "--qick", "--only=htp"]) {
-    const args = ["--import", "tsx", "bench/run.ts", option];
-    const { status, stderr } = spawnSync(process.execPath, args, {
-      cwd: projectRoot,
-      encoding: "utf8",
-      timeout: 120_000,
-    });
-    assert.equal(status, 2, option);
-    assert.match(
-      stderr,
-      /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit,context,fairness\n$/,
-    );
-  }
-});
+long(
+  "the benchmark refuses what it does not know, before it begins minutes of work and writes its figures",
+  () => {
+    for (const option of ["--help", "--qick", "--only=htp"]) {
+      const args = ["--import", "tsx", "bench/run.ts", option];
+      const { status, stderr } = spawnSync(process.execPath, args, {
+        cwd: projectRoot,
+        encoding: "utf8",
+        timeout: 120_000,
+      });
+      assert.equal(status, 2, option);
+      assert.match(
+        stderr,
+        /^Unknown: .*There are --quick and --only=http,rls,growth,deletion,audit,context,fairness\n$/,
+      );
+    }
+  },
+);
 
 test("explain says why, by slug and identity, by claims and by token", async () => {
   const refused = await run("explain", "--tenant", "acme", "--subject", "bob");
@@ -215,49 +219,52 @@ test("events prints what happened, of one tenant on request, and follows", async
   assert.match(following.stderr, /permission denied for table tenant_events/);
 });
 
-test("events that follow wait for older transactions, keep their order, and none is told twice; a database that is away is awaited", async t => {
-  const { sql } = database;
-  await settled(sql);
-  const { stdout: last } = await run("events", "--last", "1");
-  const wire = await startWire(database.urls.owner);
-  const following = tenancy(["events", "--follow", "--last", "1"], { DATABASE_URL: wire.url });
-  t.after(() => {
-    following.child.kill("SIGKILL");
-    return wire.close();
-  });
-  await following.prints(/\n/);
-  await sql.begin(async late => {
-    await late`select set_config('app.actor', '["jwt", "ann"]', true)`;
-    await seedTenant(late, { slug: "late" });
-    await sql`insert into app.tenants (slug, name) select 'many-' || n, 'Many' from generate_series(1, 5000) n`;
-    await seedTenant(sql, { slug: "early" });
-    assert.match((await run("events", "--last", "1")).stdout, /early/, "one look shows what is committed");
-    assert.doesNotMatch(following.stdout, /early|many/);
-  });
-  await following.prints(/tenant\.created +late \(late\) {2}by ann of jwt\n/);
-  await following.prints(/tenant\.created +early /);
-  const away = "The database cannot be reached; retrying\n";
-  for (const [i, slug] of ["back", "again"].entries()) {
-    wire.refuse(true);
-    wire.cut();
-    await until("it is told", () => following.stderr === away.repeat(i + 1));
-    await seedTenant(sql, { slug });
-    wire.refuse(false);
-    await following.prints(new RegExp(`tenant.created +${slug} `));
-  }
-  following.child.kill("SIGTERM");
-  const { code, stdout, stderr } = await outcome(following);
-  assert.deepEqual([code, stderr], [143, `${away.repeat(2)}Interrupted`]);
-  const [shown, ...news] = stdout.split("\n");
-  assert.equal(shown, last);
-  assert.equal(news.length, 5_004);
-  assert.deepEqual(
-    news.map(line => line.split(/ +/)[2]).filter(slug => !slug!.startsWith("many-")),
-    ["late", "early", "back", "again"],
-  );
-});
+long(
+  "events that follow wait for older transactions, keep their order, and none is told twice; a database that is away is awaited",
+  async t => {
+    const { sql } = database;
+    await settled(sql);
+    const { stdout: last } = await run("events", "--last", "1");
+    const wire = await startWire(database.urls.owner);
+    const following = tenancy(["events", "--follow", "--last", "1"], { DATABASE_URL: wire.url });
+    t.after(() => {
+      following.child.kill("SIGKILL");
+      return wire.close();
+    });
+    await following.prints(/\n/);
+    await sql.begin(async late => {
+      await late`select set_config('app.actor', '["jwt", "ann"]', true)`;
+      await seedTenant(late, { slug: "late" });
+      await sql`insert into app.tenants (slug, name) select 'many-' || n, 'Many' from generate_series(1, 5000) n`;
+      await seedTenant(sql, { slug: "early" });
+      assert.match((await run("events", "--last", "1")).stdout, /early/, "one look shows what is committed");
+      assert.doesNotMatch(following.stdout, /early|many/);
+    });
+    await following.prints(/tenant\.created +late \(late\) {2}by ann of jwt\n/);
+    await following.prints(/tenant\.created +early /);
+    const away = "The database cannot be reached; retrying\n";
+    for (const [i, slug] of ["back", "again"].entries()) {
+      wire.refuse(true);
+      wire.cut();
+      await until("it is told", () => following.stderr === away.repeat(i + 1));
+      await seedTenant(sql, { slug });
+      wire.refuse(false);
+      await following.prints(new RegExp(`tenant.created +${slug} `));
+    }
+    following.child.kill("SIGTERM");
+    const { code, stdout, stderr } = await outcome(following);
+    assert.deepEqual([code, stderr], [143, `${away.repeat(2)}Interrupted`]);
+    const [shown, ...news] = stdout.split("\n");
+    assert.equal(shown, last);
+    assert.equal(news.length, 5_004);
+    assert.deepEqual(
+      news.map(line => line.split(/ +/)[2]).filter(slug => !slug!.startsWith("many-")),
+      ["late", "early", "back", "again"],
+    );
+  },
+);
 
-test("events that follow tell what was committed between their first two looks", async t => {
+long("events that follow tell what was committed between their first two looks", async t => {
   const { port, hostname } = new URL(database.urls.owner);
   let sent = Promise.resolve();
   let looked = false;
@@ -291,7 +298,7 @@ test("events that follow tell what was committed between their first two looks",
   assert.match(following.stdout, /tenant\.created +between /);
 });
 
-test("a connection that was refused is made once the server is there", async t => {
+long("a connection that was refused is made once the server is there", async t => {
   const port = await freePort();
   const address = Object.assign(new URL(database.urls.owner), { hostname: "127.0.0.1", port: String(port) });
   const sql = connect(address.href, { connect_timeout: 60 });
@@ -303,7 +310,7 @@ test("a connection that was refused is made once the server is there", async t =
   await sql`select`;
 });
 
-test("what is asked of a connection just as it is lost is refused too, and waits for no answer", async t => {
+long("what is asked of a connection just as it is lost is refused too, and waits for no answer", async t => {
   const wire = await startWire(database.urls.owner);
   const sql = connect(wire.url);
   t.after(async () => {
@@ -362,14 +369,21 @@ test("events ends quietly when its reader has gone", () => {
     assert.equal(inShell(`events --json ${options} | { exec <&-; sleep 1; }`, env).stderr, "", options);
 });
 
-test("what cannot be written ends in one line", {
-  skip: !existsSync("/dev/full") && "this system has no /dev/full",
-}, () => {
-  for (const command of ["events", "token --sub alice", "export --tenant acme"]) {
-    const { status, stderr } = inShell(`${command} > /dev/full`, { SERVICE_JWT_SECRET: TEST_SECRET, ...env });
-    assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"], command);
-  }
-});
+long(
+  "what cannot be written ends in one line",
+  {
+    skip: !existsSync("/dev/full") && "this system has no /dev/full",
+  },
+  () => {
+    for (const command of ["events", "token --sub alice", "export --tenant acme"]) {
+      const { status, stderr } = inShell(`${command} > /dev/full`, {
+        SERVICE_JWT_SECRET: TEST_SECRET,
+        ...env,
+      });
+      assert.deepEqual([status, stderr], [1, "Standard output cannot be written (ENOSPC)\n"], command);
+    }
+  },
+);
 
 test("an option whose value a variable of the shell was to give is refused without one, as is a value for a flag", async () => {
   for (const [line, status, sentence] of [

@@ -7,7 +7,7 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startWire } from "../faults/wire.ts";
-import { createDatabase, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, long, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { built, inShell, outcome, tenancy } from "./command.ts";
 
@@ -57,28 +57,32 @@ test("export to standard output is the file and nothing else", async () => {
   assert.equal(JSON.parse(stdout.trim().split("\n").at(-1)!).end, true);
 });
 
-test("an export to standard output whose last line is cut off has not succeeded", {
-  skip: process.platform === "win32" && "Windows has no such shell",
-}, async () => {
-  const cut = await seedTenant(sql, { slug: "cut" });
-  const pad = (length: number) =>
-    sql`update app.tenants set settings = jsonb_build_object('padding', repeat('x', ${length})) where id = ${cut}`;
-  await pad(0);
-  const { length } = (await run("export", "--tenant", "cut")).stdout;
-  // Some twenty characters more than a limit of files allows, which counts in blocks of 512.
-  await pad(512 - (length % 512) + 20);
-  const { stdout } = await run("export", "--tenant", "cut");
-  const file = path.join(folder, "cut-off.jsonl");
-  const limited = `trap '' XFSZ; ulimit -f ${Math.floor(stdout.length / 512)}; exec "$0" dist/cli.js export --tenant cut > ${file}`;
-  const { status, stderr } = spawnSync("sh", ["-c", limited, process.execPath], {
-    cwd: built,
-    env: { PATH: process.env.PATH, ...env },
-    encoding: "utf8",
-  });
-  const missing = stdout.length - readFileSync(file).length;
-  assert.ok(missing > 0 && missing < 60, `${missing} characters are missing`);
-  assert.deepEqual([status, stderr], [1, "Standard output cannot be written (EFBIG)\n"]);
-});
+long(
+  "an export to standard output whose last line is cut off has not succeeded",
+  {
+    skip: process.platform === "win32" && "Windows has no such shell",
+  },
+  async () => {
+    const cut = await seedTenant(sql, { slug: "cut" });
+    const pad = (length: number) =>
+      sql`update app.tenants set settings = jsonb_build_object('padding', repeat('x', ${length})) where id = ${cut}`;
+    await pad(0);
+    const { length } = (await run("export", "--tenant", "cut")).stdout;
+    // Some twenty characters more than a limit of files allows, which counts in blocks of 512.
+    await pad(512 - (length % 512) + 20);
+    const { stdout } = await run("export", "--tenant", "cut");
+    const file = path.join(folder, "cut-off.jsonl");
+    const limited = `trap '' XFSZ; ulimit -f ${Math.floor(stdout.length / 512)}; exec "$0" dist/cli.js export --tenant cut > ${file}`;
+    const { status, stderr } = spawnSync("sh", ["-c", limited, process.execPath], {
+      cwd: built,
+      env: { PATH: process.env.PATH, ...env },
+      encoding: "utf8",
+    });
+    const missing = stdout.length - readFileSync(file).length;
+    assert.ok(missing > 0 && missing < 60, `${missing} characters are missing`);
+    assert.deepEqual([status, stderr], [1, "Standard output cannot be written (EFBIG)\n"]);
+  },
+);
 
 test("a tenant that is not there leaves no file; a broken file changes nothing", async () => {
   const file = path.join(folder, "nobody.jsonl");
@@ -116,37 +120,40 @@ test("an export that a policy keeps from being whole leaves no file", async () =
   }
 });
 
-test("an export that is interrupted leaves nothing, one that is killed its part, and both replace nothing", async () => {
-  const file = path.join(folder, "stopped.jsonl");
-  const part = `${file}.part`;
-  const args = ["export", "--tenant", "acme", "--output", file];
-  const stopped = (signal: NodeJS.Signals) =>
-    sql.begin(async blocker => {
-      await blocker`lock table app.boards`;
-      const command = tenancy(args, env);
-      await lockWaiters(sql);
-      command.child.kill(signal);
-      return outcome(command);
-    });
-  const interrupted = await stopped("SIGTERM");
-  assert.deepEqual([interrupted.code, interrupted.stderr], [143, "Interrupted"]);
-  assert.deepEqual([existsSync(file), existsSync(part)], [false, false]);
-  await stopped("SIGKILL");
-  assert.deepEqual([existsSync(file), existsSync(part)], [false, true]);
-  const beside = await run(...args);
-  assert.deepEqual(
-    [beside.code, beside.stderr],
-    [1, `${part} exists already: an export is writing it, or was killed; remove it then`],
-  );
-  rmSync(part);
-  assert.equal((await run(...args)).code, 0);
-  writeFileSync(file, "older");
-  const again = await run(...args);
-  assert.deepEqual([again.code, again.stderr], [1, `${file} exists already (EEXIST)`]);
-  assert.deepEqual([readFileSync(file, "utf8"), existsSync(part)], ["older", false]);
-});
+long(
+  "an export that is interrupted leaves nothing, one that is killed its part, and both replace nothing",
+  async () => {
+    const file = path.join(folder, "stopped.jsonl");
+    const part = `${file}.part`;
+    const args = ["export", "--tenant", "acme", "--output", file];
+    const stopped = (signal: NodeJS.Signals) =>
+      sql.begin(async blocker => {
+        await blocker`lock table app.boards`;
+        const command = tenancy(args, env);
+        await lockWaiters(sql);
+        command.child.kill(signal);
+        return outcome(command);
+      });
+    const interrupted = await stopped("SIGTERM");
+    assert.deepEqual([interrupted.code, interrupted.stderr], [143, "Interrupted"]);
+    assert.deepEqual([existsSync(file), existsSync(part)], [false, false]);
+    await stopped("SIGKILL");
+    assert.deepEqual([existsSync(file), existsSync(part)], [false, true]);
+    const beside = await run(...args);
+    assert.deepEqual(
+      [beside.code, beside.stderr],
+      [1, `${part} exists already: an export is writing it, or was killed; remove it then`],
+    );
+    rmSync(part);
+    assert.equal((await run(...args)).code, 0);
+    writeFileSync(file, "older");
+    const again = await run(...args);
+    assert.deepEqual([again.code, again.stderr], [1, `${file} exists already (EEXIST)`]);
+    assert.deepEqual([readFileSync(file, "utf8"), existsSync(part)], ["older", false]);
+  },
+);
 
-test("an export or import whose connection is lost says so, and leaves nothing", async () => {
+long("an export or import whose connection is lost says so, and leaves nothing", async () => {
   const file = path.join(folder, "whole.jsonl");
   const lost = path.join(folder, "lost.jsonl");
   assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
@@ -174,7 +181,7 @@ test("an export or import whose connection is lost says so, and leaves nothing",
   }
 });
 
-test("of many imports under one slug one makes the tenant, and the others say that it exists", async () => {
+long("of many imports under one slug one makes the tenant, and the others say that it exists", async () => {
   const file = path.join(folder, "raced.jsonl");
   assert.equal((await run("export", "--tenant", "acme", "--output", file)).code, 0);
   const done = await Promise.all(Array.from({ length: 5 }, () => run("import", file, "--slug", "raced")));
@@ -190,37 +197,41 @@ for (const [how, line, code] of [
   ["at a signal", 'exec "$0" "$@"', 143],
   ["with the shell that npm runs it in", '"$0" "$@"; true', null],
 ] as const)
-  test(`an import ends ${how}, says so, and writes nothing`, {
-    skip: process.platform === "win32" && "Windows has no such shell",
-  }, async () => {
-    const whole = (await run("export", "--tenant", "acme")).stdout;
-    const end = whole.lastIndexOf("\n");
-    const command = [process.execPath, "dist/cli.js", "import", "-", "--slug", "stopped"];
-    // Node would close the input of a shell that has ended.
-    const input = spawn("cat", { stdio: ["pipe", "pipe", "ignore"] });
-    const shell = spawn("sh", ["-c", line, ...command], {
-      cwd: built,
-      env: { PATH: process.env.PATH, npm_lifecycle_event: "tenancy", ...env },
-      stdio: [input.stdout, "ignore", "pipe"],
-    });
-    let said = "";
-    shell.stderr!.setEncoding("utf8").on("data", text => {
-      said += text;
-    });
-    const closed = new Promise<number | null>(resolve => shell.on("close", resolve));
-    input.stdin.on("error", () => {}).write(whole.slice(0, end));
-    await until("the import's transaction waits for more of the file", async () => {
-      const [working] = await sql`
+  long(
+    `an import ends ${how}, says so, and writes nothing`,
+    {
+      skip: process.platform === "win32" && "Windows has no such shell",
+    },
+    async () => {
+      const whole = (await run("export", "--tenant", "acme")).stdout;
+      const end = whole.lastIndexOf("\n");
+      const command = [process.execPath, "dist/cli.js", "import", "-", "--slug", "stopped"];
+      // Node would close the input of a shell that has ended.
+      const input = spawn("cat", { stdio: ["pipe", "pipe", "ignore"] });
+      const shell = spawn("sh", ["-c", line, ...command], {
+        cwd: built,
+        env: { PATH: process.env.PATH, npm_lifecycle_event: "tenancy", ...env },
+        stdio: [input.stdout, "ignore", "pipe"],
+      });
+      let said = "";
+      shell.stderr!.setEncoding("utf8").on("data", text => {
+        said += text;
+      });
+      const closed = new Promise<number | null>(resolve => shell.on("close", resolve));
+      input.stdin.on("error", () => {}).write(whole.slice(0, end));
+      await until("the import's transaction waits for more of the file", async () => {
+        const [working] = await sql`
         select from pg_stat_activity where datname = ${database.name} and state = 'idle in transaction'`;
-      return working;
-    });
-    shell.kill("SIGTERM");
-    // One that goes on, also until its connection is closed, would end well now.
-    if (code === null) await Promise.race([closed, sleep(60_000, null, { ref: false })]);
-    input.stdin.end(whole.slice(end));
-    assert.deepEqual([await closed, said], [code, "Interrupted\n"]);
-    assert.deepEqual([...(await sql`select from app.tenants where slug = 'stopped'`)], []);
-  });
+        return working;
+      });
+      shell.kill("SIGTERM");
+      // One that goes on, also until its connection is closed, would end well now.
+      if (code === null) await Promise.race([closed, sleep(60_000, null, { ref: false })]);
+      input.stdin.end(whole.slice(end));
+      assert.deepEqual([await closed, said], [code, "Interrupted\n"]);
+      assert.deepEqual([...(await sql`select from app.tenants where slug = 'stopped'`)], []);
+    },
+  );
 
 test("a file that ends inside a character is cut off, and one in another encoding is no export", async () => {
   const file = path.join(folder, "cut.jsonl");

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { seedTenant, seedUser, token } from "../harness.ts";
+import { long, seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
@@ -111,39 +111,43 @@ async function giveRole(one: Visitor, name: string, role: string) {
   await one.press(`Make them ${role}`, one.dialog());
 }
 
-test("a role is changed in a dialog that says what it may do, never by arrow keys; the focus returns", {
-  skip,
-}, async () => {
-  const { page } = owner;
-  let changes = 0;
-  await page.route("**/api/tenants/members/*", route => {
-    changes++;
-    return route.continue();
-  });
-  await roleButton(owner, "ben").focus();
-  await page.keyboard.press("Enter");
-  await owner.sees("manages members, invitations", owner.dialog());
-  for (const key of ["ArrowDown", "ArrowDown", "ArrowUp"]) await page.keyboard.press(key);
-  await page.keyboard.press("Escape");
-  await owner.dialog().waitFor({ state: "detached" });
-  assert.equal(changes, 0);
-  assert.match(await page.evaluate<string>("document.activeElement.textContent"), /^admin.*ben/);
-  await roleButton(owner, "ben").click();
-  await owner
-    .dialog()
-    .getByRole("radio", { name: /^member/ })
-    .check();
-  await owner.press("Make them member", owner.dialog());
-  await owner.sees("ben is member now");
-  await page.waitForFunction("/^member.*ben/.test(document.activeElement.textContent)");
-  await giveRole(owner, "ben", "admin");
-  await owner.sees("ben is admin now");
-  assert.equal(changes, 2);
-  await page.unroute("**/api/tenants/members/*");
-  owner.assertFine();
-});
+long(
+  "a role is changed in a dialog that says what it may do, never by arrow keys; the focus returns",
+  {
+    skip,
+  },
+  async () => {
+    const { page } = owner;
+    let changes = 0;
+    await page.route("**/api/tenants/members/*", route => {
+      changes++;
+      return route.continue();
+    });
+    await roleButton(owner, "ben").focus();
+    await page.keyboard.press("Enter");
+    await owner.sees("manages members, invitations", owner.dialog());
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowUp"]) await page.keyboard.press(key);
+    await page.keyboard.press("Escape");
+    await owner.dialog().waitFor({ state: "detached" });
+    assert.equal(changes, 0);
+    assert.match(await page.evaluate<string>("document.activeElement.textContent"), /^admin.*ben/);
+    await roleButton(owner, "ben").click();
+    await owner
+      .dialog()
+      .getByRole("radio", { name: /^member/ })
+      .check();
+    await owner.press("Make them member", owner.dialog());
+    await owner.sees("ben is member now");
+    await page.waitForFunction("/^member.*ben/.test(document.activeElement.textContent)");
+    await giveRole(owner, "ben", "admin");
+    await owner.sees("ben is admin now");
+    assert.equal(changes, 2);
+    await page.unroute("**/api/tenants/members/*");
+    owner.assertFine();
+  },
+);
 
-test("whoever gives up their own role sees at once what is left to them", { skip }, async () => {
+long("whoever gives up their own role sees at once what is left to them", { skip }, async () => {
   const { sql } = world.database;
   const [acme] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
   await seedUser(sql, acme!.id, { subject: "olaf", role: "owner" });
@@ -162,7 +166,7 @@ test("whoever gives up their own role sees at once what is left to them", { skip
   await olaf.leave();
 });
 
-test("the last owner cannot leave, and is told so", { skip }, async () => {
+long("the last owner cannot leave, and is told so", { skip }, async () => {
   await owner.press(/^Leave…/);
   await owner.check();
   await owner.press("Leave", owner.dialog());
@@ -171,7 +175,7 @@ test("the last owner cannot leave, and is told so", { skip }, async () => {
   owner.assertFine();
 });
 
-test("an owner invites by a link, and revokes another", { skip }, async () => {
+long("an owner invites by a link, and revokes another", { skip }, async () => {
   await owner.open("#/org/acme/invitations", "Invitations");
   await owner.sees("No invitation is open.");
   await owner.press("Invite somebody");
@@ -191,7 +195,7 @@ test("an owner invites by a link, and revokes another", { skip }, async () => {
   owner.assertFine();
 });
 
-test("a stranger accepts the invitation after signing in, once", { skip }, async () => {
+long("a stranger accepts the invitation after signing in, once", { skip }, async () => {
   const stranger = await Visitor.arrive(browser, url);
   await stranger.page.goto(invitation);
   await stranger.heading("You are invited");
@@ -211,28 +215,32 @@ test("a stranger accepts the invitation after signing in, once", { skip }, async
   await stranger.leave();
 });
 
-test("an invited person whose sign-in names another organization reads so before they accept, and after", {
-  skip,
-}, async () => {
-  await owner.press("Invite somebody");
-  await owner.press("Make the link", owner.dialog());
-  await until(
-    "another link",
-    async () => (await owner.page.locator(".note code").innerText()) !== invitation,
-  );
-  const link = await owner.page.locator(".note code").innerText();
-  const nora = await arrive("nora2", { email: "nora@contractor.example" });
-  await nora.page.evaluate(`location.href = ${JSON.stringify(link)}`);
-  await nora.heading("You are invited");
-  await nora.sees("Your sign-in names the organization contractor by the domain of its e-mail address");
-  await nora.check();
-  await nora.press("Accept the invitation");
-  await nora.heading("Your sign-in is for another organization");
-  await nora.sees(/You are member of Acme\..*names contractor/);
-  await nora.check();
-  nora.assertFine();
-  await nora.leave();
-});
+long(
+  "an invited person whose sign-in names another organization reads so before they accept, and after",
+  {
+    skip,
+  },
+  async () => {
+    await owner.press("Invite somebody");
+    await owner.press("Make the link", owner.dialog());
+    await until(
+      "another link",
+      async () => (await owner.page.locator(".note code").innerText()) !== invitation,
+    );
+    const link = await owner.page.locator(".note code").innerText();
+    const nora = await arrive("nora2", { email: "nora@contractor.example" });
+    await nora.page.evaluate(`location.href = ${JSON.stringify(link)}`);
+    await nora.heading("You are invited");
+    await nora.sees("Your sign-in names the organization contractor by the domain of its e-mail address");
+    await nora.check();
+    await nora.press("Accept the invitation");
+    await nora.heading("Your sign-in is for another organization");
+    await nora.sees(/You are member of Acme\..*names contractor/);
+    await nora.check();
+    nora.assertFine();
+    await nora.leave();
+  },
+);
 
 test("an owner makes a key, which is shown once, and revokes it", { skip }, async () => {
   await owner.open("#/org/acme/keys", "API keys");
@@ -260,7 +268,7 @@ test("an owner makes a key, which is shown once, and revokes it", { skip }, asyn
   owner.assertFine();
 });
 
-test("an owner renames the organization, and changes the settings that are theirs", { skip }, async () => {
+long("an owner renames the organization, and changes the settings that are theirs", { skip }, async () => {
   const { page } = owner;
   await owner.open("#/org/acme", "Acme");
   await page.getByRole("textbox", { name: "Name" }).fill("Acme Inc.");
@@ -285,31 +293,35 @@ test("an owner renames the organization, and changes the settings that are their
   owner.assertFine();
 });
 
-test("an operator has all of the settings in the form, and what breaks the schema is told", {
-  skip,
-}, async () => {
-  const operator = await arrive("op", { roles: ["tenant-operator"] });
-  const [acme] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
-  await operator.open(`#/tenant/${acme!.id}/settings`, "Acme Inc.");
-  await operator.page.getByLabel("Plan").selectOption("team");
-  await operator.page.getByLabel("Seats").fill("5");
-  await operator.page.getByLabel("boards").fill("2.5");
-  await operator.page.getByLabel("Tags").fill('["a", "b"]');
-  await operator.check();
-  await operator.press("Review the change");
-  await operator.press("Save");
-  await operator.sees("The settings are saved");
-  await operator.press("As JSON");
-  await operator.page.getByLabel("Settings as JSON").fill('{"plan": "gold"}');
-  await operator.press("Review the change");
-  await operator.press("Save");
-  await operator.sees("Something in it is not valid.");
-  await operator.check();
-  operator.assertFine();
-  await operator.leave();
-});
+long(
+  "an operator has all of the settings in the form, and what breaks the schema is told",
+  {
+    skip,
+  },
+  async () => {
+    const operator = await arrive("op", { roles: ["tenant-operator"] });
+    const [acme] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
+    await operator.open(`#/tenant/${acme!.id}/settings`, "Acme Inc.");
+    await operator.page.getByLabel("Plan").selectOption("team");
+    await operator.page.getByLabel("Seats").fill("5");
+    await operator.page.getByLabel("boards").fill("2.5");
+    await operator.page.getByLabel("Tags").fill('["a", "b"]');
+    await operator.check();
+    await operator.press("Review the change");
+    await operator.press("Save");
+    await operator.sees("The settings are saved");
+    await operator.press("As JSON");
+    await operator.page.getByLabel("Settings as JSON").fill('{"plan": "gold"}');
+    await operator.press("Review the change");
+    await operator.press("Save");
+    await operator.sees("Something in it is not valid.");
+    await operator.check();
+    operator.assertFine();
+    await operator.leave();
+  },
+);
 
-test("activity is shown, and goes on by itself", { skip }, async () => {
+long("activity is shown, and goes on by itself", { skip }, async () => {
   await owner.open("#/org/acme/activity", "Activity");
   await owner.sees("Live: new events appear by themselves.");
   await owner.sees("invitation accepted");
@@ -325,7 +337,7 @@ test("activity is shown, and goes on by itself", { skip }, async () => {
   await admin.leave();
 });
 
-test("a member sees who belongs, and leaves", { skip }, async () => {
+long("a member sees who belongs, and leaves", { skip }, async () => {
   const member = await arrive("mia");
   await member.heading("Acme");
   await member.check();
@@ -344,7 +356,7 @@ test("a member sees who belongs, and leaves", { skip }, async () => {
   await member.leave();
 });
 
-test("somebody who belongs nowhere registers an organization", { skip }, async () => {
+long("somebody who belongs nowhere registers an organization", { skip }, async () => {
   const newcomer = await arrive("nick");
   await newcomer.heading("You belong to no organization yet");
   await newcomer.page.getByLabel("Name of the organization").fill("Nick & Co");
@@ -355,7 +367,7 @@ test("somebody who belongs nowhere registers an organization", { skip }, async (
   await newcomer.leave();
 });
 
-test("a token that names one organization is for that alone, and the page says so", { skip }, async () => {
+long("a token that names one organization is for that alone, and the page says so", { skip }, async () => {
   const { sql } = world.database;
   const [globex] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'globex'`;
   await seedUser(sql, globex!.id, { subject: "ben" });
@@ -367,7 +379,7 @@ test("a token that names one organization is for that alone, and the page says s
   await admin.leave();
 });
 
-test("a busy service is asked again by itself, and the page says so", { skip }, async () => {
+long("a busy service is asked again by itself, and the page says so", { skip }, async () => {
   const { page } = owner;
   let refused = 0;
   await page.route("**/api/tenants/members*", route =>

@@ -4,7 +4,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
-import { seedTenant, seedUser, token } from "../harness.ts";
+import { long, seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
@@ -73,7 +73,7 @@ test("the provider's code becomes a session, on the page where the reader was", 
   visitor.assertFine();
 });
 
-test("the token is renewed silently", { skip }, async () => {
+long("the token is renewed silently", { skip }, async () => {
   const before = await stored(visitor);
   await until("two renewals", () => provider.renewals() >= 2);
   await until("another token is stored", async () => (await stored(visitor)) !== before);
@@ -83,113 +83,135 @@ test("the token is renewed silently", { skip }, async () => {
   visitor.assertFine();
 });
 
-test("a duplicated tab and its original both go on while the provider rotates the refresh token", {
-  skip,
-}, async () => {
-  const copy = await visitor.duplicate();
-  await copy.heading("Waiting for approval");
-  const since = provider.renewals();
-  await until("four renewals", () => provider.renewals() >= since + 4);
-  for (const one of [visitor, copy]) {
-    await one.open("#/tenants", "Tenants");
-    await one.open("#/waiting", "Waiting for approval");
-    one.assertFine();
-  }
-  await copy.press("Sign out");
-  await visitor.heading("Sign in");
-  await visitor.sees("You signed out in another tab.");
-  await copy.page.getByRole("button", { name: "Yes, sign me out" }).click();
-  await copy.heading("Sign in");
-  await copy.page.close();
-  await visitor.press(/^Sign in at 127/);
-  await throughProvider(visitor);
-  await visitor.heading("Waiting for approval");
-});
-
-test("a network that fails while the token is renewed ends no session, nor does a clock that is wrong by an hour", {
-  skip,
-}, async () => {
-  const { page } = visitor;
-  let failed = 0;
-  await page.route(`${provider.issuer}/token`, route => {
-    failed++;
-    return route.abort("internetdisconnected");
-  });
-  await until("a token ends while the provider is away", () => failed >= 3);
-  await page.unroute(`${provider.issuer}/token`);
-  const since = provider.renewals();
-  await until("it is renewed", () => provider.renewals() > since);
-  await visitor.open("#/tenants", "Tenants");
-  visitor.faults.splice(0); // net::ERR_INTERNET_DISCONNECTED
-  for (const wrong of [-3_600_000, 3_600_000]) {
-    await page.addInitScript(`{ const now = Date.now; Date.now = () => now() + ${wrong}; }`);
-    await page.reload();
-    await visitor.heading("Tenants");
-    const before = provider.renewals();
-    await until("it is renewed", () => provider.renewals() >= before + 2);
-    await visitor.open("#/waiting", "Waiting for approval");
-    await visitor.open("#/tenants", "Tenants");
-  }
-  visitor.assertFine();
-});
-
-test("an address that this tab did not ask for changes nothing: error, code, another's token", {
-  skip,
-}, async () => {
-  const { page, url } = visitor;
-  for (const query of ["?error=x", "?code=1&state=2", "?code=1"]) {
-    await page.goto(`${url}/console/${query}`);
+long(
+  "a duplicated tab and its original both go on while the provider rotates the refresh token",
+  {
+    skip,
+  },
+  async () => {
+    const copy = await visitor.duplicate();
+    await copy.heading("Waiting for approval");
+    const since = provider.renewals();
+    await until("four renewals", () => provider.renewals() >= since + 4);
+    for (const one of [visitor, copy]) {
+      await one.open("#/tenants", "Tenants");
+      await one.open("#/waiting", "Waiting for approval");
+      one.assertFine();
+    }
+    await copy.press("Sign out");
+    await visitor.heading("Sign in");
+    await visitor.sees("You signed out in another tab.");
+    await copy.page.getByRole("button", { name: "Yes, sign me out" }).click();
+    await copy.heading("Sign in");
+    await copy.page.close();
+    await visitor.press(/^Sign in at 127/);
+    await throughProvider(visitor);
     await visitor.heading("Waiting for approval");
+  },
+);
+
+long(
+  "a network that fails while the token is renewed ends no session, nor does a clock that is wrong by an hour",
+  {
+    skip,
+  },
+  async () => {
+    const { page } = visitor;
+    let failed = 0;
+    await page.route(`${provider.issuer}/token`, route => {
+      failed++;
+      return route.abort("internetdisconnected");
+    });
+    await until("a token ends while the provider is away", () => failed >= 3);
+    await page.unroute(`${provider.issuer}/token`);
+    const since = provider.renewals();
+    await until("it is renewed", () => provider.renewals() > since);
+    await visitor.open("#/tenants", "Tenants");
+    visitor.faults.splice(0); // net::ERR_INTERNET_DISCONNECTED
+    for (const wrong of [-3_600_000, 3_600_000]) {
+      await page.addInitScript(`{ const now = Date.now; Date.now = () => now() + ${wrong}; }`);
+      await page.reload();
+      await visitor.heading("Tenants");
+      const before = provider.renewals();
+      await until("it is renewed", () => provider.renewals() >= before + 2);
+      await visitor.open("#/waiting", "Waiting for approval");
+      await visitor.open("#/tenants", "Tenants");
+    }
+    visitor.assertFine();
+  },
+);
+
+long(
+  "an address that this tab did not ask for changes nothing: error, code, another's token",
+  {
+    skip,
+  },
+  async () => {
+    const { page, url } = visitor;
+    for (const query of ["?error=x", "?code=1&state=2", "?code=1"]) {
+      await page.goto(`${url}/console/${query}`);
+      await visitor.heading("Waiting for approval");
+      await visitor.sees("olga");
+      assert.equal(page.url(), `${url}/console/#/`);
+    }
+    await page.evaluate(`location.hash = "#token=${await token({ sub: "mallory", name: "Mallory" })}"`);
+    await visitor.sees("A link brings a token of");
+    await visitor.check();
+    await visitor.press("Stay signed in", visitor.dialog());
     await visitor.sees("olga");
-    assert.equal(page.url(), `${url}/console/#/`);
-  }
-  await page.evaluate(`location.hash = "#token=${await token({ sub: "mallory", name: "Mallory" })}"`);
-  await visitor.sees("A link brings a token of");
-  await visitor.check();
-  await visitor.press("Stay signed in", visitor.dialog());
-  await visitor.sees("olga");
-  visitor.assertFine();
-});
+    visitor.assertFine();
+  },
+);
 
-test("when the provider renews it no more, the reader is told, and signs in again where they were", {
-  skip,
-}, async () => {
-  await visitor.open("#/why", "Why?");
-  provider.refuses(true);
-  await visitor.heading("Sign in");
-  await visitor.sees("Your sign-in has ended.");
-  assert.equal(await stored(visitor), "[{},{}]");
-  assert.equal(new URL(visitor.page.url()).hash, "#/why");
-  await visitor.check();
-  visitor.faults.splice(0); // the provider's 400
-  visitor.assertFine();
-});
+long(
+  "when the provider renews it no more, the reader is told, and signs in again where they were",
+  {
+    skip,
+  },
+  async () => {
+    await visitor.open("#/why", "Why?");
+    provider.refuses(true);
+    await visitor.heading("Sign in");
+    await visitor.sees("Your sign-in has ended.");
+    assert.equal(await stored(visitor), "[{},{}]");
+    assert.equal(new URL(visitor.page.url()).hash, "#/why");
+    await visitor.check();
+    visitor.faults.splice(0); // the provider's 400
+    visitor.assertFine();
+  },
+);
 
-test("signing out ends the session at the provider too, without a token in an address", {
-  skip,
-}, async () => {
-  provider.refuses(false);
-  const asked: string[] = [];
-  visitor.page.on("request", request => asked.push(request.url()));
-  await visitor.press(/^Sign in at 127/);
-  // The provider knows the reader still.
-  await visitor.heading("Why?");
-  await visitor.press("Sign out");
-  await visitor.page.getByRole("button", { name: "Yes, sign me out" }).click();
-  await visitor.heading("Sign in");
-  assert.ok(asked.some(url => url.startsWith(`${provider.issuer}/token/revocation`)));
-  assert.ok(asked.every(url => !url.includes("eyJ")));
-  assert.equal(await stored(visitor), "[{},{}]");
-  visitor.assertFine();
-});
+long(
+  "signing out ends the session at the provider too, without a token in an address",
+  {
+    skip,
+  },
+  async () => {
+    provider.refuses(false);
+    const asked: string[] = [];
+    visitor.page.on("request", request => asked.push(request.url()));
+    await visitor.press(/^Sign in at 127/);
+    // The provider knows the reader still.
+    await visitor.heading("Why?");
+    await visitor.press("Sign out");
+    await visitor.page.getByRole("button", { name: "Yes, sign me out" }).click();
+    await visitor.heading("Sign in");
+    assert.ok(asked.some(url => url.startsWith(`${provider.issuer}/token/revocation`)));
+    assert.ok(asked.every(url => !url.includes("eyJ")));
+    assert.equal(await stored(visitor), "[{},{}]");
+    visitor.assertFine();
+  },
+);
 
 test("an answer that this tab did not ask for signs nobody in", { skip }, async () => {
-  await visitor.page.goto(`${visitor.url}/console/?code=stolen&state=x`);
-  await visitor.sees("The sign-in failed: this tab did not ask for it.");
-  assert.equal(visitor.page.url(), `${visitor.url}/console/#/`);
-  await visitor.page.goto(`${visitor.url}/console/?error=access_denied&state=x`);
-  await visitor.sees("The sign-in failed");
-  visitor.assertFine();
+  const other = await Visitor.arrive(browser, visitor.url, { others: [provider.issuer] });
+  await other.page.goto(`${other.url}/console/?code=stolen&state=x`);
+  await other.sees("The sign-in failed: this tab did not ask for it.");
+  assert.equal(other.page.url(), `${other.url}/console/#/`);
+  await other.page.goto(`${other.url}/console/?error=access_denied&state=x`);
+  await other.sees("The sign-in failed");
+  other.assertFine();
+  await other.leave();
 });
 
 test("a pasted token is refused in words, or signs in; signing out leaves nothing", { skip }, async () => {
@@ -218,36 +240,40 @@ test("a pasted token is refused in words, or signs in; signing out leaves nothin
   await mia.leave();
 });
 
-test("two people with one subject of two issuers share no page, and signing out clears what the API pages kept", {
-  skip,
-}, async () => {
-  const { sql } = plain.database;
-  for (const [slug, provider] of [
-    ["first", "https://one.example"],
-    ["second", "https://two.example"],
-  ] as const)
-    await seedUser(sql, await seedTenant(sql, { slug, name: `The ${slug}` }), { subject: "sam", provider });
-  const { app } = plain.service;
-  const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-  const sam = await Visitor.arrive(browser, url);
-  await sam.signIn(await token({ sub: "sam", iss: "https://one.example" }));
-  await sam.heading("The first");
-  await sam.page.evaluate(`localStorage.setItem("authorized", '{"token":{"value":"eyJ"}}')`);
-  await sam.page.evaluate(`localStorage.setItem("another", "1")`);
-  await sam.page.evaluate(
-    `location.hash = "#token=${await token({ sub: "sam", iss: "https://two.example" })}"`,
-  );
-  await sam.press("Sign in with the link", sam.dialog());
-  await sam.heading("The second");
-  assert.equal(await sam.page.getByText("The first").count(), 0);
-  await sam.press("Sign out");
-  await sam.heading("Sign in");
-  assert.equal(await stored(sam), '[{},{"another":"1"}]', "other applications of the origin keep theirs");
-  sam.assertFine();
-  await sam.leave();
-});
+long(
+  "two people with one subject of two issuers share no page, and signing out clears what the API pages kept",
+  {
+    skip,
+  },
+  async () => {
+    const { sql } = plain.database;
+    for (const [slug, provider] of [
+      ["first", "https://one.example"],
+      ["second", "https://two.example"],
+    ] as const)
+      await seedUser(sql, await seedTenant(sql, { slug, name: `The ${slug}` }), { subject: "sam", provider });
+    const { app } = plain.service;
+    const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+    const sam = await Visitor.arrive(browser, url);
+    await sam.signIn(await token({ sub: "sam", iss: "https://one.example" }));
+    await sam.heading("The first");
+    await sam.page.evaluate(`localStorage.setItem("authorized", '{"token":{"value":"eyJ"}}')`);
+    await sam.page.evaluate(`localStorage.setItem("another", "1")`);
+    await sam.page.evaluate(
+      `location.hash = "#token=${await token({ sub: "sam", iss: "https://two.example" })}"`,
+    );
+    await sam.press("Sign in with the link", sam.dialog());
+    await sam.heading("The second");
+    assert.equal(await sam.page.getByText("The first").count(), 0);
+    await sam.press("Sign out");
+    await sam.heading("Sign in");
+    assert.equal(await stored(sam), '[{},{"another":"1"}]', "other applications of the origin keep theirs");
+    sam.assertFine();
+    await sam.leave();
+  },
+);
 
-test("behind a proxy that takes a prefix away, the page finds its files and the API", { skip }, async () => {
+long("behind a proxy that takes a prefix away, the page finds its files and the API", { skip }, async () => {
   const { port } = plain.service.app.server.address() as AddressInfo;
   const proxy = createServer(({ url = "", method, headers }, response) => {
     const path = /^\/tenancy(\/.*)$/.exec(url)?.[1];
@@ -273,7 +299,7 @@ test("behind a proxy that takes a prefix away, the page finds its files and the 
   await new Promise(resolve => proxy.close(resolve));
 });
 
-test("a token that ends is said to have ended", { skip }, async () => {
+long("a token that ends is said to have ended", { skip }, async () => {
   const { url } = visitor;
   const other = await Visitor.arrive(browser, url, { others: [provider.issuer] });
   await other.page.goto(

@@ -7,6 +7,7 @@ import { codeOf } from "../../src/errors/errors.ts";
 import {
   addressWith,
   createDatabase,
+  long,
   type Service,
   seedTenant,
   seedUser,
@@ -75,7 +76,7 @@ test("requests of many tenants, served and refused, share a connection, and each
     assert.equal(connections(service), 1);
   }));
 
-test("short reads share a connection up to the configured depth, and not at depth 1", async t => {
+long("short reads share a connection up to the configured depth, and not at depth 1", async t => {
   for (const [depth, expected] of [
     ["8", 5],
     ["1", 10],
@@ -96,7 +97,7 @@ test("short reads share a connection up to the configured depth, and not at dept
   }
 });
 
-test("a request after a read that waits for a lock does not wait with it", () =>
+long("a request after a read that waits for a lock does not wait with it", () =>
   onWire({}, async service => {
     let held: Promise<TestResponse> | undefined;
     await whileBoardsAreLocked(async () => {
@@ -110,9 +111,10 @@ test("a request after a read that waits for a lock does not wait with it", () =>
       assert.equal(status, 200);
     });
     assert.equal((await held!).status, 200);
-  }));
+  }),
+);
 
-test("a read does not overtake a request that waits for a connection", t =>
+long("a read does not overtake a request that waits for a connection", t =>
   onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     const { primary } = service.app.database.pools;
     const order: string[] = [];
@@ -132,32 +134,36 @@ test("a read does not overtake a request that waits for a connection", t =>
     });
     await Promise.all(asked);
     assert.deepEqual(order.slice(1), urls);
-  }));
+  }),
+);
 
-test("requests behind a read that ran into its lock timeout fail at once, instead of waiting in their turn", t => {
-  // Shorter than in production, to save time.
-  const env = { SERVICE_DATABASE_URL: addressWith(wire.url, { lock_timeout: "2s" }) };
-  return onWire({ ...env, SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
-    await get(service, "/api/boards", "acme");
-    const details: string[] = [];
-    await whileBoardsAreLocked(async () => {
-      const at = performance.now();
-      const clock = t.mock.method(performance, "now", () => at); // else a slow machine would find the first read stalled
-      const one = async () => {
-        const { status, headers, body } = await get(service, "/api/boards", "acme");
-        assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
-        details.push(body.detail);
-      };
-      await Promise.all(others(8, one));
-      clock.mock.restore();
+long(
+  "requests behind a read that ran into its lock timeout fail at once, instead of waiting in their turn",
+  t => {
+    // Shorter than in production, to save time.
+    const env = { SERVICE_DATABASE_URL: addressWith(wire.url, { lock_timeout: "2s" }) };
+    return onWire({ ...env, SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
+      await get(service, "/api/boards", "acme");
+      const details: string[] = [];
+      await whileBoardsAreLocked(async () => {
+        const at = performance.now();
+        const clock = t.mock.method(performance, "now", () => at); // else a slow machine would find the first read stalled
+        const one = async () => {
+          const { status, headers, body } = await get(service, "/api/boards", "acme");
+          assert.deepEqual([status, headers["retry-after"]], [503, "1"]);
+          details.push(body.detail);
+        };
+        await Promise.all(others(8, one));
+        clock.mock.restore();
+      });
+      assert.deepEqual([...new Set(details)], ["The row is busy; send the request again"]);
+      assert.equal(details.length, 8);
+      assert.equal((await get(service, "/api/boards", "acme")).status, 200);
     });
-    assert.deepEqual([...new Set(details)], ["The row is busy; send the request again"]);
-    assert.equal(details.length, 8);
-    assert.equal((await get(service, "/api/boards", "acme")).status, 200);
-  });
-});
+  },
+);
 
-test("a write gets a connection of its own under constant reads", () =>
+long("a write gets a connection of its own under constant reads", () =>
   onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     let going = true;
     const readers = others(12, async i => {
@@ -177,9 +183,10 @@ test("a write gets a connection of its own under constant reads", () =>
       going = false;
       await Promise.all(readers);
     }
-  }));
+  }),
+);
 
-test("a broken connection costs only the requests on it: a 503 each", () =>
+long("a broken connection costs only the requests on it: a 503 each", () =>
   onWire({}, async service => {
     await get(service, "/api/boards", "acme");
     wire.freeze(true);
@@ -194,7 +201,8 @@ test("a broken connection costs only the requests on it: a 503 each", () =>
     wire.refuse(false);
     wire.freeze(false);
     assert.equal((await get(service, "/api/boards", "hooli")).status, 200);
-  }));
+  }),
+);
 
 /** A pipeline without the service. A statement stays in flight until `release`; `pid` is that of its connection. */
 async function onPipeline(
@@ -239,7 +247,7 @@ async function onPipeline(
   }
 }
 
-test("a connection that answers, even with an error, takes more; after ten seconds it takes none", t =>
+long("a connection that answers, even with an error, takes more; after ten seconds it takes none", t =>
   onPipeline({}, async ({ pipeline, pid, hold }) => {
     let at = 1_000;
     t.mock.method(performance, "now", () => at);
@@ -255,9 +263,10 @@ test("a connection that answers, even with an error, takes more; after ten secon
       else assert.notEqual(await pid(), first, `after ${at}`);
     }
     await held.release();
-  }));
+  }),
+);
 
-test("a statement that runs out of time fails those behind it, and, alone, keeps the connection", () =>
+long("a statement that runs out of time fails those behind it, and, alone, keeps the connection", () =>
   onPipeline({ statement_timeout: "300ms" }, async ({ pipeline, pid }) => {
     const before = await pid();
     const slow = () => pipeline.run(client => client.query("select pg_sleep(60)")).catch(error => error);
@@ -267,9 +276,10 @@ test("a statement that runs out of time fails those behind it, and, alone, keeps
     assert.equal(codeOf(first), "57014");
     assert.ok(behind.every(error => error === first)); // they did not have their own try
     assert.notEqual(await pid(), before);
-  }));
+  }),
+);
 
-test("a broken connection takes no more, and is not used again", () =>
+long("a broken connection takes no more, and is not used again", () =>
   onPipeline({}, async ({ pool, pipeline, pid, hold }) => {
     const held = hold();
     const broken = await held.pid;
@@ -282,7 +292,8 @@ test("a broken connection takes no more, and is not used again", () =>
     await held.release();
     await until("it is closed", () => pool.totalCount === 1);
     assert.notEqual(await pid(), broken);
-  }));
+  }),
+);
 
 test("an error of a statement keeps the connection; an error of the connection does not", () => {
   const said = (code: string) => Object.assign(new pg.DatabaseError("", 0, "error"), { code });

@@ -1,6 +1,6 @@
 /**
  * Two instances behind PgBouncer under load, one of them restarted again and again. Short here;
- * `RESTART_SECONDS=60 RESTART_EVERY=10 npm test -- test/faults/restarts.test.ts` is the whole minute.
+ * `RESTART_SECONDS=60 RESTART_EVERY=10 npm test -- test/faults/restarts.long.test.ts` is the whole minute.
  */
 import assert from "node:assert/strict";
 import http from "node:http";

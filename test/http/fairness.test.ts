@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
 import { networkOf } from "../../src/values/network.ts";
-import { createDatabase, createService, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, createService, long, seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
 import { person } from "./world.ts";
 
@@ -73,7 +73,7 @@ const head = (line: string, ...more: string[]) =>
   [`${line} HTTP/1.1`, "host: x", ...more, "", ""].join("\r\n");
 const json = ["content-type: application/json", "content-length: 10"];
 
-test("strangers who announce a body and send none are answered at once, and others are served", async t => {
+long("strangers who announce a body and send none are answered at once, and others are served", async t => {
   const { raw, all, served } = await listen(t, 40);
   const refused: [line: string, status: number][] = [
     ["POST /nothing", 404],
@@ -87,7 +87,7 @@ test("strangers who announce a body and send none are answered at once, and othe
   await served();
 });
 
-test("a member's bodies that do not arrive fill only the member's own share", async t => {
+long("a member's bodies that do not arrive fill only the member's own share", async t => {
   const { app, raw, all, get, served } = await listen(t, 40);
   const line = head("POST /graphql", `authorization: Bearer ${ann}`, ...json);
   const sent = await all(60, () => raw(line));
@@ -97,14 +97,14 @@ test("a member's bodies that do not arrive fill only the member's own share", as
   assert.equal((await get("/api/tenants/current", ann)).status, 429);
 });
 
-test("a body that does not arrive in time is 408", async t => {
+long("a body that does not arrive in time is 408", async t => {
   const { app, raw } = await listen(t, 40, { SERVICE_REQUEST_TIMEOUT: "0.1" });
   assert.deepEqual([app.server.headersTimeout, app.server.requestTimeout], [100, 100]);
   const one = await raw(head("POST /graphql", `authorization: Bearer ${ann}`, ...json));
   await until("it is answered", () => one.text.startsWith("HTTP/1.1 408 "));
 });
 
-test("answers that nobody reads do not count against others", async t => {
+long("answers that nobody reads do not count against others", async t => {
   const { app, raw, all, served } = await listen(t, 1_000);
   await all(20, () => raw(head(`GET ${BUNDLE}`), false));
   await until("all are being answered", () => app.inFlight.length === 20);
@@ -145,7 +145,7 @@ test("one tenant has a share, which only its members fill", async t => {
   t.after(() => Promise.all(open));
 });
 
-test("one address has a share of what needs no token: behind a trusted proxy the client's", async t => {
+long("one address has a share of what needs no token: behind a trusted proxy the client's", async t => {
   const { app, logs, raw, all, get } = await listen(t, 40, { SERVICE_TRUSTED_PROXIES: "127.0.0.0/8" });
   const unread = (client: string) =>
     raw(head(`GET ${BUNDLE}`, `x-forwarded-for: ${client}`).repeat(4), false);
@@ -160,24 +160,27 @@ test("one address has a share of what needs no token: behind a trusted proxy the
   assert.ok(logs.some(({ msg, ip }) => msg === "request completed" && ip === "203.0.113.8"));
 });
 
-test("without trusted proxies X-Forwarded-For is not read", async t => {
+long("without trusted proxies X-Forwarded-For is not read", async t => {
   const { logs, get } = await listen(t, 40);
   await get("/health", undefined, { "x-forwarded-for": "203.0.113.7" });
   await until("it is logged", () => logs.some(({ url, ip }) => url === "/health" && ip === "127.0.0.1"));
 });
 
-test("answers to a flood of strangers wait for their turn, and beyond ten seconds the connection ends", async t => {
-  const { raw, all, get, served } = await listen(t, 10_000);
-  const at = performance.now();
-  t.mock.method(performance, "now", () => at); // no turn comes meanwhile
-  const sent = await all(700, () => raw(head("GET /docs/json")));
-  await until("some connections have ended", () => sent.some(({ socket }) => socket.destroyed));
-  assert.ok(sent.some(({ socket, text }) => !socket.destroyed && text === ""));
-  await served();
-  assert.equal((await get("/health")).status, 200);
-});
+long(
+  "answers to a flood of strangers wait for their turn, and beyond ten seconds the connection ends",
+  async t => {
+    const { raw, all, get, served } = await listen(t, 10_000);
+    const at = performance.now();
+    t.mock.method(performance, "now", () => at); // no turn comes meanwhile
+    const sent = await all(700, () => raw(head("GET /docs/json")));
+    await until("some connections have ended", () => sent.some(({ socket }) => socket.destroyed));
+    assert.ok(sent.some(({ socket, text }) => !socket.destroyed && text === ""));
+    await served();
+    assert.equal((await get("/health")).status, 200);
+  },
+);
 
-test("pipelined requests are worked on one after the other", async t => {
+long("pipelined requests are worked on one after the other", async t => {
   const release = await lockBoards(t);
   const { app, raw, served } = await listen(t, 100, { SERVICE_DATABASE_PIPELINE_DEPTH: "1" });
   const body = JSON.stringify({ organization_name: "Behind", admin_email: "a@example.com" });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser, type TestRequest, token } from "../harness.ts";
+import { ALL, seedTenant, seedUser, type TestRequest, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
 const world = await createWorld();
@@ -88,6 +88,13 @@ test("every operation of the document is attacked below", async () => {
     [],
   );
 });
+
+let turns = 0;
+/** In `npm test` every fourth, from another one on each time: each value attacks some operations, and each operation meets some values. */
+function some<T>(values: readonly T[]): readonly T[] {
+  const turn = turns++;
+  return ALL ? values : values.filter((_, i) => (i + turn) % 4 === 0);
+}
 
 let callers = 0;
 /** A new caller each time, because of rate limits, who is a member and an operator. */
@@ -198,7 +205,7 @@ const RAW = [
 test("no text and no type in any field of a body ends in a 5xx", async () => {
   for (const [method, url, body] of ROUTES) {
     for (const field of Object.keys(body ?? {}))
-      for (const value of VALUES) await survive({ method, url, body: { ...body, [field]: value } });
+      for (const value of some(VALUES)) await survive({ method, url, body: { ...body, [field]: value } });
   }
 });
 
@@ -265,7 +272,7 @@ test("no claim given to explain ends in a 5xx", async () => {
     "roles",
     "name",
   ])
-    for (const value of VALUES)
+    for (const value of some(VALUES))
       await survive({
         method: "POST",
         url: "/api/setup/explain",
@@ -274,7 +281,7 @@ test("no claim given to explain ends in a 5xx", async () => {
 });
 
 test("no broken body ends in a 5xx, on any route", async () => {
-  for (const [method, url] of ROUTES) for (const body of RAW) await survive({ method, url, body });
+  for (const [method, url] of ROUTES) for (const body of some(RAW)) await survive({ method, url, body });
 });
 
 test("no content type and no other misleading header ends in a 5xx", async () => {
@@ -311,7 +318,7 @@ test("no content type and no other misleading header ends in a 5xx", async () =>
     { "if-modified-since": "never" },
   ];
   for (const [method, url, body] of ROUTES)
-    for (const one of headers) await survive({ method, url, headers: one, ...(body && { body }) });
+    for (const one of some(headers)) await survive({ method, url, headers: one, ...(body && { body }) });
 });
 
 test("no hostile path or query ends in a 5xx", async () => {
@@ -351,7 +358,7 @@ test("no hostile path or query ends in a 5xx", async () => {
     ] as const)
       await survive({ method, url: `${path}${part}`, ...(method === "PUT" && { body: {} }) });
     await survive({ method: "POST", url: `/api/setup/tenant/${part}/approve` });
-    for (const [method, path] of ROUTES) {
+    for (const [method, path] of some(ROUTES)) {
       if (method !== "GET") continue;
       for (const name of ["limit", "cursor", "status", "search", "query", "variables", part])
         await survive({ method, url: `${path}?${name}=${part}` });
@@ -374,7 +381,8 @@ test("no hostile path or query ends in a 5xx", async () => {
     "?query={tenant{slug}}&variables=[]",
     "?extensions={}",
   ])
-    for (const [method, path] of ROUTES) if (method === "GET") await survive({ method, url: path + query });
+    for (const [method, path] of some(ROUTES))
+      if (method === "GET") await survive({ method, url: path + query });
 });
 
 test("a request that would be read as another one is refused", async () => {
@@ -422,7 +430,7 @@ test("no claim in a validly signed token ends in a 5xx", async () => {
     { tenant: undefined, email: "a@xn--\u00df.com" },
     { deep: JSON.parse("[".repeat(1000) + "]".repeat(1000)) },
   ];
-  for (const one of claims)
+  for (const one of some(claims))
     for (const url of ["/api/tenants/current", "/api/setup/status"])
       await survive({ method: "GET", url, token: await caller(one) });
 });

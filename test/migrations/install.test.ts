@@ -8,7 +8,7 @@ import postgres from "postgres";
 import { RELEASE, releaseHash } from "../../src/migrate/release.ts";
 import { readSqlFile } from "../../src/migrate/sql-files.ts";
 import { built, copyProject, outcome, projectRoot, tenancy } from "../cli/command.ts";
-import { createDatabase, seedTenant, seedUser } from "../harness.ts";
+import { createDatabase, long, seedTenant, seedUser } from "../harness.ts";
 import { catalogOf, tablesOf } from "./catalog.ts";
 
 const database = await createDatabase();
@@ -74,34 +74,37 @@ test("db/tables.sql alone makes the tables that the migrations make", () =>
     assert.deepEqual(differences(await tablesOf(database.sql), await tablesOf(sql)), []);
   }));
 
-test("an upgrade release by release gives the catalog of a fresh install, and a reinstall changes nothing", async () => {
-  const upgraded = await onEmpty(async (sql, url) => {
-    assert.equal((await migrate(before, url)).stderr, "");
-    assert.equal((await sql`select from pg_proc where proname = 'gone'`).length, 1);
-    assert.equal((await migrate(next, url)).stderr, "");
-    const catalog = await catalogOf(sql);
-    assert.match(
-      (await migrate(next, url)).stdout,
-      /^The schema is up to date at 999990\.sql, release 1002 /m,
-    );
-    assert.equal((await migrate(next, url, "--reinstall")).stderr, "");
-    assert.deepEqual(differences(catalog, await catalogOf(sql)), []);
-    const releases = await sql`select number from control.release order by installed_at`;
-    assert.deepEqual(
-      releases.map(row => row.number),
-      [1001, 1002, 1002],
-    );
-    return catalog;
-  });
-  const fresh = await onEmpty(async (sql, url) => {
-    assert.equal((await migrate(next, url)).stderr, "");
-    return catalogOf(sql);
-  });
-  assert.ok(fresh.length > 500);
-  assert.deepEqual(differences(fresh, upgraded), []);
-});
+long(
+  "an upgrade release by release gives the catalog of a fresh install, and a reinstall changes nothing",
+  async () => {
+    const upgraded = await onEmpty(async (sql, url) => {
+      assert.equal((await migrate(before, url)).stderr, "");
+      assert.equal((await sql`select from pg_proc where proname = 'gone'`).length, 1);
+      assert.equal((await migrate(next, url)).stderr, "");
+      const catalog = await catalogOf(sql);
+      assert.match(
+        (await migrate(next, url)).stdout,
+        /^The schema is up to date at 999990\.sql, release 1002 /m,
+      );
+      assert.equal((await migrate(next, url, "--reinstall")).stderr, "");
+      assert.deepEqual(differences(catalog, await catalogOf(sql)), []);
+      const releases = await sql`select number from control.release order by installed_at`;
+      assert.deepEqual(
+        releases.map(row => row.number),
+        [1001, 1002, 1002],
+      );
+      return catalog;
+    });
+    const fresh = await onEmpty(async (sql, url) => {
+      assert.equal((await migrate(next, url)).stderr, "");
+      return catalogOf(sql);
+    });
+    assert.ok(fresh.length > 500);
+    assert.deepEqual(differences(fresh, upgraded), []);
+  },
+);
 
-test("an installer that is killed at any moment leaves the release before it whole, or its own", () =>
+long("an installer that is killed at any moment leaves the release before it whole, or its own", () =>
   onEmpty(async (sql, url) => {
     assert.equal((await migrate(before, url)).stderr, "");
     const old = await catalogOf(sql);
@@ -132,7 +135,8 @@ test("an installer that is killed at any moment leaves the release before it who
         ["+", "app.etag(json)"],
       ],
     );
-  }));
+  }),
+);
 
 test("two installers at once: one installs, the other waits and finds nothing to do", async () => {
   const hook = () =>
@@ -155,7 +159,7 @@ test("a build that is older than the database is refused, and changes nothing", 
   assert.deepEqual(differences(catalog, await catalogOf(database.sql)), []);
 });
 
-test("requests are answered while a release is installed over theirs", async () => {
+long("requests are answered while a release is installed over theirs", async () => {
   const other = await createDatabase();
   const service = postgres(other.urls.service, { max: 4 });
   try {
