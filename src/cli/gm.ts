@@ -1,6 +1,6 @@
 /** `npm run gm -- <command>`: graphile-migrate with the environment's three databases, else the embedded Postgres's. */
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { compile } from "graphile-migrate";
 import type postgres from "postgres";
@@ -29,6 +29,7 @@ async function main(signal: AbortSignal) {
   const empty = NAMES.find(name => process.env[name] === "");
   if (empty) throw new StartupError(`${empty} is empty: set it, or unset it`);
   if (args.length === 0 || asked(/^--(help|version)$/)) return run({}, signal);
+  if (asked(/^(watch|current|commit|compile|run)$/)) refuseMistypedIncludes();
   if (NAMES.some(name => process.env[name])) {
     return run(checkEnvironment(), signal);
   }
@@ -87,6 +88,24 @@ async function checkDatabases(databases: Record<string, string>) {
   else if (asked(/^run$/)) await ask("DATABASE_URL", reach);
 }
 
+/** As graphile-migrate has it; any other spelling is a comment to it, which includes nothing. */
+const INCLUDE = /^--![ \t]*include[ \t]+.*\.sql[ \t]*$/;
+
+function refuseMistypedIncludes() {
+  const fixtures = path.join(path.dirname(CURRENT), "fixtures");
+  const included = existsSync(fixtures) ? readdirSync(fixtures, { recursive: true, encoding: "utf8" }) : [];
+  const files = [CURRENT, ...args, ...included.map(name => path.join(fixtures, name))];
+  for (const file of new Set(files.filter(name => name.endsWith(".sql") && existsSync(name)))) {
+    const lines = readFileSync(file, "utf8").split(/\r?\n/);
+    const at = lines.findIndex(line => /^\s*--\s*!\s*include(?!d)/i.test(line) && !INCLUDE.test(line));
+    if (at >= 0)
+      throw new StartupError(
+        `${path.relative(PACKAGE_ROOT, file)}, line ${at + 1}: "${lines[at]!.trim()}" includes nothing. Write "--! include <name>.sql", ` +
+          "the name of a file in db/migrations/fixtures, with nothing behind it",
+      );
+  }
+}
+
 /** A migration commits by itself, before the installer and its gate: only the gate as its last statement undoes its tables. */
 function refuseUngated(text: string) {
   if (/^--! no-transaction$/m.test(text)) return; // one statement alone
@@ -114,7 +133,15 @@ async function refuseTwice(text: string, last: string, connectionString: string)
 /** graphile-migrate watches its own folder only. */
 function installOnChange(url: string) {
   let last = releaseHash();
+  let told = "";
   const look = async () => {
+    try {
+      refuseMistypedIncludes();
+      told = "";
+    } catch (fault) {
+      if (told !== (fault as Error).message) tell(fault);
+      told = (fault as Error).message;
+    }
     const hash = releaseHash();
     if (hash === last) return;
     last = hash;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { createDatabase, long } from "../harness.ts";
@@ -50,6 +50,39 @@ test("what a command needs and the environment lacks is one sentence, and nothin
     if (typeof sentence === "string") assert.equal(stderr, `${sentence}\n`);
     else assert.match(stderr, sentence);
   }
+});
+
+test("an include that graphile-migrate would pass over is refused, with its line", t => {
+  const folder = copyProject();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const current = path.join(folder, "db", "migrations", "current.sql");
+  for (const line of [
+    "--! include try/f",
+    "--! include: try/f.sql",
+    "--! include try/f.sql -- why",
+    "--!includetry/f.sql",
+    "-- ! include try/f.sql",
+    "--! INCLUDE try/f.sql",
+    "  --! include try/f.sql",
+  ]) {
+    writeFileSync(current, `select 1;\n${line}\n`);
+    for (const command of line.endsWith("/f")
+      ? ["compile", "watch --once", "commit -m later"]
+      : ["compile"]) {
+      const { status, stdout, stderr } = gm(command, { DATABASE_URL }, folder);
+      assert.deepEqual([status, stdout], [1, ""], `${command} ${line}`);
+      assert.equal(
+        stderr,
+        `db/migrations/current.sql, line 2: "${line.trim()}" includes nothing. Write "--! include <name>.sql", the name of a file in db/migrations/fixtures, with nothing behind it\n`,
+      );
+    }
+  }
+  const fixtures = path.join(folder, "db", "migrations", "fixtures");
+  mkdirSync(fixtures);
+  writeFileSync(path.join(fixtures, "f.sql"), "select 2;\n");
+  writeFileSync(current, "--! include f.sql\n-- includes f.sql\n");
+  const { status, stdout } = gm("compile db/migrations/current.sql", { DATABASE_URL }, folder);
+  assert.deepEqual([status, /select 2;/.test(stdout)], [0, true]);
 });
 
 test("a command that does without the shadow database asks for none, and a database that is away is one sentence", t => {
