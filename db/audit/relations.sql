@@ -32,7 +32,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select * from audit.relations(null)
+  select * from audit.relations(null::regclass[])
 $$;
 comment on function audit.relations() is
 $$The tables that must keep tenants apart: app.tenants, and every table with a column tenant_id wherever it is, with their
@@ -137,7 +137,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select * from audit.tenant_references(null)
+  select * from audit.tenant_references(null::regclass)
 $$;
 comment on function audit.tenant_references() is
 $$How tenants' tables refer to each other, without the tenant columns where there are others: every foreign key in the catalog, and those of the

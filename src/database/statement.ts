@@ -1,6 +1,7 @@
 /** One statement on one connection. */
 import pg from "pg";
 import { takesNoWrites } from "../errors/errors.ts";
+import { parametersOf } from "../migrate/manifest.ts";
 import { isOfStatement } from "./pipeline.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
@@ -38,7 +39,13 @@ export function statementOf(
   const name = [`${calls}/${parameters}`, ...settings, ...(byKey ? ["by key"] : [])].join(" ");
   let statement = statements.get(name);
   if (!statement) {
-    const values = Array.from({ length: settings.length + parameters }, (_, i) => `$${i + 1}`);
+    // Without its type a value could mean another function of the same name, whoever made that.
+    const types = parametersOf(`api.${calls}`);
+    const typed = (i: number) => (types?.[i] ? `::${types[i]}` : "");
+    const values = Array.from(
+      { length: settings.length + parameters },
+      (_, i) => `$${i + 1}${typed(i - settings.length)}`,
+    );
     const columns = byKey ? `f.*, ${OF_KEY}` : "f.*";
     // The alias names the column of functions that return one value; the first column of others gets the same name.
     const set = settings.map(setting => `set_config('${setting}', ${values.shift()}, true)`).join(" || ");

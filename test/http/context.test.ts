@@ -127,6 +127,22 @@ test("an instance with another secret, with none, or on a database without one d
     });
 });
 
+test("a function of the same name with parameters of other types is not the one that requests call", async () => {
+  const [own] = await sql`
+    select p.oid::regprocedure::text as signature, pg_get_function_result(p.oid) as result
+    from pg_proc p where p.oid::regproc::text = 'api.list_boards'`;
+  // A text is what a value without a type would mean first.
+  const text = own!.signature.replace("integer", "text");
+  await sql.unsafe(
+    `create function ${text} returns record language plpgsql as $$ begin raise 'not this one'; end $$`,
+  );
+  await withService(database, ENV, async fresh => {
+    const answer = await fresh.request({ url: "/api/boards", token: await ann() });
+    assert.equal(answer.status, 200);
+  });
+  await sql.unsafe(`drop function ${text}`);
+});
+
 test("a request whose proof the database refuses is 503, and the log has the reason, and never the secret", async () => {
   const { database: door } = service.app;
   door.contextSecret = "another secret of thirty-two bytes or more";

@@ -25,6 +25,19 @@ test("db/release.json has the hash of the files, and a number that grows when th
   else assert.equal(RELEASE.hash, hash, AGAIN);
 });
 
+test("no function of the release passes an untyped null to another, which an overload could take", async () => {
+  const bodies = await database.sql<{ name: string; body: string }[]>`
+    select oid::regproc::text as name, prosrc as body from pg_proc
+    where pronamespace::regnamespace::text in ('app', 'api', 'control', 'audit') and prolang <> 13`;
+  assert.ok(bodies.length > 200);
+  const untyped = bodies.flatMap(({ name, body }) =>
+    [...body.matchAll(/\b(?:app|api|control|audit)\.\w+\s*\(([^()]*)\)/g)]
+      .filter(([, list]) => list!.split(",").some(value => /^\s*(\w+\s*=>\s*)?null\s*$/i.test(value)))
+      .map(([call]) => `${name}: ${call}`),
+  );
+  assert.deepEqual(untyped, []);
+});
+
 test("audit.template_rights() lists what the migrations grant, but for what app.isolate() does", async () => {
   const differences = await database.sql`
     with template as (

@@ -11,7 +11,7 @@ as $$
 begin
   if app.requires_proof() then
     perform app.sign_proved_tenant(case when p_operator then array['operator'] else array['caller', 'operator'] end,
-      app.proved_values(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name), null);
+      app.proved_values(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name), null::uuid);
   end if;
 end
 $$;

@@ -44,7 +44,7 @@ begin
   if not found then
     perform app.refuse_invitation();
   end if;
-  v_user := app.put_member(p_tenant_id, null, p_auth_provider, p_auth_subject, p_email, p_display_name, v_invitation.role,
+  v_user := app.put_member(p_tenant_id, null::uuid, p_auth_provider, p_auth_subject, p_email, p_display_name, v_invitation.role,
     p_removed_before => v_invitation.created_at);
   if v_user.id is null then
     if not exists (

@@ -15,7 +15,7 @@ declare
   v_tenant_id constant uuid := app.enter_as_operator(
     p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role, p_tenant_id, p_writes => true);
 begin
-  return app.add_member(v_tenant_id, null, 'operator',
+  return app.add_member(v_tenant_id, null::uuid, 'operator',
     coalesce(p_new_provider, p_auth_provider), p_new_subject, p_new_email, p_new_display_name, p_new_role);
 end
 $$;

@@ -14,7 +14,7 @@ declare
   v_tenant_id constant uuid := app.enter_as_operator(
     p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role, p_tenant_id, p_writes => true);
 begin
-  return app.change_member(v_tenant_id, null, 'operator', p_user_id, p_role);
+  return app.change_member(v_tenant_id, null::uuid, 'operator', p_user_id, p_role);
 end
 $$;
 comment on function api.change_tenant_member(text, text, text, text, text, text, text, text, text) is

@@ -12,7 +12,7 @@ set row_security = on
 as $$
 begin
   perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
-  return app.move_tenant(p_tenant_id, p_if_match, 'deleted', null);
+  return app.move_tenant(p_tenant_id, p_if_match, 'deleted', null::text);
 end
 $$;
 comment on function api.restore_tenant(text, text, text, text, text, text, text, text[]) is

@@ -28,7 +28,7 @@ begin
     return;
   end if;
   if (coalesce(p_name, v_tenant.name), v_settings) <> (v_tenant.name, v_tenant.settings) then
-    v_tenant := app.change_tenant(v_tenant, p_name, null, v_settings);
+    v_tenant := app.change_tenant(v_tenant, p_name, null::text, v_settings);
   end if;
   body := concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_caller.member), '}');
 end
