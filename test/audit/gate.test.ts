@@ -88,23 +88,46 @@ void describe("the gate", () => {
     await database.sql.unsafe("drop trigger owns on app.users; drop function public.owns()");
   });
 
-  it("does not stop for a function of a product's own that nobody vouched for, which the audit tells of", async () => {
-    await database.sql.unsafe(`create function app.everyone() returns bigint language sql security definer set search_path = pg_catalog, pg_temp as 'select count(*) from app.users';
-      alter function app.everyone() owner to tms_app; revoke all on function app.everyone() from public`);
-    await checkIsolation();
-    const found = await database.sql`select severity from audit.run_check('function_changed')`;
-    assert.deepEqual([...found], [{ severity: "error" }]);
+  it("stops for every error of the audit's schema checks: a definer of no release, another function of a name of the release", async () => {
+    const definer = (name: string) =>
+      `create function ${name} returns bigint language sql security definer set search_path = pg_catalog, pg_temp as 'select count(*) from app.users'`;
+    for (const schema of ["app", "api", "control", "audit"])
+      await rolledBack(database.sql, async sql => {
+        await sql.unsafe(`${definer(`${schema}.everyone()`)}; alter function ${schema}.everyone() owner to tms_app;
+          revoke all on function ${schema}.everyone() from public`);
+        const gate = () => sql.savepoint(sp => sp`select control.gate()`);
+        await assert.rejects(gate(), new RegExp(`${schema}\\.everyone\\(\\): .* is not of this release`));
+        await sql`select audit.accept(${`${schema}.everyone()`})`;
+        if (schema === "app") await gate();
+      });
+    const [named] = await database.sql<{ names: string[] }[]>`
+      select array(select distinct on (split_part(name, '.', 1)) split_part(name, '(', 1) from audit.manifest()
+        where kind = 'function' and name ~ '^(app|api|control|audit)\\.' order by split_part(name, '.', 1)) as names`;
+    assert.equal(named!.names.length, 4);
+    for (const name of named!.names)
+      await assert.rejects(
+        rolledBack(database.sql, sql =>
+          sql.unsafe(`create function ${name}(xid8) returns int language sql set search_path = pg_catalog, pg_temp as 'select 1';
+            revoke all on function ${name}(xid8) from public; alter function ${name}(xid8) owner to tms_owner; select control.gate()`),
+        ),
+        /the function has the name of one of this release/,
+        name,
+      );
   });
 
-  it("asks for no trigger of a product before there was a release to vouch with", () =>
-    rolledBack(database.sql, async sql => {
-      await sql.unsafe(
-        `create function public.owns() returns trigger language plpgsql as $$ begin return new; end $$; create trigger owns before insert on app.users for each row execute function public.owns(); drop function app.everyone()`,
-      );
+  it("stops for a trigger on any table of the release", async () => {
+    const tables = await database.sql<{ name: string }[]>`
+      select format('%I.%I', n.nspname, c.relname) as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where c.relkind = 'r' and n.nspname in ('app', 'control', 'audit') and c.oid <> 'app.invoices'::regclass order by 1`;
+    assert.ok(tables.length > 18);
+    for (const { name } of tables)
       await assert.rejects(
-        sql.savepoint(sp => sp`select audit.require_isolation()`),
-        /owns on app\.users/,
+        rolledBack(database.sql, sql =>
+          sql.unsafe(`create function public.owns() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as 'begin return new; end';
+            create trigger owns before insert on ${name} for each row execute function public.owns(); select control.gate()`),
+        ),
+        /the trigger owns on \S+ is not of this release/,
+        name,
       );
-      await sql.unsafe("delete from control.release; select audit.require_isolation()");
-    }));
+  });
 });

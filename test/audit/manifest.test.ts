@@ -54,10 +54,32 @@ void describe("the shipped manifest", () => {
     });
     await assert.rejects(migrate({ ownerUrl: urls.owner }), {
       message:
-        "The release in the database was changed: app.enter_tenant(text,text,text,text,text): the function is not what the release made (and 1 more). Install it again: npm run migrate -- --reinstall",
+        "The release in the database was changed: app.enter_tenant(text,text,text,text,text): the function is not what the release made (and 1 more). To mend it, install the release again: npm run migrate -- --reinstall",
     });
     await repaired();
     assert.deepEqual([await names(), await audited()], [[], { errors: 0, found: [] }]);
+  });
+
+  it("finds a definer of no release, unless it was accepted, and another function of a name of the release", async () => {
+    const made = (name: string, how: string) =>
+      `create function ${name} returns int language sql ${how} set search_path = pg_catalog, pg_temp as 'select 1'`;
+    const blind = BLIND.split("update")[0]!;
+    await sql.unsafe(`${blind} ${made("control.f()", "security definer")}; ${made("audit.f()", "security definer")};
+      ${made("app.enter_tenant(int)", "security invoker")}; ${made("app.f()", "security invoker")}; alter function audit.f() owner to tms_owner;
+      set local role tms_owner; select audit.accept('audit.f()')`);
+    const other = "the function has the name of one of this release, and may be called in its place";
+    assert.deepEqual(
+      (await changedFunctions(sql)).map(({ name, detail }) => `${name}: ${detail}`),
+      [
+        `app.enter_tenant(integer): ${other}`,
+        "audit.check_function_changed(): the function is not what the release made",
+        "control.f(): the function is not of this release, and runs with the rights of postgres",
+      ],
+    );
+    assert.equal((await audited()).found.length, 3);
+    await sql.unsafe(
+      `drop function control.f(), audit.f(), app.enter_tenant(int), app.f(); delete from audit.accepted`,
+    );
   });
 
   it("says once what the database's own check says too", async () => {

@@ -213,7 +213,6 @@ export const functions: Plant[] = [
   },
   {
     check: "function_changed",
-    severity: "warning",
     how: "a trigger that swallows deletions",
     sql: "create function public.no() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$ begin return null; end $$; create trigger no before delete on app.boards for each row execute function public.no()",
     relation: null,
