@@ -1,8 +1,6 @@
 import type { Changed } from "../migrate/manifest.ts";
 import type { Audit } from "./report.ts";
 
-const AGAIN = "-- install the release again: npm run migrate -- --reinstall";
-
 /** Adds a finding for each changed function that the database's own check did not report. */
 export function addChanged(audit: Audit, changed: Changed[]): void {
   const { report, results, trend } = audit;
@@ -18,13 +16,13 @@ export function addChanged(audit: Audit, changed: Changed[]): void {
   } as const;
   const findings = changed
     .filter(({ name }) => !told.has(name))
-    .map(({ name, detail }) => ({
+    .map(({ name, detail, remedy }) => ({
       ...kind,
       tenant_id: null,
       relation: null,
       row: { function: name },
       detail,
-      remedy: AGAIN,
+      remedy: `-- ${remedy}`,
     }));
   const count = findings.length;
   if (count === 0) return;

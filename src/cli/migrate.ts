@@ -2,7 +2,7 @@ import type { CommandModule } from "yargs";
 import { requireAddress } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
-import { dryRun, migrationStatus, type Status } from "../migrate/dry-run.ts";
+import { dryRun, isUpToDate, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
 import { contextSecret } from "./context-secret.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
@@ -30,7 +30,9 @@ export const migrate: CommandModule<object, Arguments> = {
           "With ROOT_DATABASE_URL, the login of an administrator, migrate first creates the roles and the " +
           "database, and sets the passwords of tms_owner and tms_service (SERVICE_DATABASE_URL) where the " +
           "server refuses them, unless another database there relies on them. Several may run at once: one " +
-          "works, the others wait. --dry-run takes the locks of a real run until it rolls back.",
+          "works, the others wait. --dry-run takes the locks of a real run until it rolls back. " +
+          "Exit status of --status and --dry-run: 0 nothing to do, 2 something is pending or was changed, " +
+          "1 it would fail, or nothing could be said.",
       ),
   handler: async args => {
     const given = (["status", "dry-run", "reinstall", "only-roles"] as const).filter(name => args[name]);
@@ -59,12 +61,16 @@ async function printDryRun({ url }: { url: string }) {
   console.log("The gate passes. Nothing was changed");
 }
 
-function printPlan({ applied, pending, installed, build }: Status) {
+function printPlan(status: Status) {
+  const { applied, pending, installed, build } = status;
   for (const file of applied) console.log(`applied  ${file}`);
   for (const file of pending) console.log(`pending  ${file}`);
   const other = installed?.number === build.number ? "other files of it" : `release ${installed?.number}`;
   if (installed?.hash === build.hash) console.log(`installed  release ${build.number}`);
   else console.log(`pending  release ${build.number} (the database has ${installed ? other : "no release"})`);
+  for (const { name, detail, remedy } of status.changed)
+    console.log(`changed  ${name}: ${detail}. To mend it, ${remedy}`);
+  process.exitCode = isUpToDate(status) ? 0 : 2;
 }
 
 async function run(reinstall: boolean) {

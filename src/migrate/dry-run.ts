@@ -5,6 +5,7 @@ import { explainDatabase } from "../database/connection-errors.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
 import { installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
+import { type Changed, changedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, type Release, releaseHash } from "./release.ts";
@@ -15,7 +16,13 @@ export interface Status {
   pending: string[];
   installed: Release | undefined;
   build: Release;
+  /** Functions that are not as the release made them. */
+  changed: Changed[];
 }
+
+/** Whether `migrate`, with --reinstall for what was changed, has nothing to do. */
+export const isUpToDate = ({ pending, installed, build, changed }: Status): boolean =>
+  pending.length === 0 && installed?.hash === build.hash && changed.length === 0;
 
 const rollback = Symbol();
 
@@ -64,11 +71,13 @@ async function withStatus<T>(
     const applied = await appliedMigrations(sql);
     checkHistory(build, applied);
     const pending = build.slice(applied.length);
+    const installed = await installedRelease(sql);
     const status = {
       applied: build.slice(0, applied.length).map(({ file }) => file),
       pending: pending.map(({ file }) => file),
-      installed: await installedRelease(sql),
+      installed,
       build: { number: RELEASE.number, hash: releaseHash() },
+      changed: installed?.hash === releaseHash() ? await changedFunctions(sql) : [],
     };
     return await work(sql, { status, pending });
   } catch (error) {

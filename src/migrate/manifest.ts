@@ -23,14 +23,47 @@ const WITH_SECRET: Record<string, string> = {
 export interface Changed {
   name: string;
   detail: string;
+  remedy: string;
 }
 
-/** Those that differ; of a release of another number all do, and only the manifest is named. */
+const AGAIN = "install the release again: npm run migrate -- --reinstall";
+
+const BUILT = !import.meta.url.endsWith(".ts");
+const OTHER_FILES: Changed = {
+  name: "db/",
+  detail: `its files are not those of release ${RELEASE.number}, so that nothing tells a changed function`,
+  remedy:
+    "build from a tree whose db/release.json is written: UPDATE_DOCS=1 npm test -- test/migrations/release.test.ts",
+};
+
+interface Shipped {
+  name: string;
+  owner: string;
+  body: string;
+}
+
+/** The body of audit.manifest(). */
+const source = BODY.exec(readFileSync(MANIFEST_SQL, "utf8"))![0].replaceAll("\r\n", "\n");
+const shipped = [...source.matchAll(FUNCTION)].map(
+  ([, name, owner, body]) => ({ name, owner, body }) as Shipped,
+);
+const parameters = new Map(
+  shipped.map(({ name }) => {
+    const [called, types] = name.slice(0, -1).split("(") as [string, string];
+    return [called, types.split(",")];
+  }),
+);
+
+/** The types of a function's parameters, such as of `api.list_boards`; undefined for one that the release does not have (yet). */
+export const parametersOf = (name: string): string[] | undefined => parameters.get(name);
+
+/**
+ * Those that differ, and those of no release that a call could mean, or that run with rights of their owner and are not in
+ * audit.accepted. Of a release of another number all differ, and only the manifest is named.
+ */
 export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
-  // Of a tree that was edited the manifest is not written yet.
-  if (releaseHash() !== RELEASE.hash) return [];
-  const source = BODY.exec(readFileSync(MANIFEST_SQL, "utf8"))![0].replaceAll("\r\n", "\n");
-  const shipped = [...source.matchAll(FUNCTION)].map(([, name, owner, body]) => ({ name, owner, body }));
+  // Of a tree that is edited the manifest is not written yet, and a build without a hash is no release.
+  if (releaseHash() !== RELEASE.hash) return BUILT && RELEASE.hash !== "" ? [OTHER_FILES] : [];
   const bodyOf = (other: string) => shipped.find(({ name }) => name === other)!.body;
   return sql.begin("read only", async tx => {
     await tx`set local search_path = pg_catalog, pg_temp`;
@@ -39,26 +72,23 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
       select from pg_proc where pronamespace = to_regnamespace('audit') and proname = 'manifest' and replace(prosrc, E'\r\n', E'\n') = ${source}`;
     if (!manifest) {
       const detail = `the list of the release's functions is not that of this build, release ${RELEASE.number}: the database has another release, or somebody changed the list`;
-      return [{ name: "audit.manifest()", detail }];
+      return [{ name: "audit.manifest()", detail, remedy: AGAIN }];
     }
     const [context] = await tx`select from control.tenant_context`;
     const expected = context
       ? shipped.map(one => ({
           ...one,
-          body: WITH_SECRET[one.name!] ? bodyOf(WITH_SECRET[one.name!]!) : one.body,
+          body: WITH_SECRET[one.name] ? bodyOf(WITH_SECRET[one.name]!) : one.body,
         }))
       : shipped;
     // As audit.definition_hash() has it; a test holds the two together.
     const changed = await tx<Changed[]>`
-      select s.name, case
-          when f.name is null then 'the function is not there'
-          when s.body not in ('', f.body) then 'the function is not what the release made'
-          when s.owner <> f.owner then format('the function belongs to %s instead of %s', f.owner, s.owner)
-          else 'everybody may execute the function' end as detail
-      from jsonb_to_recordset(${tx.json(expected)}) s (name text, owner text, body text)
-      left join (
-        select f.oid::regprocedure::text as name, pg_get_userbyid(f.proowner)::text as owner,
+      with shipped as (
+        select * from jsonb_to_recordset(${tx.json(expected as unknown as postgres.JSONValue)}) s (name text, owner text, body text)
+      ), installed as materialized (
+        select f.oid::regprocedure::text as name, pg_get_userbyid(f.proowner)::text as owner, f.prosecdef as definer,
           exists (select from aclexplode(coalesce(f.proacl, acldefault('f', f.proowner))) where grantee = 0) as open,
+          exists (select from pg_depend where classid = 'pg_proc'::regclass and objid = f.oid and deptype = 'e') as packed,
           left(encode(sha256(convert_to(concat_ws('|', l.lanname, f.prokind, f.provolatile, f.proisstrict, f.prosecdef, f.proparallel,
             pg_get_function_arguments(f.oid), pg_get_function_result(f.oid),
             (select string_agg(replace(c, '"', ''), ', ' order by c) from unnest(f.proconfig) c),
@@ -66,9 +96,27 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
             'UTF8')), 'hex'), 32) as body
         from pg_proc f
         join pg_namespace n on n.oid = f.pronamespace and n.nspname in ('app', 'api', 'control', 'audit')
-        join pg_language l on l.oid = f.prolang) f using (name)
+        join pg_language l on l.oid = f.prolang
+      )
+      select s.name, case
+          when f.name is null then 'the function is not there'
+          when s.body not in ('', f.body) then 'the function is not what the release made'
+          when s.owner <> f.owner then format('the function belongs to %s instead of %s', f.owner, s.owner)
+          else 'everybody may execute the function' end as detail,
+          ${AGAIN}::text as remedy
+      from shipped s left join installed f using (name)
       where f.name is null or s.body not in ('', f.body) or s.owner <> f.owner or f.open
-      order by s.name`;
+      union all
+      select f.name, case when m.called is not null then 'the function has the name of one of this release, and may be called in its place'
+        else format('the function is not of this release, and runs with the rights of %s', f.owner) end,
+          format('drop routine %s;', f.name) || case when m.called is null then format(' or, once you have read it: select audit.accept(%L);', f.name) else '' end
+      from installed f
+      left join (select distinct split_part(name, '(', 1) as called from shipped) m on m.called = split_part(f.name, '(', 1)
+      where f.name not in (select name from shipped)
+        and (m.called is not null and not f.packed
+          or f.definer and not exists (
+            select from audit.accepted a where a.kind = 'function' and a.name = f.name and a.owner = f.owner and a.body = f.body))
+      order by name`;
     return [...changed];
   });
 }
@@ -77,10 +125,10 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
 export async function requireShippedFunctions(sql: postgres.Sql): Promise<void> {
   const changed = await changedFunctions(sql);
   if (changed.length === 0) return;
-  const [first, ...more] = changed.map(({ name, detail }) => `${name}: ${detail}`);
+  const [first, ...more] = changed;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   throw new StartupError(
-    `The release in the database was changed: ${first}${others}. Install it again: npm run migrate -- --reinstall`,
+    `The release in the database was changed: ${first!.name}: ${first!.detail}${others}. To mend it, ${first!.remedy}`,
   );
 }
 

@@ -202,13 +202,14 @@ test("what the release before answered to its callers is still there", async () 
 test("--status and --dry-run say what would run, and leave the database as it was", () =>
   onEmpty(async (sql, url) => {
     const nothing = await migrate(next, url, "--status");
+    assert.equal(nothing.code, 2);
     assert.match(nothing.stdout, /^pending +000001-schema\.sql\n/);
     assert.match(
       nothing.stdout,
       /\npending +999990-test\.sql\npending +release 1002 \(the database has no release\)$/,
     );
     const dry = await migrate(next, url, "--dry-run");
-    assert.deepEqual([dry.code, dry.stderr], [0, ""]);
+    assert.deepEqual([dry.code, dry.stderr], [2, ""]);
     assert.match(dry.stdout, /\nThe gate passes\. Nothing was changed$/);
     assert.deepEqual(
       [...(await sql`select from pg_namespace where nspname in ('app', 'graphile_migrate')`)],
@@ -229,12 +230,45 @@ test("--status and --dry-run say what would run, and leave the database as it wa
       /^Would fail, and was rolled back: .*Tenants are not isolated: .*app\.leaky/,
     );
     assert.deepEqual(differences(catalog, await catalogOf(sql)), []);
-    assert.match((await migrate(before, url, "--status")).stdout, /\ninstalled +release 1001$/);
+    for (const flag of ["--status", "--dry-run"]) {
+      const upToDate = await migrate(before, url, flag);
+      assert.equal(upToDate.code, 0);
+      assert.match(upToDate.stdout, /\ninstalled +release 1001(\nThe gate passes\. Nothing was changed)?$/);
+    }
     assert.match(
       (await migrate(before, url, "--status", "--dry-run")).stderr,
       /^--status and --dry-run exclude each other$/,
     );
   }));
+
+test("--status says which function of the release was replaced, and its exit status tells a pipeline", async () => {
+  const status = () => outcome(tenancy(["migrate", "--status"], { DATABASE_URL: database.urls.owner }));
+  assert.equal((await status()).code, 0);
+  await database.sql`
+    update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
+  const replaced = await status();
+  await database.sql`
+    update pg_proc set prosrc = left(prosrc, -1) where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
+  assert.equal(replaced.code, 2);
+  assert.match(
+    replaced.stdout,
+    /\nchanged +app\.enter_tenant\(.*\): the function is not what the release made\. To mend it, install the release again: npm run migrate -- --reinstall$/,
+  );
+});
+
+test("a build whose files are not those of its release is an error", async () => {
+  const tampered = copyProject();
+  folders.push(tampered);
+  appendFileSync(path.join(tampered, "db", "drops.sql"), "-- one line more\n");
+  await onEmpty(async (_sql, url) => {
+    const { code, stderr } = await migrate(tampered, url);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /db\/: its files are not those of release \d+, so that nothing tells a changed function/,
+    );
+  });
+});
 
 test("in a database without a release the first one stays when its gate fails, for the remedies that the gate prints", () =>
   onEmpty(async (sql, url) => {
