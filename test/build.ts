@@ -7,6 +7,15 @@ import { writeBundle } from "../src/http/console-bundle.ts";
 
 export const root = path.resolve(import.meta.dirname, "..");
 const SOURCE = /\.ts$/;
+/** One file in place of the package's 400, which each process with a service would load. */
+const TYPEBOX = "dist/typebox.js";
+const OPTIONS = {
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node20",
+  logLevel: "warning",
+} as const;
 
 /** Where a file of the project is in the compiled folder. */
 export const compiled = (file: string) =>
@@ -19,12 +28,14 @@ export const compiled = (file: string) =>
 const separateFiles: Plugin = {
   name: "separate-files",
   setup(build) {
-    build.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ kind, path: target, importer }) => {
-      if (kind === "entry-point") return undefined;
-      const from = path.dirname(importer);
-      const relative = path.relative(path.dirname(compiled(importer)), compiled(path.resolve(from, target)));
+    const beside = (importer: string, target: string) => {
+      const relative = path.relative(path.dirname(compiled(importer)), target);
       return { path: relative.startsWith(".") ? relative : `./${relative}`, external: true };
-    });
+    };
+    build.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ kind, path: target, importer }) =>
+      kind === "entry-point" ? undefined : beside(importer, compiled(path.resolve(importer, "..", target))),
+    );
+    build.onResolve({ filter: /^typebox$/ }, ({ importer }) => beside(importer, TYPEBOX));
   },
 };
 
@@ -41,20 +52,17 @@ export async function build(): Promise<string> {
   const server = filesOf("src").filter(
     file => !path.relative(root, file).startsWith(path.join("src", "console")),
   );
+  await esbuild({ ...OPTIONS, entryPoints: ["typebox"], outfile: path.join(folder, TYPEBOX) });
   await esbuild({
+    ...OPTIONS,
     entryPoints: [...inTree, ...server]
       .filter(file => SOURCE.test(file))
       .map(file => ({ in: file, out: compiled(file).replace(/\.js$/, "") })),
     outdir: folder,
-    bundle: true,
     packages: "external",
     plugins: [separateFiles],
-    platform: "node",
-    format: "esm",
-    target: "node20",
     sourcemap: true,
     sourcesContent: false,
-    logLevel: "warning",
   });
   const linked = readdirSync(root).filter(name => !["test", "examples", "dist", ".git"].includes(name));
   for (const file of [...linked.map(name => path.join(root, name)), ...inTree]) {

@@ -74,7 +74,7 @@ long("several migrate at once: one applies, the others wait for it and find noth
 });
 
 test("with the administrator's login the database is made from nothing", async () => {
-  await database.sql`drop database ${database.sql(`${database.name}_new`)} with (force)`;
+  await database.sql`drop database if exists ${database.sql(`${database.name}_new`)} with (force)`;
   const env = { DATABASE_URL: urls.owner, ROOT_DATABASE_URL: urls.root, SERVICE_DATABASE_URL: urls.service };
   assert.equal((await migrate(env)).code, 0);
   const service = postgres(urls.service, { max: 1 });
