@@ -1,15 +1,18 @@
+-- plpgsql, because in a function in SQL Citus refuses parameters beside a distributed table.
 set local role tms_registrar;
 create or replace function app.tenant_answer(p_tenant app.tenants)
 returns json
-language sql
+language plpgsql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select (app.tenant_stem(p_tenant) || ',"members_count":' || (
+begin
+  return app.tenant_stem(p_tenant) || ',"members_count":' || (
     -- People: an API key has a row in app.users too.
     select count(*) from app.users u
-    where u.tenant_id = (p_tenant).id and u.removed_at is null and u.auth_provider <> 'key') || '}')::json
+    where u.tenant_id = p_tenant.id and u.removed_at is null and u.auth_provider <> 'key') || '}';
+end
 $$;
 comment on function app.tenant_answer(app.tenants) is
 $$One tenant as operators see it: app.tenant_json(), what the newcomer wrote at the registration, and the number of members. Lists leave
