@@ -163,7 +163,7 @@ $$;
 
 -- 6. Functions that workers run. Those in SQL may be part of a statement that Citus sends to a worker. Citus delegates three others to
 --    the tenant's worker, inside the transaction in which tms_registrar creates or deletes the tenant: they work as tms_app, or lock
---    rows there.
+--    rows there. What those call runs there too; whatever their text names counts as called.
 do $$
 declare
   v_delegated constant regprocedure[] := array[
@@ -175,19 +175,22 @@ declare
   v_grant record;
 begin
   for v_function in
+    with recursive called (oid) as (
+      select f::oid from unnest(v_delegated || 'app.set_tenant(uuid)'::regprocedure) f
+      union
+      select p.oid from called c join pg_proc p
+        on p.pronamespace = 'app'::regnamespace and pg_get_functiondef(c.oid) ~ format('\mapp\.%s\(', p.proname)
+    )
     select p.oid from pg_proc p join pg_language l on l.oid = p.prolang
     where p.pronamespace = 'app'::regnamespace
-      and (l.lanname = 'sql' and not p.prosecdef
-        or p.oid = any (v_delegated) or p.oid = 'app.set_tenant(uuid)'::regprocedure)
+      and (l.lanname = 'sql' and not p.prosecdef or p.oid in (select oid from called))
     -- app.tenant_tables() is called by others, so it comes first.
     order by p.proname <> 'tenant_tables', p.oid
   loop
-    -- Executed again so that Citus replaces an older version on the workers.
+    -- Executed again so that Citus creates it on the workers, or replaces an older version there.
     execute pg_get_functiondef(v_function);
     if v_function = any (v_delegated) then
       perform create_distributed_function(v_function, 'p_tenant_id', colocate_with => 'app.users', force_delegation => true);
-    else
-      perform create_distributed_function(v_function);
     end if;
     -- Citus does not copy an earlier REVOKE to the workers, but sends a new one.
     execute format('revoke all on function %s from public', v_function);

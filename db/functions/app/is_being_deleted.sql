@@ -13,7 +13,7 @@ as $$
     where l.locktype = 'advisory' and l.objsubid = 1 and l.mode = 'ExclusiveLock'
       and l.database = (select oid from pg_database where datname = current_database())
       and (l.classid::bigint << 32 | l.objid::bigint) = uuid_hash_extended(p_tenant_id, 0)
-      and f.locktype = 'relation' and f.database = l.database and f.relation = 'control.deployment'::regclass
+      and f.locktype = 'relation' and f.database = l.database and f.relation = to_regclass('control.deployment')
       and f.mode = 'RowExclusiveLock' and f.granted)
 $$;
 comment on function app.is_being_deleted(uuid) is
