@@ -267,3 +267,106 @@ begin
   end loop;
 end
 $$;
+
+-- 9. Calls each function that requests call, as requests do, and rolls each call back: Citus refuses some statements only when they run.
+--    The calls need a tenant that is committed. It waits for its purge, so nobody enters it and no list shows it, and each call changes
+--    its status for itself. The next run removes what an interrupted one has left.
+\set tenant '''0c175c17-5c17-4c17-8c17-5c175c175c17'''
+begin;
+delete from app.tenants where id = :tenant;
+insert into app.tenants (id, name, slug, status, status_before, deleted_at, purge_at)
+values (:tenant, 'Trial of distribute.sql', 'trial-of-distribute-sql', 'deleted', 'active', now(), now());
+insert into app.users (tenant_id, id, auth_provider, auth_subject, role)
+values (:tenant, '0c175c17-5c17-4c17-8c17-000000000001', 'distribute.sql', 'owner', 'owner'),
+       (:tenant, '0c175c17-5c17-4c17-8c17-000000000002', 'distribute.sql', 'member', 'member'),
+       (:tenant, '0c175c17-5c17-4c17-8c17-000000000003', 'key', '0c175c17-5c17-4c17-8c17-000000000004', 'admin');
+insert into app.api_keys (tenant_id, id, user_id, name, secret_hash, created_by)
+values (:tenant, '0c175c17-5c17-4c17-8c17-000000000004', '0c175c17-5c17-4c17-8c17-000000000003', 'trial', decode(repeat('c1', 32), 'hex'),
+        '0c175c17-5c17-4c17-8c17-000000000001');
+insert into app.invitations (tenant_id, id, token_hash, invited_by)
+values (:tenant, '0c175c17-5c17-4c17-8c17-000000000005', decode(repeat('c1', 32), 'hex'), '0c175c17-5c17-4c17-8c17-000000000001');
+-- No reader learns of the trial.
+delete from control.tenant_events where tenant_id = :tenant;
+commit;
+
+set citus.propagate_set_commands = 'local'; -- this session began before 2.
+do $$
+declare
+  v_tenant constant uuid := '0c175c17-5c17-4c17-8c17-5c175c175c17';
+  -- By the names of parameters; every other one is null.
+  v_values constant jsonb := '{
+    "p_tenant_slug": "trial-of-distribute-sql", "p_auth_provider": "distribute.sql",
+    "p_user_id": "0c175c17-5c17-4c17-8c17-000000000002",
+    "p_key_id": "0c175c17-5c17-4c17-8c17-000000000004", "p_invitation_id": "0c175c17-5c17-4c17-8c17-000000000005",
+    "p_new_subject": "another", "p_new_role": "member", "p_role": "admin", "p_name": "Trial", "p_settings": {},
+    "p_sample_data": true,
+    "p_slug": "another-trial-of-distribute-sql", "p_slug_base": "another-trial-of-distribute-sql", "p_organization_name": "Trial",
+    "p_requires_approval": false, "p_may_be_default": false, "p_registration": {}, "p_idempotency_key": "trial-of-distribute-sql",
+    "p_expires_in": 1, "p_limit": 10, "p_order": "-created_at", "p_grace_days": 0, "p_release": 0, "p_bucket": "trial",
+    "p_identity": "trial", "p_window_seconds": 60}'::jsonb
+    || jsonb_build_object('p_tenant_id', v_tenant, 'p_invited_tenant', v_tenant, 'p_key', v_tenant || ':' || repeat('c1', 32),
+      'p_secret_hash', repeat('c2', 32));
+  v_function record;
+  v_attempt record;
+  v_state text;
+  v_message text;
+  v_faults text := '';
+begin
+  for v_function in
+    select p.oid::regprocedure::text as name, format('select * from api.%I(%s)', p.proname, (
+        select string_agg(case a.name
+            when 'p_auth_subject' then 'p_auth_subject => $1'
+            when 'p_token_hash' then 'p_token_hash => $2'
+            else format('%I => %L::%s', a.name, v_values ->> a.name, a.type::regtype) end, ', ' order by a.n)
+        from unnest(p.proargnames, p.proargmodes, coalesce(p.proallargtypes, p.proargtypes::oid[]))
+          with ordinality as a (name, mode, type, n)
+        where coalesce(a.mode, 'i') = 'i')) as call
+    from pg_proc p
+    where p.pronamespace = 'api'::regnamespace and has_function_privilege('tms_service', p.oid, 'execute')
+    order by 1
+  loop
+    -- The first attempt that is not refused is enough. The newcomer has the token of the invitation.
+    for v_attempt in
+      select status, subject, hash
+      from unnest(array['active', 'pending', 'suspended', 'deleted']) status,
+        (values ('owner', repeat('c3', 32)), ('newcomer', repeat('c1', 32))) s (subject, hash)
+    loop
+      v_state := null;
+      begin
+        set role tms_registrar;
+        update app.tenants
+        set status = v_attempt.status, deleted_at = case v_attempt.status when 'deleted' then deleted_at end,
+            purge_at = case v_attempt.status when 'deleted' then purge_at end,
+            status_before = case v_attempt.status when 'deleted' then status_before end
+        where id = v_tenant;
+        set role tms_service;
+        execute v_function.call using v_attempt.subject, v_attempt.hash;
+      exception when others then
+        get stacked diagnostics v_state = returned_sqlstate, v_message = message_text;
+      end;
+      rollback;
+      exit when v_state is null or v_state !~ '^TM';
+    end loop;
+    if v_state ~ '^TM' then
+      raise warning '% was not tried to its end: %', v_function.name, v_message;
+    elsif v_state is not null then
+      v_faults := concat(v_faults, E'\n', v_function.name, ': ', v_message);
+    end if;
+  end loop;
+  perform set_config('trial.faults', v_faults, false);
+  commit;
+end
+$$;
+
+begin;
+delete from app.tenants where id = :tenant;
+delete from control.tenant_events where tenant_id = :tenant;
+commit;
+
+do $$
+begin
+  if current_setting('trial.faults') <> '' then
+    raise exception using errcode = 'feature_not_supported', message = 'Requests fail on this cluster:' || current_setting('trial.faults');
+  end if;
+end
+$$;
