@@ -10,7 +10,7 @@ import { token } from "../harness.ts";
 import type { World } from "./world.ts";
 
 /** A tenant with its people. */
-export interface Cell {
+interface Cell {
   n: number;
   slug: string;
   id: string;
@@ -62,7 +62,7 @@ async function newCell(sql: postgres.Sql, status: string): Promise<Cell> {
   };
 }
 
-export const bearer = (given: string) => ({ authorization: `Bearer ${given}` });
+const bearer = (given: string) => ({ authorization: `Bearer ${given}` });
 const named = async (sub: string, tenant: string, claims = {}) =>
   bearer(await token({ sub, tenant, ...claims }));
 const inCell =
@@ -71,7 +71,7 @@ const inCell =
     named(`${who}-${n}`, slug);
 
 /** A kind of caller: what its request says of it, and the status of the tenant when that is not the one that the operation needs. */
-export interface Caller {
+interface Caller {
   says: (cell: Cell, sql: postgres.Sql) => Promise<Record<string, string>>;
   status?: string;
 }
@@ -98,7 +98,7 @@ export const CALLERS: Record<string, Caller> = {
   ...Object.fromEntries(ROLES.toReversed().map(role => [role, { says: inCell(role) }])),
   operator: { says: ({ n, slug }) => named(`operator-${n}`, slug, { roles: ["tenant-operator"] }) },
 };
-export const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "deleted", "removed"];
+const STRANGERS = ["unknown", "outsider", "other", "pending", "suspended", "deleted", "removed"];
 
 /** What an operation needs beyond its address. */
 const REQUESTS: Record<
@@ -154,7 +154,7 @@ export const matrix = new Map(rows.map(([operationId, ...statuses]) => [operatio
 /** Headers that differ between two equal requests. */
 const PASSING = ["date", "x-request-id", "x-ratelimit-reset"];
 
-export async function ask(
+async function ask(
   { service, database: { sql } }: World,
   { operationId, method, path }: Operation,
   { says, status }: Caller,
@@ -181,4 +181,71 @@ export async function ask(
   });
   const headers = Object.entries(answer.headers).filter(([name]) => !PASSING.includes(name));
   return { status: answer.statusCode, bytes: JSON.stringify([headers, answer.body]) };
+}
+
+/** Operations whose statuses are not those of the matrix, or that tell strangers apart. */
+export async function wrongAnswers(world: World): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const operation of await operationsOf(world)) {
+    const { operationId } = operation;
+    const answers = await Promise.all(Object.values(CALLERS).map(caller => ask(world, operation, caller)));
+    const statuses = answers.map(({ status }) => String(status));
+    if (statuses.join() !== matrix.get(operationId)?.join())
+      wrong.push(`${operationId} ${statuses.join(" ")}, in the matrix ${matrix.get(operationId)?.join(" ")}`);
+    const refusals = answers.filter(
+      ({ status }, i) => status === 403 && STRANGERS.includes(Object.keys(CALLERS)[i]!),
+    );
+    const alike = new Set(refusals.map(({ bytes }) => bytes));
+    if (alike.size > 1) wrong.push(`${operationId} tells strangers apart: ${[...alike].join(" ")}`);
+  }
+  return wrong;
+}
+
+const byKey =
+  (role: string, revoked = false) =>
+  async ({ id, target }: Cell, sql: postgres.Sql) => {
+    const secret = "ab".repeat(32);
+    const [user, key] = [randomUUID(), randomUUID()];
+    await sql.begin(tx => [
+      tx`
+        insert into app.users (tenant_id, id, auth_provider, auth_subject, role)
+        values (${id}, ${user}, 'key', ${key}, ${role})`,
+      tx`
+        insert into app.api_keys (tenant_id, user_id, id, name, secret_hash, created_by, revoked_at)
+        values (${id}, ${user}, ${key}, 'n', sha256(${secret}::text::bytea), ${target}, ${revoked ? new Date() : null})`,
+    ]);
+    return bearer(`tms_${id}_${secret}`);
+  };
+
+/** A key, and the column of the matrix whose statuses it gets. */
+const KEYS: [caller: Caller, column: string][] = [
+  [{ says: byKey("member") }, "member"],
+  [{ says: byKey("admin") }, "admin"],
+  [{ says: byKey("admin"), status: "suspended" }, "suspended"],
+  [{ says: byKey("admin", true) }, "forged"],
+];
+/** Only people do this. */
+const NOT_FOR_KEYS = ["registerTenant", "acceptInvitation", "createKey", "listKeys", "revokeKey"];
+/** The default issuer of a new member is that of the caller's token, which a key has not. */
+const WITHOUT_ISSUER = ["addMember"];
+
+/** Operations that answer API keys otherwise than a person of the same role, but for what only people do. */
+export async function wrongForKeys(world: World): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const operation of await operationsOf(world)) {
+    const { operationId } = operation;
+    const answers = await Promise.all(KEYS.map(([caller]) => ask(world, operation, caller)));
+    const expected = KEYS.map(([, column]) => {
+      const status = matrix.get(operationId)?.[head!.indexOf(column) - 1];
+      if (column === "forged" || status === "401") return status;
+      if (NOT_FOR_KEYS.includes(operationId)) return "403";
+      // A key always enters its tenant.
+      if (column === "suspended" && operationId === "listMyTenants") return "403";
+      return column === "admin" && WITHOUT_ISSUER.includes(operationId) ? "422" : status;
+    });
+    const statuses = answers.map(({ status }) => String(status));
+    if (statuses.join() !== expected.join())
+      wrong.push(`${operationId} ${statuses.join(" ")}, expected ${expected.join(" ")}`);
+  }
+  return wrong;
 }
