@@ -17,3 +17,4 @@ begin
   end if;
 end
 $$;
+drop function if exists app.event_page(uuid, int, text, text, text);

@@ -23,7 +23,8 @@ create table control.tenant_events (
   n bigint not null default (extract(epoch from clock_timestamp()) * 1000000)::bigint,
   target_id uuid,
   reason text constraint tenant_events_reason_length check (char_length(reason) between 1 and 500),
-  request_id text constraint tenant_events_request_id_length check (char_length(request_id) between 1 and 64)
+  request_id text constraint tenant_events_request_id_length check (char_length(request_id) between 1 and 64),
+  by_operator boolean not null default false
 );
 create index tenant_events_by_slug on control.tenant_events (slug, id);
 create unique index tenant_events_in_order on control.tenant_events (epoch, xid, n);
@@ -45,4 +46,5 @@ comment on column control.tenant_events.n is
   'The place in its transaction. Not the id, which would tell readers of one tenant how many events the others have.';
 comment on column control.tenant_events.target_id is 'The user, invitation or key that the event is about.';
 comment on column control.tenant_events.reason is 'Why, in the words of the actor.';
+comment on column control.tenant_events.by_operator is 'Whether the actor acted as an operator, whom the tenant''s own people do not see.';
 comment on column control.tenant_events.request_id is 'The X-Request-Id of the request.';

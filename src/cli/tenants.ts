@@ -111,7 +111,7 @@ const remove: CommandModule<
   builder: yargs =>
     slugArgument(yargs)
       .option("dry-run", flagOption("Only count the rows that would be deleted"))
-      .option("reason", nameOption("reason", "Why; it stands in the event"))
+      .option("reason", nameOption("reason", "Why; it stands in the event, for operators only"))
       .option("yes", flagOption("Delete without asking"))
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, "dry-run": dryRun, reason, yes, json }) => {
@@ -165,7 +165,7 @@ const move = (
   builder: yargs => {
     const shared = slugArgument(yargs).option("json", flagOption("As JSON")).epilogue(API_EPILOGUE);
     return takesReason
-      ? shared.option("reason", nameOption("reason", "Why; it stands in the event"))
+      ? shared.option("reason", nameOption("reason", "Why; it stands in the event, for operators only"))
       : shared;
   },
   handler: async ({ tenant, reason, json }) => {

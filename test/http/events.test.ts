@@ -297,6 +297,66 @@ test("the last audit: none yet, then a run with its open findings, page by page"
   assert.equal((await get("/api/setup/audit", await person("olga", "acme"))).status, 403);
 });
 
+test("a tenant's own people read that an operator acted, and neither which one nor why; operators read both", async () => {
+  const tenant = await seedTenant(sql, { slug: "watched" });
+  await seedUser(sql, tenant, { subject: "wendy", role: "owner" });
+  const boss = await token({ sub: "boss", tenant: "operations", roles: ["tenant-operator"] });
+  const act = async (
+    method: "PATCH" | "POST" | "PUT",
+    path: string,
+    body: object,
+    as: string,
+    tenant?: string,
+  ) => {
+    const { status } = await world.service.request({
+      method,
+      url: `/api/${path}`,
+      token: as,
+      body,
+      ...(tenant !== undefined && { tenant }),
+      ...(method === "PATCH" && { headers: { "content-type": "application/merge-patch+json" } }),
+    });
+    assert.ok(status < 300, `${path} ${status}`);
+  };
+  const one = `setup/tenant/${tenant}`;
+  await act("POST", `${one}/suspend`, { reason: "Suspected fraud" }, boss);
+  await act("POST", `${one}/resume`, {}, boss);
+  await act("PUT", one, { name: "Watched 2" }, boss);
+  await act("POST", `${one}/members`, { auth_subject: "new" }, boss);
+  await act("PATCH", "tenants/current", { name: "Watched 3" }, await person("wendy"), "watched");
+  await settled(sql);
+  const told = async (url: string, as: string) => {
+    const { body } = await world.service.request({ url, token: as, tenant: "watched" });
+    return body.events
+      .filter(({ type }: { type: string }) => type !== "tenant.created")
+      .map(
+        ({ type, actor, reason }: { type: string; actor: Record<string, string>; reason: string | null }) =>
+          `${type} ${actor.auth_provider}/${actor.auth_subject} ${reason}`,
+      );
+  };
+  const own = await world.service.request({
+    url: "/api/tenants/events",
+    token: await person("wendy"),
+    tenant: "watched",
+  });
+  assert.doesNotMatch(JSON.stringify(own.body), /boss|fraud/);
+  const operators = (text: string) => `${text} operator/operator null`;
+  assert.deepEqual(await told("/api/tenants/events", await person("wendy")), [
+    operators("tenant.suspended"),
+    operators("tenant.resumed"),
+    operators("tenant.updated"),
+    operators("member.added"),
+    "tenant.updated jwt/wendy null",
+  ]);
+  assert.deepEqual(await told(`/api/setup/events?tenant_id=${tenant}`, boss), [
+    "tenant.suspended jwt/boss Suspected fraud",
+    "tenant.resumed jwt/boss null",
+    "tenant.updated jwt/boss null",
+    "member.added jwt/boss null",
+    "tenant.updated jwt/wendy null",
+  ]);
+});
+
 test("a service that stops ends its streams", async () => {
   const open = await stream("/api/setup/events", await operator());
   await open.until(() => open.events().length > 0);

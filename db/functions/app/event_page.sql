@@ -3,7 +3,7 @@
 -- servers: they are complete, and their ids compare with none of this one.
 set local role tms_registrar;
 create or replace function app.event_page(
-  p_tenant_id uuid, p_limit int, p_after text, p_order text, p_type text, out body json, out next_cursor text
+  p_tenant_id uuid, p_limit int, p_after text, p_order text, p_type text, p_for_tenant boolean, out body json, out next_cursor text
 )
 language plpgsql
 volatile
@@ -36,9 +36,9 @@ begin
           'cursor', app.event_cursor(epoch, xid, n),
           'type', case when event like '%%.%%' then event else 'tenant.' || event end,
           'at', app.iso_time(at), 'tenant_id', tenant_id, 'tenant_slug', slug, 'tenant_name', name,
-          'actor', case when actor_subject is not null
-            then json_build_object('auth_provider', actor_provider, 'auth_subject', actor_subject) end,
-          'target_id', target_id, 'changed', changed, 'reason', reason, 'request_id', request_id) order by k)
+          'actor', case when $10 and by_operator then json_build_object('auth_provider', 'operator', 'auth_subject', 'operator')
+            when actor_subject is not null then json_build_object('auth_provider', actor_provider, 'auth_subject', actor_subject) end,
+          'target_id', target_id, 'changed', changed, 'reason', case when not $10 then reason end, 'request_id', request_id) order by k)
         from page where k <= $7), '[]'),
       'cursor', (select cursor from place)), case when $8 then (select cursor from ends) else (select cursor from place) end
     $query$,
@@ -51,12 +51,12 @@ begin
     -- Of one tenant the planner must not take the index of all: it knows nothing of xmin, and would read every event.
     case when p_tenant_id is not null then 'e.tenant_id, ' end, case when p_tenant_id is not null then '$2, ' end)
   into body, next_cursor
-  using control.event_epoch(), p_tenant_id, v_after.epoch, v_after.xid, v_after.n, p_type, p_limit, v_down, p_after;
+  using control.event_epoch(), p_tenant_id, v_after.epoch, v_after.xid, v_after.n, p_type, p_limit, v_down, p_after, p_for_tenant;
 end
 $$;
-comment on function app.event_page(uuid, int, text, text, text) is
+comment on function app.event_page(uuid, int, text, text, text, boolean) is
 $$A page of events, of one tenant or of all, after a cursor: {events, cursor}. The oldest first; p_order '-at': the newest first. A later call
 with `cursor` goes on with the events that are new then. next_cursor leads to the next page; it is null on the last page of '-at'.
-Raises TM422.$$;
-revoke all on function app.event_page(uuid, int, text, text, text) from public;
+p_for_tenant: the tenant's own people read it, to whom an operator has no subject and gives no reason. Raises TM422.$$;
+revoke all on function app.event_page(uuid, int, text, text, text, boolean) from public;
 reset role;

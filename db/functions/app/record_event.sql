@@ -18,9 +18,9 @@ begin
   select t.slug, t.name into strict v_tenant from app.tenants t where t.id = p_tenant_id;
   v_actor := nullif(current_setting('app.actor', true), '');
   insert into control.tenant_events
-    (epoch, n, event, tenant_id, slug, name, target_id, changed, actor_provider, actor_subject, reason, request_id)
+    (epoch, n, event, tenant_id, slug, name, target_id, changed, actor_provider, actor_subject, reason, request_id, by_operator)
   select l.epoch, l.n + 1, p_event, p_tenant_id, v_tenant.slug, v_tenant.name, p_target_id, p_changed, v_actor ->> 0, v_actor ->> 1,
-    p_reason, nullif(current_setting('app.request_id', true), '')
+    p_reason, nullif(current_setting('app.request_id', true), ''), coalesce((v_actor ->> 2)::boolean, false)
   from control.event_place() l;
 end
 $$;

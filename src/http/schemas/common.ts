@@ -50,7 +50,7 @@ export const Reason = Type.String({
   maxLength: 500,
   pattern: NAME_PATTERN,
   format: "faithful-text",
-  description: "Why; stands in the event",
+  description: "Why; stands in the event, for operators only",
   examples: ["Contract ended, ticket 4711"],
 });
 export const Text = (example: string) => Type.String({ examples: [example] });

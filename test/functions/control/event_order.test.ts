@@ -141,7 +141,7 @@ async function overtaken() {
 test("an event waits for older transactions; without the condition a reader would miss theirs", async () => {
   assert.deepEqual(await overtaken(), ["", "xyz"]);
   const [{ source }] = await sql<[{ source: string }]>`
-    select pg_get_functiondef('app.event_page(uuid, int, text, text, text)'::regprocedure) as source`;
+    select pg_get_functiondef('app.event_page(uuid, int, text, text, text, boolean)'::regprocedure) as source`;
   const mutant = source.replace(/\(%5\$se\.epoch, e\.xid, e\.n\) < \([^\n]*?::bigint\)/, "$1 is not null");
   assert.notEqual(mutant, source);
   await sql.unsafe(mutant);

@@ -13,7 +13,7 @@ as $$
 begin
   perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
   select p.body, p.next_cursor into body, next_cursor
-  from app.event_page(p_tenant_id::uuid, p_limit, p_after, p_order, p_type) p;
+  from app.event_page(p_tenant_id::uuid, p_limit, p_after, p_order, p_type, false) p;
 end
 $$;
 comment on function api.list_events(text, text, text, text, text, text, int, text, text, text, text) is

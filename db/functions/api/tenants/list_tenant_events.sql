@@ -15,7 +15,7 @@ declare
 begin
   perform app.require_member_admin(v_caller.role, 'member');
   select p.body, p.next_cursor into body, next_cursor
-  from app.event_page(v_caller.tenant_id, p_limit, p_after, p_order, p_type) p;
+  from app.event_page(v_caller.tenant_id, p_limit, p_after, p_order, p_type, true) p;
 end
 $$;
 comment on function api.list_tenant_events(text, text, text, text, text, text, int, text, text, text) is
