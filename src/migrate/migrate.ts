@@ -179,7 +179,9 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
   if (number < 150_000)
     throw new StartupError(`Postgres 15 or newer is needed, and this server is ${version}`);
   if (encoding !== "UTF8")
-    throw new StartupError(`The database must be encoded in UTF8, and this one is ${encoding}`);
+    throw new StartupError(
+      `The database must be encoded in UTF8, and this one is ${encoding}: see *In the database that you have* in docs/guides/existing-tables.md`,
+    );
   if (missing) {
     throw new StartupError(
       `The roles ${missing} are missing: run db/roles.sql as an administrator, or set ROOT_DATABASE_URL`,

@@ -2,9 +2,9 @@ import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
 
 /**
- * The first migration closes the database to everybody who is not named. Logins that have something in it, beyond what an
- * initial database has (object ids below 16384), come in only as everybody does: it is somebody else's, or an application's
- * that adopts the service and says so by a grant. What stands in a schema of the service's names would be mixed with its own.
+ * The first migration revokes CONNECT on the database from PUBLIC. Refuses if a login owns objects there (ids from 16384 up), or has
+ * rights on them, and could connect through PUBLIC only: the database may be another application's. A grant to the login says that it is
+ * not. Refuses also if a schema has one of the service's names.
  */
 export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
   const [found] = await sql<{ database: string; schema: string | null; logins: string | null }[]>`
