@@ -4,7 +4,7 @@ import { type Config, loadConfig } from "../config/config.ts";
 import { embeddedJwtSecret } from "../embedded/embedded.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { operatorClaims } from "../identity/operator.ts";
-import { lossOf } from "../values/lossless-json.ts";
+import { faultOf } from "../values/json-text.ts";
 import { text } from "../values/printable.ts";
 import { flagOption, nameOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
@@ -53,7 +53,7 @@ function parseClaim(text: string): [string, unknown] {
   } catch {
     return [name, value];
   }
-  const lost = lossOf(value, parsed);
+  const lost = faultOf(value)?.message;
   if (lost)
     throw new StartupError(
       `--claim ${name} ${lost}${lost.endsWith("exactly") ? ": write it in quotes, as a text" : ""}`,

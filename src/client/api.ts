@@ -614,7 +614,7 @@ export interface Operations {
   /** Invite a person */
   createInvitation: {
     takes: { body: CreateInvitation; };
-    answers: Record<201, CreatedInvitation> & Record<400 | 401 | 403 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    answers: Record<201, CreatedInvitation> & Record<400 | 401 | 403 | 409 | 413 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Revoke an invitation */
   revokeInvitation: {

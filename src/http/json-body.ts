@@ -2,24 +2,20 @@ import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Problem } from "../errors/errors.ts";
+import { type FieldError, MOST_ERRORS } from "../errors/field-errors.ts";
 import { PROBLEMS } from "../errors/problems.ts";
-import { lossOf } from "../values/lossless-json.ts";
+import { faultOf } from "../values/json-text.ts";
 
-const MAX_DEPTH = 32;
-
-interface FieldError {
-  field: string;
-  message: string;
-}
-
-/** A body may have thousands of unknown fields; a list of them all would be ten times as long as the body. */
-const MOST_ERRORS = 100;
+/** Each of a hundred errors may repeat a path. */
+const LONGEST_FIELD = 200;
 
 export function invalid(found: FieldError[]): Problem {
-  const errors = found.slice(0, MOST_ERRORS);
+  const errors = found.slice(0, MOST_ERRORS).map(({ field, message }) => ({ field: cut(field), message }));
   const detail = errors.map(({ field, message }) => `${field} ${message}`).join("; ");
   return new Problem(422, "Validation failed", detail, { extra: { errors } });
 }
+
+const cut = (field: string) => (field.length > LONGEST_FIELD ? `${field.slice(0, LONGEST_FIELD)}…` : field);
 
 /** For operations without a body: refuses any field, accepts an empty object. */
 export async function refuseBody({ body }: FastifyRequest): Promise<void> {
@@ -58,30 +54,7 @@ export async function parseJson(_request: unknown, bytes: Buffer): Promise<unkno
   } catch {
     throw new Problem(...PROBLEMS.malformed);
   }
-  const fault = findFault(body, "");
+  const fault = faultOf(text);
   if (fault) throw invalid([fault]);
-  const lost = lossOf(text, body);
-  if (lost) throw invalid([{ field: "body", message: lost }]);
   return body;
-}
-
-function findFault(value: unknown, path: string, depth = 0): FieldError | undefined {
-  const field = path || "body";
-  if (typeof value === "string") return textFault(value, field);
-  if (typeof value === "number")
-    return Number.isFinite(value) ? undefined : { field, message: "is a number out of range" };
-  if (typeof value !== "object" || value === null) return undefined;
-  if (depth > MAX_DEPTH)
-    return { field: path.split(".")[0] || "body", message: `is nested deeper than ${MAX_DEPTH} levels` };
-  for (const [key, inner] of Object.entries(value)) {
-    const found = textFault(key, field) ?? findFault(inner, path ? `${path}.${key}` : key, depth + 1);
-    if (found) return found;
-  }
-  return undefined;
-}
-
-export function textFault(text: string, field: string): FieldError | undefined {
-  if (text.includes("\0")) return { field, message: "contains a NUL character" };
-  if (!text.isWellFormed()) return { field, message: "contains half of a surrogate pair" };
-  return undefined;
 }

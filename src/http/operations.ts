@@ -72,6 +72,9 @@ interface Run extends Partial<Call> {
   probe?: true;
 }
 
+/** For settings and metadata; src/http/server-options.ts has what others take. */
+const LARGE_BODY = { bodyLimit: 128 * 1024 };
+
 /** What /openapi.json has of an operation beyond its schemas; src/http/openapi.ts adds what all operations share. */
 interface Documented {
   operationId: string;
@@ -87,6 +90,8 @@ interface Documented {
   security?: [];
   /** A request without a body is one with an empty object: see fillBody(). */
   optionalBody?: true;
+  /** Bytes of a body. */
+  bodyLimit?: number;
 }
 
 declare module "fastify" {
@@ -106,10 +111,12 @@ const tagged =
     {
       config,
       response,
+      bodyLimit,
       ...rest
     }: { config: Own } & Omit<Documented, "operationId" | "summary" | "tags"> & Validated,
   ) => ({
     config: { ...shared, ...config },
+    ...(bodyLimit !== undefined && { bodyLimit }),
     schema: {
       querystring: NoParameters,
       ...rest,
@@ -201,6 +208,7 @@ export const createTenant = setup("createTenant", "Create a tenant", {
   description:
     "With an `Idempotency-Key`, a repeat with the same body returns the first result with `existing: true` and status 200.",
   body: CreateTenant,
+  ...LARGE_BODY,
   response: { 200: CreatedTenant, 201: CreatedTenant },
   accepts: ["Idempotency-Key"],
   sends: ["Location"],
@@ -229,6 +237,7 @@ export const updateTenant = setup("updateTenant", "Change a tenant", {
   config: { calls: "update_tenant" },
   description: "Each given field is replaced as a whole; an empty object changes nothing.",
   body: UpdateTenant,
+  ...LARGE_BODY,
   ...sendsTenant,
   ...changesTenant("tenants_slug_key", "settings_invalid"),
 });
@@ -240,6 +249,7 @@ export const patchTenant = setup("patchTenant", "Change parts of a tenant", {
     "What changes nothing keeps `updated_at`.",
   consumes: [MERGE_PATCH],
   body: PatchTenant,
+  ...LARGE_BODY,
   ...sendsTenant,
   ...changesTenant("tenants_slug_key", "not_a_merge_patch", "settings_invalid", "settings_too_large"),
 });
@@ -355,6 +365,7 @@ export const registerTenant = registration("registerTenant", "Register an organi
     "The caller becomes its owner. 201 when the tenant is active, 202 when it waits for an operator's approval. " +
     "The slug that the request names with its token or `X-Tenant` may be one that no tenant has yet.",
   body: Register,
+  ...LARGE_BODY,
   response: { 201: RegisteredTenant, 202: RegisteredTenant },
   sends: ["Location"],
   problems: [
@@ -389,6 +400,7 @@ export const patchCurrentTenant = membership("patchCurrentTenant", "Change the t
     "calls writable.",
   consumes: [MERGE_PATCH],
   body: PatchCurrentTenant,
+  ...LARGE_BODY,
   response: { 200: CurrentTenant },
   accepts: ["If-Match"],
   sends: ["ETag"],
@@ -467,7 +479,7 @@ export const createInvitation = membership("createInvitation", "Invite a person"
   body: CreateInvitation,
   response: { 201: CreatedInvitation },
   sends: ["Location"],
-  problems: ["not_an_admin"],
+  problems: ["not_an_admin", "invitation_limit"],
 });
 
 export const listInvitations = membership("listInvitations", "List the open invitations of the tenant", {

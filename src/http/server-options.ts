@@ -23,7 +23,7 @@ export function httpOptions(config: Config, logStream: LogStream | undefined): F
       headersTimeout: config.requestTimeoutMs,
       connectionsCheckingInterval: 2_000,
     },
-    bodyLimit: 128 * 1024,
+    bodyLimit: 8 * 1024,
     routerOptions: { maxParamLength: 8_192 },
     requestTimeout: config.requestTimeoutMs,
     // Idle: connections.ts decides. Longer than requestTimeout, which is answered with 408.

@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifySchemaValidationError } from "fastify";
 import fp from "fastify-plugin";
 import { asciiDomain } from "../values/domain.ts";
 import { splitEmail } from "../values/email.ts";
+import { textFault } from "../values/json-text.ts";
 import { SLUG_PATTERN } from "../values/slug.ts";
-import { invalid, textFault } from "./json-body.ts";
+import { invalid } from "./json-body.ts";
 import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN, UUID_PATTERN } from "./schemas/common.ts";
 
 const formats = {

@@ -49,7 +49,7 @@ test("an invalid document is 400 with its errors, and one that is too large is n
     "",
     "{ tenant { tenant { slug } } }",
     `{ ${"a: boards { title } ".repeat(200)} }`,
-    "{ a ".repeat(5000),
+    "{ a ".repeat(1900),
     `{ boards(limit: ${"[".repeat(5000)}) { title } }`,
   ]) {
     const { status, body } = await query("member", document);
@@ -119,6 +119,44 @@ test("GraphQL answers in its own media type to clients that accept it", async ()
       );
     }
   }
+});
+
+test("a variable that no operation of the document defines is 400, by POST and by GET", async () => {
+  const document = "query A($n: Int!) { boards(limit: $n) { title } } query B { membership { role } }";
+  for (const [operationName, status] of [
+    ["A", 200],
+    ["B", 200],
+  ] as const)
+    assert.equal(
+      (await post("member", { query: document, operationName, variables: { n: 1 } })).status,
+      status,
+    );
+  const refusal = 'Variable "$m" is not defined by any operation of the document';
+  for (const answer of [
+    await query("member", "query ($n: Int!) { boards(limit: $n) { title } }", { n: 1, m: [1, 2] }),
+    await query("member", "{ membership { role } }", { m: null }),
+    await get(`/graphql?query=${encodeURIComponent("{ membership { role } }")}&variables={"m":1}`),
+  ])
+    assert.deepEqual([answer.status, answer.body.errors], [400, [{ message: refusal }]]);
+});
+
+test("expensive documents of one tenant run a few at a time, and other requests come between", async () => {
+  const fields = Array.from({ length: 300 }, (_, i) => `a${i}: name`).join(" ");
+  const document = `{ __schema { types { fields { ${fields} } } } }`;
+  const begin = performance.now();
+  assert.equal((await query("member", document)).status, 200);
+  const alone = performance.now() - begin;
+  const order: string[] = [];
+  const flood = Array.from({ length: 16 }, () => query("member", document).then(() => order.push("flood")));
+  const others = (async () => {
+    for (let i = 0; i < 8; i++) {
+      assert.equal((await world.service.request({ url: "/health" })).status, 200);
+      order.push("health");
+    }
+  })();
+  await Promise.all([...flood, others]);
+  assert.ok(order.indexOf("health") < 4, `alone ${alone} ms: ${order.join(" ")}`);
+  assert.ok(order.slice(0, 20).filter(one => one === "health").length >= 6, order.join(" "));
 });
 
 test("a GraphQL request without its operation, or with other variables, is 400 by POST and by GET", async () => {

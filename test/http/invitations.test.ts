@@ -98,7 +98,7 @@ test("every invitation that cannot be used gets the same 403, byte for byte", as
     empty: () => accept("new", ""),
     "without a tenant": () => accept("new", secret),
     "with white space": () => accept("new", ` ${good}`),
-    long: () => accept("new", "x".repeat(100_000)),
+    long: () => accept("new", "x".repeat(8_000)),
     text: () => accept("new", "'; drop table app.invitations; --"),
     "without an e-mail": as({}),
     "of another e-mail": as({ email: "eve@acme.com" }),

@@ -150,7 +150,7 @@ test("an operation without a body refuses one, unless it is an empty object", as
   assert.equal((await send("{}")).status, 200);
 });
 
-test("a media type that is not JSON is 415, a body beyond 128 KiB is 413", async () => {
+test("a media type that is not JSON is 415, a body beyond the limit of its route is 413", async () => {
   const post = async (type: string, body: string) =>
     world.service.request({
       method: "POST",
