@@ -36,9 +36,11 @@ import validation from "./validation.ts";
 /** The map of the service: a request passes these in this order. */
 export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
   const settingsSchema = loadSettingsSchema(config.settingsSchema);
+  await settingsSchema.open();
   // Refusals of the router (bad escapes, overlong parts) get the same body as all others.
   const app = Fastify({ ...httpOptions(config, logStream), frameworkErrors: sendError });
   app.setErrorHandler(sendError);
+  app.addHook("onClose", () => settingsSchema.close());
 
   await app.register(cors, { config });
   await app.register(loadLimit, { config });

@@ -1,38 +1,61 @@
 /** The JSON Schema of tenants' settings (SERVICE_TENANT_SETTINGS_SCHEMA). */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
+import { Worker } from "node:worker_threads";
+import { Shares } from "../database/connection-shares.ts";
 import type { Row } from "../database/database.ts";
 import { BY_SQLSTATE, Problem } from "../errors/errors.ts";
+import type { FieldError } from "../errors/field-errors.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { invalid } from "./json-body.ts";
+import { compileSettings, keysOf, TOO_MUCH, WRITABLE } from "./settings-validator.ts";
 
 export interface SettingsSchema {
   /** As the file has it; null without one. */
   readonly schema: object | null;
   /** Top-level keys that a tenant's owners and admins may change. */
   readonly writable: string[];
-  /** @throws Problem 422 for settings that break the schema */
-  check(settings: unknown): void;
+  /**
+   * `settings` as JSON. Tenants take turns, one after the other each.
+   * @throws Problem 422 for settings that break the schema
+   */
+  check(tenant: string, settings: string): Promise<void>;
+  /** One change of a tenant's settings after the other: each validates what the one before has left. */
+  inTurn<T>(tenant: string, change: () => Promise<T>): Promise<T>;
+  /** Starts the thread that validates. */
+  open(): Promise<void>;
+  close(): Promise<void>;
 }
 
 const VARIABLE = "SERVICE_TENANT_SETTINGS_SCHEMA";
-const WRITABLE = "x-tenant-writable";
 
-const NONE: SettingsSchema = { schema: null, writable: [], check: () => {} };
+/** A validation ends after so long. A megabyte of settings takes a usual schema a tenth of it. */
+const LIMIT_MS = 300;
+const MOST_MEGABYTES = 128;
+/** Of one tenant, in each queue. */
+const MOST_WAITING = 32;
+
+const NONE: SettingsSchema = {
+  schema: null,
+  writable: [],
+  check: async () => {},
+  inTurn: (_tenant, change) => change(),
+  open: async () => {},
+  close: async () => {},
+};
 
 /** @throws StartupError one sentence that names the file and its fault */
 export function loadSettingsSchema(path: string | null): SettingsSchema {
   if (path === null) return NONE;
   const fault = (said: string) => new StartupError(`${VARIABLE}: ${path} ${said}`);
   const schema = parse(path, fault);
-  let validate: ValidateFunction;
   try {
-    validate = compilerFor(schema).compile(schema);
+    compileSettings(schema);
   } catch (error) {
     throw fault(`is not a JSON Schema 2020-12: ${(error as Error).message.replaceAll("\n", " ")}`);
   }
-  if ("$async" in validate) throw fault("must not be asynchronous ($async)");
+  if ("$async" in schema) throw fault("must not be asynchronous ($async)");
   const properties = Object.entries((schema as { properties?: Record<string, unknown> }).properties ?? {});
   const writable = properties.flatMap(([name, one]) =>
     (one as Record<string, unknown> | null)?.[WRITABLE] === true ? [name] : [],
@@ -42,12 +65,18 @@ export function loadSettingsSchema(path: string | null): SettingsSchema {
     properties.filter(([, one]) => isMarked(one)).length
   )
     throw fault(`has ${WRITABLE} elsewhere than in a property of the settings, where it has no effect`);
+  const thread = new ValidationThread(schema);
+  const changes = new Shares(Number.MAX_SAFE_INTEGER, MOST_WAITING);
   return {
     schema,
     writable,
-    check(settings) {
-      if (!validate(settings)) throw invalid(validate.errors!.filter(isCause).map(explain));
+    async check(tenant, settings) {
+      const found = await thread.faultsOf(tenant, settings);
+      if (found.length > 0) throw invalid(found);
     },
+    inTurn: (tenant, change) => changes.run(tenant, 1, 1, change),
+    open: () => thread.open(),
+    close: () => thread.close(),
   };
 }
 
@@ -71,53 +100,67 @@ function parse(path: string, fault: (said: string) => Error): object {
   return schema;
 }
 
-function keysOf(value: unknown): string[] {
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([key, inner]) => [key, ...keysOf(inner)]);
+/** Node 20 does not run a thread's TypeScript by the loader of the process. */
+function threadFile(): URL {
+  if (!import.meta.url.endsWith(".ts")) return new URL("./settings-worker.js", import.meta.url);
+  const [tsx, file] = ["tsx/esm/api", "./settings-worker.ts"].map(name =>
+    JSON.stringify(import.meta.resolve(name)),
+  );
+  const code = `import { register } from ${tsx}; register(); await import(${file});`;
+  return new URL(`data:text/javascript,${encodeURIComponent(code)}`);
 }
 
-/** A keyword with a typing error is a fault; those that begin with `x-` are notes. `format` is a note too, as 2020-12 has it. */
-function compilerFor(schema: object): Ajv2020 {
-  const ajv = new Ajv2020({
-    allErrors: true,
-    strictTypes: false,
-    strictTuples: false,
-    validateFormats: false,
-    logger: false,
-  });
-  ajv.addKeyword({ keyword: WRITABLE, schemaType: "boolean" });
-  for (const key of new Set(keysOf(schema)))
-    if (/^x-[\w:-]+$/i.test(key) && key !== WRITABLE) ajv.addKeyword(key);
-  return ajv;
+interface Asked {
+  resolve(found: FieldError[]): void;
+  reject(error: Error): void;
 }
 
-/** Errors that only say that another one is inside. */
-const isCause = ({ keyword }: ErrorObject, _: number, all: ErrorObject[]) =>
-  !(all.length > 1 && (keyword === "if" || keyword === "propertyNames"));
+class ValidationThread {
+  readonly #turns = new Shares(1, MOST_WAITING);
+  #worker: Worker | null = null;
+  /** One at a time, so that each message answers it. */
+  #asked: Asked | null = null;
 
-function explain({ instancePath, keyword, params, message }: ErrorObject) {
-  const path = instancePath
-    .split("/")
-    .slice(1)
-    .map(part => part.replaceAll("~1", "/").replaceAll("~0", "~"));
-  const at = (...inner: unknown[]) => ["settings", ...path, ...inner].join(".");
-  if (keyword === "required" || keyword === "dependentRequired")
-    return { field: at(params.missingProperty), message: "is required" };
-  const unknown: unknown = params.additionalProperty ?? params.unevaluatedProperty;
-  if (unknown !== undefined) return { field: at(unknown), message: "is not a known field" };
-  if (keyword === "enum") {
-    const allowed = (params.allowedValues as unknown[]).map(one =>
-      typeof one === "string" ? one : JSON.stringify(one),
-    );
-    return { field: at(), message: `must be one of ${allowed.join(", ")}` };
+  constructor(readonly schema: object) {}
+
+  faultsOf(tenant: string, settings: string): Promise<FieldError[]> {
+    return this.#turns.run(tenant, 1, 1, async () => {
+      if (!this.#worker) await this.open(); // it ended for want of memory
+      const worker = this.#worker!;
+      worker.ref();
+      const found = new Promise<FieldError[]>((resolve, reject) => {
+        this.#asked = { resolve, reject };
+        worker.postMessage(settings);
+      });
+      return found.finally(() => worker.unref());
+    });
   }
-  if (keyword === "const") return { field: at(), message: `must be ${JSON.stringify(params.allowedValue)}` };
-  if (keyword === "false schema") return { field: at(), message: "is not allowed" };
-  return { field: at(), message: message ?? "is not valid" };
+
+  async open(): Promise<void> {
+    const worker = new Worker(threadFile(), {
+      workerData: { schema: this.schema, limitMs: LIMIT_MS },
+      resourceLimits: { maxOldGenerationSizeMb: MOST_MEGABYTES },
+    });
+    await once(worker, "message");
+    worker.on("message", (found: FieldError[]) => this.#asked?.resolve(found));
+    worker.on("error", (error: NodeJS.ErrnoException) =>
+      error.code === "ERR_WORKER_OUT_OF_MEMORY" ? this.#asked?.resolve(TOO_MUCH) : this.#asked?.reject(error),
+    );
+    worker.on("exit", () => {
+      this.#worker = null;
+      this.#asked?.reject(new Error("the thread that validates settings has ended"));
+    });
+    worker.unref(); // an idle thread keeps no process
+    this.#worker = worker;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker?.terminate();
+  }
 }
 
-/** With as many parallel changes of one tenant, the last one gives up. */
-const MOST_TRIES = 50;
+/** A change between two of our looks comes from another instance, or from an operator beside the tenant's admin. */
+const MOST_TRIES = 5;
 
 /**
  * The database merges under the lock of the row, and this process validates the result. If another change comes between, the database
@@ -125,14 +168,19 @@ const MOST_TRIES = 50;
  */
 export async function writeValidated(
   schema: SettingsSchema,
+  tenant: string,
   write: (validated: string | null) => Promise<Row>,
 ): Promise<Row> {
-  let validated: string | null = null;
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const row = await write(validated);
-    if (row.status !== "unvalidated") return row;
-    schema.check(JSON.parse(row.body));
-    validated = row.body;
-  }
-  throw new Problem(...BY_SQLSTATE[SQLSTATE.lock_not_available]!);
+  // Outside of the turn: this shows whether the caller may change the tenant at all.
+  let row = await write(null);
+  if (row.status !== "unvalidated") return row;
+  return schema.inTurn(tenant, async () => {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const settings = row.body;
+      await schema.check(tenant, settings);
+      row = await write(settings);
+      if (row.status !== "unvalidated") return row;
+    }
+    throw new Problem(...BY_SQLSTATE[SQLSTATE.lock_not_available]!);
+  });
 }

@@ -213,7 +213,7 @@ test("the schema binds create, PUT and PATCH, and an answer names each field", a
   // The whole result is validated, also what was there before the schema was.
   await sql`update app.tenants set settings = '{"plan": "gold"}' where id = ${id}`;
   await refused(ask("PATCH", `tenant/${id}`, { settings: { seats: 5 } }), plan);
-  await refused(ask("PATCH", `tenant/${id}`, { settings: {} }), plan);
+  assert.equal((await ask("PATCH", `tenant/${id}`, { settings: {} })).status, 200, "what changes nothing");
   assert.equal((await ask("PATCH", `tenant/${id}`, { settings: { seats: 5, plan: "team" } })).status, 200);
 });
 

@@ -84,7 +84,7 @@ export default async function tenants(
         ifMatch(request),
         settingsSchema.schema !== null,
       ];
-      const { body } = await writeValidated(settingsSchema, validated =>
+      const { body } = await writeValidated(settingsSchema, request.tenant.slug ?? "", validated =>
         callAsCaller(request, patchCurrentTenant, ...given, validated),
       );
       return sendRow(reply, { body, etag: etagOfCurrent(body) });

@@ -17,7 +17,7 @@ begin
   perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
   v_tenant := app.find_tenant_to_change(p_tenant_id, p_if_match);
   v_settings := case when p_settings is null then v_tenant.settings else app.patched_settings(v_tenant.settings, p_settings) end;
-  if p_has_schema and p_settings is not null and p_validated is distinct from v_settings then
+  if p_has_schema and v_settings <> v_tenant.settings and p_validated is distinct from v_settings then
     body := v_settings;
     status := 'unvalidated';
     return;
@@ -31,7 +31,7 @@ end
 $$;
 comment on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) is
 $$Merges p_settings into the settings of a tenant (RFC 7396), under its row's lock, and replaces name and slug where they are given. What
-changes nothing keeps updated_at. With p_has_schema nothing is written until p_validated is the result: status is then unvalidated, and
+changes nothing keeps updated_at. With p_has_schema no other settings are written until p_validated is the result: status is then unvalidated, and
 body the settings to validate. Raises TM403, TM404, TM409 `Conflict`, TM412, TM422.$$;
 revoke all on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) from public;
 grant execute on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) to tms_service;

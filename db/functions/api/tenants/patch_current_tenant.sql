@@ -22,7 +22,7 @@ begin
   perform app.require_member_admin(app.require_member(v_tenant.id, v_caller.user_id), 'member');
   perform app.require_version(app.tenant_json(v_tenant)::text, p_if_match);
   v_settings := case when p_settings is null then v_tenant.settings else app.patched_settings(v_tenant.settings, p_settings) end;
-  if p_has_schema and p_settings is not null and p_validated is distinct from v_settings then
+  if p_has_schema and v_settings <> v_tenant.settings and p_validated is distinct from v_settings then
     body := v_settings;
     status := 'unvalidated';
     return;
