@@ -4,13 +4,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { callerName, type Row } from "../database/database.ts";
-import { Problem } from "../errors/errors.ts";
+import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
+import { OpenStreams } from "./open-streams.ts";
 import { sendPage } from "./responses.ts";
 import type { Event, EventPage, ListTenantEvents } from "./schemas/events.ts";
 
-/** Streams that may be open at once. */
-const MOST = { identity: 5, tenant: 20, instance: 200 };
 /** Between two looks into the database; each asks again whether the caller may look. */
 const LOOK_MS = 1_000;
 /** Proxies end a connection that has been silent for long. */
@@ -24,12 +23,6 @@ type Look = (
   after: string | null,
   order: "at" | "-at",
 ) => Promise<Row>;
-
-interface Open {
-  who: string;
-  tenant: string | null;
-  end: AbortController;
-}
 
 export async function sendEvents(
   request: FastifyRequest,
@@ -103,30 +96,23 @@ const asText = (event: Event) =>
 /** Counts the open streams, and ends them when the service stops: their clients go on at another instance. */
 export default fp(
   async (app: FastifyInstance) => {
-    const open = new Set<Open>();
+    const open = new OpenStreams();
+    let stopping = false;
     app.decorate("streams", { getter: () => open.size });
     app.decorate("openStream", ({ identity, tenant: { slug }, routeOptions: { config } }, reply, keyId) => {
       const who = callerName(keyId === null ? identity : { ...identity, subject: keyId });
       // An operator may name any tenant.
       const tenant = config.needsMembership === false ? null : slug;
-      const isFull = (most: number, isOf: (one: Open) => boolean) => [...open].filter(isOf).length >= most;
-      if (isFull(MOST.instance, () => true)) throw refusal("overloaded");
-      if (
-        isFull(MOST.identity, one => one.who === who) ||
-        (tenant !== null && isFull(MOST.tenant, one => one.tenant === tenant))
-      )
-        throw refusal("too_many_at_once", {
-          detail: "Too many event streams of yours are open at once; close one, then send the request again",
-          headers: { "retry-after": "1" },
-        });
-      const one: Open = { who, tenant, end: new AbortController() };
-      open.add(one);
-      reply.raw.once("close", () => one.end.abort());
-      one.end.signal.addEventListener("abort", () => open.delete(one));
-      return one.end;
+      if (stopping) throw refusal("stopping");
+      // Its client left during the first look: nothing would tell us again.
+      if (reply.raw.destroyed) throw new Problem(...BY_STATUS[400]!);
+      const end = open.add(who, tenant);
+      reply.raw.once("close", () => end.abort());
+      return end;
     });
     app.addHook("preClose", async () => {
-      for (const { end } of open) end.abort();
+      stopping = true;
+      open.endAll();
     });
   },
   { name: "event-stream", dependencies: ["load-limit"] },
