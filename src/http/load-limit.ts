@@ -13,6 +13,7 @@ import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
 import type { Identity } from "../identity/auth.ts";
 import { lineOf } from "../observability/log.ts";
+import { networkOf } from "../values/network.ts";
 import { type Connection, Connections } from "./connections.ts";
 
 /** A stopping service answers for so long, so that a client with keep-alive reads 503 instead of a lost connection. */
@@ -105,7 +106,8 @@ export default fp(
         if (socket.destroyed || socket.writableEnded) return;
         entry.goOn = null;
         if (stopping) return done(STOPPING);
-        const fits = request.routeOptions.config.knowsCallers || room.countAddress(entry, request.ip);
+        const fits =
+          request.routeOptions.config.knowsCallers || room.countAddress(entry, networkOf(request.ip));
         done(fits ? undefined : TOO_MANY);
       };
       if (!stopping) room.enter(entry);

@@ -18,8 +18,7 @@ const MOST_ADDRESSES = 10_000;
  */
 export default fp(
   async (app: FastifyInstance) => {
-    /** When the next answer to an address is due. */
-    const turns = new Map<string, number>();
+    const turns = new Turns(MOST_ADDRESSES);
     app.addHook("onSend", (request, _reply, payload, done) => {
       const { refusal } = request;
       // An API key is an identity before the database has refused it.
@@ -30,22 +29,33 @@ export default fp(
       const who = identity
         ? `${identity.provider}\n${identity.subject}`
         : `${networkOf(request.ip)}${request.routeOptions.config.probe ? " probes" : ""}`;
-      const now = performance.now();
-      const turn = Math.max(turns.get(who) ?? 0, now - AT_ONCE_MS);
-      const wait = turn - now;
+      const wait = turns.take(who, costOf(payload), performance.now());
       const { socket } = request.raw;
       // A proxy would take the end of a connection for a fault of the service, and connections of its do not carry one client only.
       if (wait > LONGEST_MS && request.ip === socket.remoteAddress) socket.destroy();
-      else if (wait <= LONGEST_MS) {
-        if (turns.size >= MOST_ADDRESSES) turns.clear();
-        turns.set(who, turn + costOf(payload));
-      }
       if (wait <= 0 || socket.destroyed) done();
       else setTimeout(done, Math.min(wait, LONGEST_MS));
     });
   },
   { name: "strangers" },
 );
+
+/** When the next answer to an address is due. Of too many addresses it forgets the one that has asked for nothing for the longest time. */
+export class Turns {
+  readonly #due = new Map<string, number>();
+
+  constructor(readonly most: number) {}
+
+  /** For how long this answer waits. One that would wait too long takes no turn. */
+  take(who: string, cost: number, now: number): number {
+    const turn = Math.max(this.#due.get(who) ?? 0, now - AT_ONCE_MS);
+    const wait = turn - now;
+    this.#due.delete(who);
+    if (this.#due.size >= this.most) this.#due.delete(this.#due.keys().next().value!);
+    this.#due.set(who, wait > LONGEST_MS ? turn : turn + cost);
+    return wait;
+  }
+}
 
 function costOf(payload: unknown): number {
   if (typeof payload === "string") return Math.min(LARGE_MS, SMALL_MS + payload.length / CHARACTERS_A_MS);

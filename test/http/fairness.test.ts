@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
+import { Turns } from "../../src/http/strangers.ts";
 import { networkOf } from "../../src/values/network.ts";
 import { createDatabase, createService, long, seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
@@ -157,6 +158,14 @@ long("one address has a share of what needs no token: behind a trusted proxy the
   assert.ok(app.inFlight.length >= 32);
   assert.equal((await get("/docs/json", undefined, { "x-forwarded-for": "203.0.113.8" })).status, 200);
   assert.equal((await get("/api/tenants/current", bob, { "x-forwarded-for": "203.0.113.7" })).status, 200);
+  // An IPv6 client has 2^64 addresses of its own.
+  await all(40, i => unread(`2001:db8:1:2::${i}`));
+  const sixth = (address: string) => get("/docs/json", undefined, { "x-forwarded-for": address });
+  await until(
+    "the share of its network is full",
+    async () => (await sixth("2001:db8:1:2::ffff")).status === 429,
+  );
+  assert.equal((await sixth("2001:db8:1:3::1")).status, 200);
   assert.ok(logs.some(({ msg, ip }) => msg === "request completed" && ip === "203.0.113.8"));
 });
 
@@ -179,6 +188,18 @@ long(
     assert.equal((await get("/health")).status, 200);
   },
 );
+
+test("a flood is not forgiven when more addresses come than are remembered", () => {
+  const turns = new Turns(100);
+  const flood = () => turns.take("flood", 10, 1_000);
+  for (let i = 0; i < 50; i++) flood();
+  const waits = flood();
+  assert.ok(waits > 0);
+  for (let i = 0; i < 1_000; i++) {
+    assert.ok(turns.take(`one ${i}`, 1, 1_000) < 0);
+    if (i % 50 === 0) assert.ok(flood() > waits);
+  }
+});
 
 long("pipelined requests are worked on one after the other", async t => {
   const release = await lockBoards(t);
