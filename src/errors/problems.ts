@@ -87,6 +87,7 @@ export const PROBLEMS = {
   default_tenant_suspend: [409, "Conflict", "The default tenant cannot be suspended in single-tenant mode"],
   last_owner: [409, "Conflict", "The last owner of a tenant cannot be removed"],
   last_owner_role: [409, "Conflict", "The last owner of a tenant cannot be given another role"],
+  invitation_limit: [409, "Conflict", "The tenant has 1000 open invitations; revoke one first"],
   key_limit: [409, "Conflict", "The tenant has 100 API keys; revoke one first"],
   stale_etag: [412, "Precondition failed", "The tenant has changed since it was read"],
   not_an_etag: [

@@ -23,6 +23,13 @@ const LIMITS = {
   registration_read: { max: 100, timeWindow: 60_000 },
 } as const;
 
+/** Writes that also count for the tenant, whoever makes them: an admin makes keys at will. */
+const LIMITS_OF_TENANTS = {
+  keys_write: { max: 1_000, timeWindow: 60_000 },
+  tenant_write: { max: 1_000, timeWindow: 60_000 },
+  members_write: { max: 1_000, timeWindow: 60_000 },
+} as const;
+
 export type Bucket = keyof typeof LIMITS;
 type Counted = (error: Error | null, result?: { current: number; ttl: number }) => void;
 
@@ -55,12 +62,19 @@ function storeIn(app: FastifyInstance) {
 export default fp(
   async (app: FastifyInstance) => {
     await app.register(rateLimit, { global: false, store: storeIn(app) as never });
-    const limiters = Object.fromEntries(
-      Object.entries(LIMITS).map(([bucket, limit]) => [
-        bucket,
-        app.createRateLimit({ ...limit, groupId: bucket, keyGenerator: identityKey } as never),
-      ]),
-    ) as Record<Bucket, ReturnType<FastifyInstance["createRateLimit"]>>;
+    const limitersOf = (limits: Partial<Record<Bucket, Limit>>, prefix: string, keyGenerator: Key) =>
+      Object.fromEntries(
+        Object.entries(limits).map(([bucket, limit]) => [
+          bucket,
+          app.createRateLimit({ ...limit, groupId: prefix + bucket, keyGenerator } as never),
+        ]),
+      ) as Partial<Record<Bucket, ReturnType<FastifyInstance["createRateLimit"]>>>;
+    const limiters = limitersOf(LIMITS, "", identityKey);
+    const limitersOfTenants = limitersOf(
+      LIMITS_OF_TENANTS,
+      "tenant_",
+      request => `tenant ${tenantOf(request)}`,
+    );
 
     app.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
       const { limit, dryRun } = request.routeOptions.config;
@@ -68,23 +82,48 @@ export default fp(
       const isDryRun = dryRun && (request.query as { dry_run?: unknown }).dry_run === "true";
       const bucket = isDryRun ? dryRun.limit : limit;
       if (!bucket) return;
-      const found = await limiters[bucket](request);
+      const found = await limiters[bucket]!(request);
       if (found.isAllowed) return;
-      const reset = Math.round((Date.now() + found.ttl) / 1000);
-      reply.header("x-ratelimit-limit", found.max);
-      reply.header("x-ratelimit-remaining", found.remaining);
-      reply.header("x-ratelimit-reset", reset);
-      if (found.isExceeded) {
-        const wait = Math.min(Math.max(1, Math.ceil(found.ttl / 1000)), LIMITS[bucket].timeWindow / 1000);
-        throw refusal("too_many_requests", {
-          detail: `The limit of ${found.max} requests is used up; try again in ${wait} s`,
-          headers: { "retry-after": String(wait) },
-        });
-      }
+      showLimit(reply, found);
+      if (found.isExceeded) throw exceeded(found, LIMITS[bucket].timeWindow);
+    });
+
+    // After the tenant is resolved. Anybody may name any tenant: only requests of callers whom it let in count for it.
+    app.addHook("preValidation", async (request: FastifyRequest, reply: FastifyReply) => {
+      const { limit: bucket, needsMembership } = request.routeOptions.config;
+      const take = bucket && limitersOfTenants[bucket];
+      if (!take || needsMembership === false) return;
+      if (!app.database.entered.has(tenantOf(request), callerName(request.identity))) return;
+      const found = await take(request);
+      if (found.isAllowed || !found.isExceeded) return;
+      showLimit(reply, found);
+      throw exceeded(found, LIMITS[bucket].timeWindow);
     });
   },
   { name: "rate-limit", dependencies: ["database", "auth"] },
 );
+
+type Limit = { max: number; timeWindow: number };
+type Key = (request: FastifyRequest) => string;
+type Found = { max: number; remaining: number; ttl: number };
+
+function showLimit(reply: FastifyReply, { max, remaining, ttl }: Found): void {
+  reply.header("x-ratelimit-limit", max);
+  reply.header("x-ratelimit-remaining", remaining);
+  reply.header("x-ratelimit-reset", Math.round((Date.now() + ttl) / 1000));
+}
+
+function exceeded({ max, ttl }: Found, timeWindow: number): Error {
+  const wait = Math.min(Math.max(1, Math.ceil(ttl / 1000)), timeWindow / 1000);
+  return refusal("too_many_requests", {
+    detail: `The limit of ${max} requests is used up; try again in ${wait} s`,
+    headers: { "retry-after": String(wait) },
+  });
+}
+
+/** As callAsCaller() names it. */
+const tenantOf = ({ identity: { key }, tenant: { slug } }: FastifyRequest) =>
+  (key && slug !== null ? key.tenant : slug) ?? "";
 
 /** With an API key, also what the database finds the key by: it counts valid keys only. */
 const identityKey = ({ identity }: FastifyRequest) =>

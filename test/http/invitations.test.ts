@@ -228,3 +228,22 @@ test("the token stands in no log line, no event and no column", async () => {
     }
   }
 });
+
+test("a tenant has a thousand open invitations at most, under parallel requests too", async () => {
+  const full = await seedTenant(sql, { slug: "full" });
+  const boss = await seedUser(sql, full, { subject: "boss", role: "owner" });
+  await sql`
+    insert into app.invitations (tenant_id, token_hash, invited_by)
+    select ${full}, sha256(n::text::bytea), ${boss} from generate_series(1, 998) n`;
+  await sql`
+    insert into app.invitations (tenant_id, token_hash, invited_by, created_at, expires_at)
+    select ${full}, sha256(n::text::bytea), ${boss}, now() - interval '2 days', now() - interval '1 day' from generate_series(2001, 2100) n`;
+  const more = () => ask("boss", "POST", URL, { role: "member" }, { tenant: "full" });
+  const answers = await Promise.all(Array.from({ length: 6 }, more));
+  assert.equal(answers.filter(({ status }) => status === 201).length, 2);
+  const refused = { error: "Conflict", detail: "The tenant has 1000 open invitations; revoke one first" };
+  for (const answer of answers.filter(({ status }) => status !== 201)) assertError(answer, 409, refused);
+  const one = answers.find(({ status }) => status === 201)!.body.invitation_id;
+  assert.equal((await ask("boss", "DELETE", `${URL}/${one}`, undefined, { tenant: "full" })).status, 200);
+  assert.equal((await more()).status, 201);
+});

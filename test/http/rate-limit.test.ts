@@ -234,3 +234,32 @@ test("when the counter cannot be reached the request is refused with 503, not le
     assert.equal((await create("now")).status, 201);
   });
 });
+
+test("all writers of a tenant share a limit, which callers who only name the tenant do not use up", async () => {
+  const { sql } = world.database;
+  const busy = await seedTenant(sql, { slug: "busy" });
+  for (const subject of ["one", "two"]) await seedUser(sql, busy, { subject, role: "admin" });
+  const write = async (sub: string) =>
+    world.service.request({
+      method: "PATCH",
+      url: "/api/tenants/current",
+      token: await person(sub, "busy"),
+      body: { name: "Busy" },
+    });
+  const hits = async () => {
+    const [row] = await sql`select hits from control.rate_limits where bucket = 'tenant_tenant_write'`;
+    return row?.hits ?? 0;
+  };
+  // From its second request on the service knows that the tenant lets it in.
+  for (const sub of ["one", "one", "two", "two"]) assert.equal((await write(sub)).status, 200);
+  assert.equal(await hits(), 2);
+  for (let i = 0; i < 3; i++) assert.equal((await write("stranger")).status, 403);
+  assert.equal(await hits(), 2);
+  await sql`update control.rate_limits set hits = 1000 where bucket = 'tenant_tenant_write'`;
+  for (const sub of ["one", "two"]) {
+    const answer = await write(sub);
+    assert.equal(answer.status, 429);
+    assert.deepEqual(limits(answer).slice(0, 2).map(Number), [1000, 0]);
+    assert.ok(Number(answer.headers["retry-after"]) <= 60);
+  }
+});
