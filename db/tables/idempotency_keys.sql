@@ -13,6 +13,8 @@ create index idempotency_keys_by_tenant on control.idempotency_keys (tenant_id);
 create index idempotency_keys_oldest on control.idempotency_keys (created_at);
 revoke all on table control.idempotency_keys from public;
 grant select, insert, update, delete on table control.idempotency_keys to tms_registrar;
+alter table control.idempotency_keys enable row level security;
+create policy registrar on control.idempotency_keys for all to tms_registrar using (true) with check (true);
 
 comment on table control.idempotency_keys is 'First answers to POST /api/setup/tenant by Idempotency-Key, kept for at least 24 hours.';
 comment on column control.idempotency_keys.request_hash is 'Hash of the request. The same key with another request is refused.';

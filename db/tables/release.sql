@@ -5,6 +5,7 @@ create table control.release (
   installed_by name not null default session_user
 );
 revoke all on table control.release from public;
+alter table control.release enable row level security;
 
 comment on table control.release is
   'The releases whose functions, views, triggers and checks were installed. The last row is the release that is in force.';

@@ -14,10 +14,11 @@ create table control.tenant_context (
     and (previous_inner_key is null) = (previous_outer_key is null))
 );
 revoke all on table control.tenant_context from public;
+alter table control.tenant_context enable row level security;
 
 comment on table control.tenant_context is
 $$One row once SERVICE_TENANT_CONTEXT_SECRET is stored: then the tenant context must be proved. Keys of HMAC-SHA256, each exclusive-ored
-with the inner and the outer pad. No role but tms_owner reads them.$$;
+with the inner and the outer pad; the key of the proofs is the SHA-256 of the secret. No role but tms_owner reads them.$$;
 comment on column control.tenant_context.inner_key is 'Of the secret, for the proofs of callers and tenants. outer_key belongs to it.';
 comment on column control.tenant_context.previous_inner_key is 'Of the secret before, which is still accepted; null: none.';
 comment on column control.tenant_context.setting_inner_key is

@@ -31,6 +31,8 @@ create unique index tenant_events_in_order on control.tenant_events (epoch, xid,
 create index tenant_events_by_tenant on control.tenant_events (tenant_id, epoch, xid, n);
 revoke all on table control.tenant_events from public;
 grant select, insert on table control.tenant_events to tms_registrar;
+alter table control.tenant_events enable row level security;
+create policy registrar on control.tenant_events for all to tms_registrar using (true) with check (true);
 
 comment on table control.tenant_events is
 $$What happened to tenants, their members, invitations and keys, and who did it, in the order of (epoch, xid, n). Kept after the tenant is
