@@ -1,5 +1,5 @@
 /** Proofs of the tenant context, as a product's own backend makes them (docs/guides/context.md). */
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import type { Pool, PoolClient } from "pg";
 import type { Sql, TransactionSql } from "postgres";
 
@@ -7,8 +7,8 @@ import type { Sql, TransactionSql } from "postgres";
 export function proof(kind: "caller" | "tenant", values: (string | null)[]): string {
   const head = `${kind}.${Math.floor(Date.now() / 1000) + 30}`;
   const list = values.map(value => (value === null ? "-" : `${Buffer.byteLength(value)}:${value}`));
-  const secret = process.env.SERVICE_TENANT_CONTEXT_SECRET!;
-  return `${head}.${createHmac("sha256", secret)
+  const key = createHash("sha256").update(process.env.SERVICE_TENANT_CONTEXT_SECRET!).digest();
+  return `${head}.${createHmac("sha256", key)
     .update([head, ...list].join())
     .digest("hex")}`;
 }

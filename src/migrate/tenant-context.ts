@@ -1,9 +1,9 @@
 /** Stores SERVICE_TENANT_CONTEXT_SECRET in the database, and removes it. */
-import { createHash } from "node:crypto";
 import path from "node:path";
 import { finished } from "node:stream/promises";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
+import { keyOf } from "../database/proof.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { settle } from "./session.ts";
@@ -62,8 +62,7 @@ const inTransaction = <T>(sql: postgres.Sql, work: (tx: postgres.TransactionSql)
 
 /** The key of HMAC-SHA256 exclusive-ored with a pad, as COPY takes a bytea. */
 function padded(secret: string, pad: number): string {
-  const bytes = Buffer.from(secret);
   const key = Buffer.alloc(64);
-  (bytes.length > 64 ? createHash("sha256").update(bytes).digest() : bytes).copy(key);
+  keyOf(secret).copy(key);
   return `\\\\x${Buffer.from(key.map(byte => byte ^ pad)).toString("hex")}`;
 }

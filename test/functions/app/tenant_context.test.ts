@@ -68,7 +68,8 @@ const prove = (tx: postgres.ISql, kind: ProofKind, values: (string | null)[], se
 /** A proof with a head of one's own choice, as its HMAC covers it. */
 const signed = (head: string, values: (string | null)[], key = SECRET) => {
   const list = values.map(value => (value === null ? "-" : `${Buffer.byteLength(value)}:${value}`));
-  return `${head}.${createHmac("sha256", key)
+  const hashed = createHash("sha256").update(key).digest();
+  return `${head}.${createHmac("sha256", hashed)
     .update([head, ...list].join())
     .digest("hex")}`;
 };
@@ -229,6 +230,85 @@ test("a rollback to a savepoint restores the tenant", () =>
     await tx`select app.set_tenant(${acme})`; // who is in it needs no second proof
     assert.deepEqual(await titles(tx), ["ann"]);
   }));
+
+test("a login with pg_read_all_data reads none of the bookkeeping, and with BYPASSRLS it is an error of the gate", () =>
+  rolledBack(sql, async tx => {
+    const tables = await tx<{ name: string }[]>`
+      select oid::regclass::text as name from pg_class where relnamespace = 'control'::regnamespace and relkind in ('r', 'p')`;
+    assert.ok(tables.length >= 7);
+    const reader = `reader_${database.name.slice(-8)}`;
+    await tx.unsafe(`create role ${reader}; grant pg_read_all_data to ${reader}`);
+    await tx.unsafe(
+      `create table control.later (id int); insert into control.later values (1); alter table control.later owner to tms_owner`,
+    );
+    await assert.rejects(
+      tx.savepoint(sp => sp`select control.gate()`),
+      /control\.later: row-level security is not enabled on the bookkeeping/,
+    );
+    await tx.unsafe("drop table control.later");
+    await tx.savepoint(async sp => {
+      await sp.unsafe(`set local role ${reader}`);
+      for (const { name } of tables) assert.equal((await sp.unsafe(`select from ${name}`)).count, 0, name);
+      await sp`set local role none`;
+    });
+    assert.equal((await tx`select from control.tenant_context`).count, 1);
+    await tx.savepoint(sp => sp`select control.gate()`);
+    await tx.unsafe(`alter role ${reader} bypassrls`);
+    await assert.rejects(
+      tx.savepoint(sp => sp`select control.gate()`),
+      new RegExp(`control\\.tenant_context: ${reader} reads the keys of the tenant context secret`),
+    );
+    await tx.unsafe(
+      `alter role ${reader} nobypassrls; create policy open on control.tenant_context using (true)`,
+    );
+    await assert.rejects(
+      tx.savepoint(sp => sp`select control.gate()`),
+      /the policy open for public shows bookkeeping/,
+    );
+  }));
+
+test("what the database stores does not show the secret", async () => {
+  const [stored] = await sql<{ inner_key: Buffer }[]>`select inner_key from control.tenant_context`;
+  const key = Buffer.from(stored!.inner_key.map(byte => byte ^ 0x36)).subarray(0, 32);
+  assert.deepEqual(key, createHash("sha256").update(SECRET).digest());
+});
+
+test("a proof names no database: with the same secret it is good in another one", async () => {
+  const other = await createDatabase();
+  const away = postgres(other.urls.owner, { max: 1, onnotice: () => {} });
+  try {
+    await storeSecret(away, SECRET);
+    const id = await seedTenant(other.sql, { slug: "elsewhere" });
+    await rolledBack(other.sql, async tx => {
+      await tx`set local role tms_app`;
+      await prove(tx, "tenant", [id]);
+      await tx`select app.set_tenant(${id})`;
+      assert.equal((await tx`select from app.tenants`).count, 1);
+    });
+  } finally {
+    await away.end();
+    await other.drop();
+  }
+});
+
+test("two transactions in one message share a signature, and it opens the tenant that was proved, no other", async () => {
+  const session = await product.reserve();
+  try {
+    const set = `set local role tms_app; select set_config('app.proof', '${proofOf(SECRET, "tenant", [acme])}', true)`;
+    const rows = await session
+      .unsafe(`begin; ${set}; select app.set_tenant('${acme}'); select set_config('shop.kept', current_setting('app.tenant_id'), false); commit;
+        begin; set local role tms_app; select set_config('app.tenant_id', current_setting('shop.kept'), true); select title from app.boards; commit`)
+      .simple();
+    assert.deepEqual([...(rows as unknown as { title: string }[][]).at(-2)!], [{ title: "ann" }]);
+    await session`begin`;
+    await session`set local role tms_app`;
+    await session`select set_config('app.tenant_id', current_setting('shop.kept'), true)`;
+    assert.deepEqual(await titles(session), []);
+    await session`rollback`;
+  } finally {
+    session.release();
+  }
+});
 
 test("no login of tms_app reads a key, or signs", () =>
   asProduct(async tx => {
