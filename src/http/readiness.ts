@@ -9,10 +9,11 @@ import { RELEASE } from "../migrate/release.ts";
 /** What the database says of itself. */
 interface Readiness {
   /** Sentences, one a fault; null where the database could not be asked. Without secrets: anybody may read them. */
-  checks: Record<"database" | "migrations" | "isolation", string[] | null>;
+  checks: Record<"database" | "migrations" | "isolation" | "clock", string[] | null>;
   /** Unknown while the database cannot be asked. */
   known: Known | null;
 }
+type Answer = Omit<Readiness["checks"], "clock"> & Known & { clock: number };
 interface Known {
   tenants: Record<"pending" | "active" | "suspended" | "deleted", number>;
   /** The last isolation audit that ran to its end. */
@@ -28,6 +29,8 @@ interface Known {
 /** All who ask within this time share one answer, so that nobody can wear the database out by asking. */
 const SHARED_MS = 1_000;
 const PATIENCE_MS = 2_000;
+/** From 30 s on the database refuses the proofs of callers. */
+const CLOCKS_DIFFER_S = 25;
 /** So many questions may wait for the database at once, however often somebody asks: the other connections are for requests. */
 const UNDER_WAY = 2;
 
@@ -57,10 +60,15 @@ async function answerOf(app: FastifyInstance, question: Promise<Row>): Promise<R
   const done = new AbortController();
   const late = sleep(PATIENCE_MS, null, { signal: done.signal }).catch(() => null);
   try {
+    const sent = Date.now();
     const row = await Promise.race([question, late]);
+    const between = (sent + Date.now()) / 2;
     if (!row) return faulty({ database: [`no answer within ${PATIENCE_MS / 1000} s`] });
-    const { migrations, isolation, ...known } = JSON.parse(row.body) as Readiness["checks"] & Known;
-    return { checks: { database: [], migrations, isolation }, known };
+    const { migrations, isolation, clock, ...known } = JSON.parse(row.body) as Answer;
+    return {
+      checks: { database: [], migrations, isolation, clock: clockFaults(app, between / 1000 - clock) },
+      known,
+    };
   } catch (error) {
     app.log.warn({ err: error }, "the database cannot be asked whether it is ready");
     if (takesNoWrites(error)) return faulty({ database: [(error as Error).message] });
@@ -78,8 +86,17 @@ async function answerOf(app: FastifyInstance, question: Promise<Row>): Promise<R
   }
 }
 
+/** Without proofs of callers nothing compares the two clocks. */
+function clockFaults({ database }: FastifyInstance, ahead: number): string[] {
+  const seconds = Math.round(Math.abs(ahead));
+  if (database.contextSecret === null || seconds < CLOCKS_DIFFER_S) return [];
+  return [
+    `this instance is ${seconds} s ${ahead > 0 ? "ahead of" : "behind"} the database, which refuses its proofs of callers from 30 s on`,
+  ];
+}
+
 const faulty = (checks: Partial<Readiness["checks"]>): Readiness => ({
-  checks: { database: [], migrations: null, isolation: null, ...checks },
+  checks: { database: [], migrations: null, isolation: null, clock: null, ...checks },
   known: null,
 });
 

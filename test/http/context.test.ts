@@ -143,6 +143,25 @@ test("a function of the same name with parameters of other types is not the one 
   await sql.unsafe(`drop function ${text}`);
 });
 
+test("ready is 503 with the difference while the clock of the instance is far from the database's", async t => {
+  const now = Date.now;
+  t.after(() => {
+    Date.now = now;
+  });
+  for (const [ms, told] of [
+    [120_000, /^clock: this instance is (119|12\d) s ahead of the database/],
+    [-120_000, /^clock: this instance is (119|12\d) s behind the database/],
+  ] as const) {
+    Date.now = () => now() + ms;
+    await new Promise(resolve => setTimeout(resolve, 1_100)); // answers are shared for a second
+    const { status, body } = await service.request({ url: "/ready" });
+    assert.equal(status, 503);
+    assert.match(body.detail, told);
+    // From both sides the database refuses what such a clock makes.
+    assert.equal((await ask(ann(), "GET", "/api/boards")).status, 503);
+  }
+});
+
 test("a request whose proof the database refuses is 503, and the log has the reason, and never the secret", async () => {
   const { database: door } = service.app;
   door.contextSecret = "another secret of thirty-two bytes or more";

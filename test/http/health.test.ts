@@ -23,7 +23,7 @@ test("ready says that the database answers, is migrated and keeps tenants apart"
   const { status, body, headers } = await world.service.request({ url: "/ready" });
   assert.equal(status, 200);
   assert.equal(headers["cache-control"], "no-store");
-  assert.deepEqual(body.checks, { database: "ok", migrations: "ok", isolation: "ok" });
+  assert.deepEqual(body.checks, { database: "ok", migrations: "ok", isolation: "ok", clock: "ok" });
   assert.equal(body.status, "ready");
 });
 

@@ -7,7 +7,7 @@ const Check = Type.String({
 });
 
 const found = {
-  checks: Type.Object({ database: Check, migrations: Check, isolation: Check }),
+  checks: Type.Object({ database: Check, migrations: Check, isolation: Check, clock: Check }),
   last_audit: Nullable(
     Type.Object(
       {

@@ -18,6 +18,7 @@ begin
       select format('the database is at %s, this build needs release %s', coalesce('release ' || app.release(), 'no release'), p_release)
       where app.is_behind(p_release)),
     'isolation', array(select format('%s: %s', b.object, b.fault) from app.isolation_breaches() b),
+    'clock', extract(epoch from clock_timestamp()),
     'audit', app.last_audit(),
     'tenants', json_build_object(
       'pending', app.count_tenants('pending'),
@@ -27,7 +28,7 @@ begin
 end
 $$;
 comment on function api.get_readiness(int) is
-$$The state of the database for GET /ready and GET /metrics. migrations and isolation: one sentence for each fault. audit: the last
+$$The state of the database for GET /ready and GET /metrics. migrations and isolation: one sentence for each fault. clock: Unix time. audit: the last
 complete audit. tenants: their number by status. p_release is the number of the build. Raises 25006 on a standby and where
 transactions are read only.$$;
 revoke all on function api.get_readiness(int) from public;
