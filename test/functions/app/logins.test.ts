@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { addressWith, createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
+import { addressWith, createDatabase, rolledBack, seedTenant, seedUser, settled } from "../../harness.ts";
 import { sqlstate } from "../support.ts";
 
 const database = await createDatabase();
@@ -93,6 +93,28 @@ test("a deletion, also one that still waits, keeps new transactions out", async 
     await waits;
   });
   assert.equal(await entering(), "none");
+});
+
+test("an advisory lock delays the keys of a tenant, and nothing else in it", () =>
+  during(product, `select pg_advisory_xact_lock(uuid_hash_extended('${acme}', 1))`, async () => {
+    const created = service`select api.create_key('acme', 'jwt', 'ann', null, null, 'tenant-operator', 'ci', 'member', null, repeat('ab', 32))`;
+    assert.equal(await sqlstate(created), "55P03");
+    assert.deepEqual([...(await enter())], [{ entered: true }]);
+  }));
+
+test("an open transaction of any login keeps newer events out of the feeds until it ends", async () => {
+  const events = async () =>
+    (
+      await service`select body from api.list_events(null, 'jwt', 'op', null, null, null, 100, null, 'at', null, ${acme})`
+    )[0]!.body;
+  await settled(sql);
+  const before = JSON.stringify(await events());
+  await during(product, "select pg_current_xact_id()", async () => {
+    await sql`update app.tenants set name = name || '!' where id = ${acme}`;
+    assert.equal(JSON.stringify(await events()), before);
+  });
+  await settled(sql);
+  assert.notEqual(JSON.stringify(await events()), before);
 });
 
 test("no login takes the mark of a deletion", async () => {
