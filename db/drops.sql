@@ -5,6 +5,7 @@ drop function if exists api.get_setup_status(text, text, text, text, text, text,
 drop function if exists audit.accept(text);
 drop function if exists control.visible_rows(regclass, name, uuid[]), control.try_writes(regclass, name, uuid, uuid);
 drop function if exists app.tenant_page(int, timestamptz, uuid, text, text), app.count_tenants_like(text, text);
+drop function if exists app.board_json(app.boards);
 drop function if exists app.enter_invited(text, text, text, text, text, uuid, bytea), control.is_invited(uuid, bytea);
 -- It belongs to tms_registrar now, and only its owner may replace it.
 do $$
@@ -18,3 +19,11 @@ begin
 end
 $$;
 drop function if exists app.event_page(uuid, int, text, text, text);
+-- They return text now.
+do $$
+begin
+  if exists (select from pg_proc where oid = to_regprocedure('app.tenant_json(app.tenants)') and prorettype = 'json'::regtype) then
+    drop function app.tenant_json(app.tenants), app.member_json(app.users);
+  end if;
+end
+$$;

@@ -188,7 +188,7 @@ as $$
     case when f.vouched then null
          when (f.own or f.definer) and c.path is null and (f.definer or p.prosqlbody is null and f.kind <> 'p'
            -- Inlined without one: each name in them has its schema, and function_changed looks at their bodies.
-           and f.name not in ('app.board_json(app.boards)', 'app.tenant_json(app.tenants)', 'app.member_json(app.users)'))
+           and f.name not in ('app.tenant_json(app.tenants)', 'app.member_json(app.users)'))
            then 'the function takes its search_path from the caller, whose objects can stand in for the real ones'
          when f.own and c.path not in ('pg_catalog, pg_temp', '"pg_catalog", "pg_temp"') then format('search_path is %s instead of pg_catalog, pg_temp', c.path)
          when f.definer and c.path !~ ',\s*(pg_temp|"pg_temp")$' then format('search_path is %s: without pg_temp in the last place, temporary objects are found first', c.path)

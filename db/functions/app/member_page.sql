@@ -11,7 +11,7 @@ begin
          case when count(*) > p_limit then max(p.cursor) filter (where p.n = p_limit) end
   into body, next_cursor
   from (
-    select app.member_json(row(m.*)::app.users) as member, app.cursor_of(m.created_at, m.id) as cursor,
+    select app.member_json(row(m.*)::app.users)::json as member, app.cursor_of(m.created_at, m.id) as cursor,
            row_number() over (order by m.created_at desc, m.id) as n
     from (
       -- Two index ranges, as in api.list_boards.

@@ -5,7 +5,7 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select left(app.tenant_json(p_tenant)::text, -1) || ',"registration":' || coalesce(app.compact_json(p_tenant.registration), 'null')
+  select left(app.tenant_json(p_tenant), -1) || ',"registration":' || coalesce(app.compact_json(p_tenant.registration), 'null')
 $$;
 comment on function app.tenant_stem(app.tenants) is
   'The JSON text of one tenant for operators, up to members_count: app.tenant_json() and what the newcomer wrote.';

@@ -58,7 +58,7 @@ begin
   end if;
   perform app.record_event('invitation.accepted', p_tenant_id, v_invitation.id);
   perform app.record_event('member.joined', p_tenant_id, v_user.id);
-  return json_build_object('tenant', app.tenant_json(v_tenant), 'membership', app.member_json(v_user));
+  return concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_user), '}');
 end
 $$;
 comment on function control.accept_invitation(text, text, text, text, uuid, bytea, text, boolean) is

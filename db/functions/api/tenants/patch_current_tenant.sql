@@ -20,7 +20,7 @@ begin
   select * into v_tenant from app.tenants t where t.id = v_caller.tenant_id and t.status = 'active' for no key update;
   -- Under the lock of the tenant, which a deletion takes first too: a caller who has lost the role, or the tenant, changes nothing.
   perform app.require_member_admin(app.require_member(v_tenant.id, v_caller.user_id), 'member');
-  perform app.require_version(app.tenant_json(v_tenant)::text, p_if_match);
+  perform app.require_version(app.tenant_json(v_tenant), p_if_match);
   v_settings := case when p_settings is null then v_tenant.settings else app.patched_settings(v_tenant.settings, p_settings) end;
   if p_has_schema and v_settings <> v_tenant.settings and p_validated is distinct from v_settings then
     body := v_settings;
