@@ -45,7 +45,8 @@ Attacker, member and Postgres share the machine with the service.`,
     title: "Row-level security",
     text: `One statement in a plpgsql loop inside the backend. *RLS alone* and *RLS + predicate* run as \`tms_app\`, without and with an
 explicit \`tenant_id = …\`. *Predicate* is the explicit one alone, run by the owner past the policies.
-The service's own statements have both.`,
+The service's own statements have both.
+*With its round trip*: as a client sends it, prepared, over one connection.`,
   },
   growth: {
     title: "Growth",

@@ -44,6 +44,9 @@ const STATEMENTS: { name: string; sql: string; repeat: number; limit: number }[]
   },
 ];
 
+/** The point read as a client sends it: prepared, over one connection, with its round trip. */
+const ROUND_TRIP = { name: "point read, with its round trip", of: STATEMENTS[0]!, repeat: 500, limit: 1.1 };
+
 export const ALONE = "RLS alone";
 export const BOTH = "RLS + predicate";
 export const NONE = "predicate";
@@ -110,6 +113,18 @@ export async function rlsBench(server: BenchServer, { quick }: { quick: boolean 
         });
       }
     }
+    const [{ board }] = await database.sql.unsafe<[{ board: string }]>(`select md5('b7')::uuid as board`);
+    const times = new Map(VARIANTS.map(variant => [variant, [] as number[]]));
+    for (let block = quick ? -1 : -2; block < (quick ? 5 : 21); block++) {
+      for (const variant of VARIANTS) {
+        const micros = await roundTrips(sessions[variant], textOf(ROUND_TRIP.of, variant), { id, board });
+        if (block >= 0) times.get(variant)!.push(micros);
+      }
+    }
+    for (const variant of VARIANTS) {
+      const microseconds = Number(median(times.get(variant)!).toFixed(1));
+      figures.push({ group: "rls", case: ROUND_TRIP.name, variant, microseconds });
+    }
     return figures;
   } finally {
     await Promise.all([app, sessions[NONE]].map(sql => sql.end()));
@@ -141,6 +156,22 @@ async function runBlock(sql: postgres.Sql, statement: string, repeat: number): P
   }
 }
 
+/** Microseconds from sending a prepared statement to its answer. */
+async function roundTrips(
+  sql: postgres.Sql,
+  statement: string,
+  { id, board }: { id: string; board: string },
+) {
+  const text = statement
+    .replace(/^perform/, "select")
+    .replace("v_board", "$1")
+    .replace("v_tenant", "$2");
+  const values = text.includes("$2") ? [board, id] : [board];
+  const from = performance.now();
+  for (let i = 0; i < ROUND_TRIP.repeat; i++) await sql.unsafe(text, values, { prepare: true });
+  return ((performance.now() - from) * 1_000) / ROUND_TRIP.repeat;
+}
+
 /** The plan without what reads the setting once, the InitPlan and the One-Time Filter that compares it; the tenant as `tenant`. */
 async function planOf(sql: postgres.Sql, statement: string, tenant: string): Promise<string> {
   const text = statement
@@ -164,4 +195,6 @@ async function planOf(sql: postgres.Sql, statement: string, tenant: string): Pro
 }
 
 /** The targets, by case: the ratio of RLS to none that it may have at most. */
-export const RLS_LIMITS = Object.fromEntries(STATEMENTS.map(({ name, limit }) => [name, limit]));
+export const RLS_LIMITS = Object.fromEntries(
+  [...STATEMENTS, ROUND_TRIP].map(({ name, limit }) => [name, limit]),
+);
