@@ -5,6 +5,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
+import { stop as stopEsbuild } from "esbuild";
 import { build, compiled, root } from "./build.ts";
 
 async function main(): Promise<number> {
@@ -14,6 +15,7 @@ async function main(): Promise<number> {
   const chosen = names.length > 0 ? names.flatMap(named) : testsIn(path.join(root, "test"));
   const files = chosen.filter(file => all || names.includes(file) || !file.endsWith(".long.test.ts"));
   const folder = await build();
+  await stopEsbuild();
   const at = (file: string) => path.join(folder, compiled(path.resolve(file)));
   // Inherited by the process of each file.
   const options = ["--enable-source-maps", "--import", at(path.join(root, "test/times.ts"))];
