@@ -103,7 +103,7 @@ test("the thread goes on after a validation that took too long", async () => {
 });
 
 test("an answer lists a hundred faults at most, with paths that are cut", async () => {
-  const many = await patch({ numbers: Array.from({ length: 9_000 }, () => 1) });
+  const many = await patch({ numbers: Array.from({ length: 500 }, () => 1) });
   assert.deepEqual([many.status, many.body.errors.length], [422, 100]);
   assert.deepEqual(many.body.errors[7], { field: "settings.numbers.7", message: "must be string" });
   const [{ field }] = (await patch({ ["k".repeat(60_000)]: 1, price: 0.005 })).body.errors;
@@ -130,6 +130,6 @@ test("a patch gives up after five validations that other changes have overtaken"
 });
 
 test("changes of one tenant's settings take turns", async () => {
-  const answers = await Promise.all(Array.from({ length: 16 }, (_, i) => patch({ price: i })));
+  const answers = await Promise.all(Array.from({ length: 4 }, (_, i) => patch({ price: i })));
   assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([200]));
 });
