@@ -299,7 +299,8 @@ test("two transactions in one message share a signature, and it opens the tenant
       .unsafe(`begin; ${set}; select app.set_tenant('${acme}'); select set_config('shop.kept', current_setting('app.tenant_id'), false); commit;
         begin; set local role tms_app; select set_config('app.tenant_id', current_setting('shop.kept'), true); select title from app.boards; commit`)
       .simple();
-    assert.deepEqual([...(rows as unknown as { title: string }[][]).at(-2)!], [{ title: "ann" }]);
+    const shown = (rows as unknown as object[][]).flat().filter(row => "title" in row);
+    assert.deepEqual(shown, [{ title: "ann" }]);
     await session`begin`;
     await session`set local role tms_app`;
     await session`select set_config('app.tenant_id', current_setting('shop.kept'), true)`;
