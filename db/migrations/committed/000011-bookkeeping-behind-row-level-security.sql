@@ -1,5 +1,5 @@
---! Previous: sha1:4da171287d0284c669b0cfc72a07a8030ae3129f
---! Hash: sha1:aa5ca8677ed1e574c4ef36ddd133e3c0ad64bf94
+--! Previous: sha1:dc24ebb838ca5eb31a39621992d41bfe42baee56
+--! Hash: sha1:5f3e1e26f22e7a9039548f871f291a77d9c3156e
 --! Message: bookkeeping behind row-level security
 
 -- The bookkeeping gets the wall that tenants' tables have: a login with pg_read_all_data reads none of it. Its owner, tms_owner, is not
