@@ -101,8 +101,8 @@ export function Tenants() {
                   ),
                 ],
                 ["Slug", ({ slug }) => <Copy label="slug">{slug}</Copy>],
-                ["Status", ({ status }) => <Badge>{status}</Badge>, "tight"],
-                ["Created", ({ created_at }) => <Time at={created_at} />, "tight"],
+                ["Status", ({ status }) => <Badge>{status}</Badge>, "mark"],
+                ["Created", ({ created_at }) => <Time at={created_at} />, "time"],
               ]}
             />
           )}
