@@ -89,6 +89,7 @@ export function Tenants() {
           {items => (
             <Table
               label="Tenants"
+              brief
               rows={items}
               keyOf={({ tenant_id }) => tenant_id}
               columns={[

@@ -44,18 +44,21 @@ export function Table<T>({
   rows,
   keyOf,
   shows,
+  brief = false,
 }: {
   label: string;
   columns: readonly Column<T>[];
   rows: readonly T[];
   keyOf: (row: T) => string;
   shows?: unknown;
+  /** On a narrow screen two lines a row: the first and third column, the second and fourth. */
+  brief?: boolean;
 }) {
   const chunks = Array.from({ length: Math.ceil(rows.length / CHUNK) }, (_, i) =>
     rows.slice(i * CHUNK, (i + 1) * CHUNK),
   );
   return (
-    <table aria-label={label}>
+    <table aria-label={label} class={brief ? "brief" : undefined}>
       <colgroup>
         {columns.map(([head, , kind]) => (
           <col key={head} class={kind} />
