@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import path from "node:path";
 import { after, test } from "node:test";
 import { jwtVerify } from "jose";
+import { some } from "../harness.ts";
 import { copyProject, makeFolder, outcome, tenancy } from "./command.ts";
 
 const folder = makeFolder();
@@ -163,7 +164,7 @@ test("token says in one sentence why it cannot", async () => {
     [["--sub", "a", "--frob-x"], {}, /^Unknown argument: frob-x$/],
     [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],
   ];
-  for (const [args, env, sentence] of cases) {
+  for (const [args, env, sentence] of some(cases)) {
     const { code, stdout, stderr } = await outcome(tenancy(["token", ...args], env));
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
     assert.match(stderr, sentence);
