@@ -132,7 +132,9 @@ test("token says in one sentence why it cannot", async () => {
       (claim): [string[], Record<string, string>, RegExp] => [
         ["--sub", "a", "--claim", claim],
         { SERVICE_JWT_SECRET: SECRET },
-        /^--claim n contains the number -?1(e400|\d+), which cannot be kept exactly: write it in quotes, as a text$/,
+        claim.includes("e400")
+          ? /^--claim n is a number out of range$/
+          : /^--claim n contains the number \d+, which cannot be kept exactly: write it in quotes, as a text$/,
       ],
     ),
     [
