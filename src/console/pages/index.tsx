@@ -21,9 +21,8 @@ const NotYours = ({ here, slug }: { here: Here; slug: string }) => (
     <Title id={`not ${slug}`}>You do not belong to this organization</Title>
     <Rejected here={here} />
     <p class="note">
-      Nobody lets you into <code>{slug}</code>. You may have been removed, it may have been rejected or
-      deleted, or it never was: the service gives one answer to all of these. Its owner, or an operator, can
-      say why.
+      You are no member of <code>{slug}</code>. You were removed, or it was rejected or deleted, or it never
+      was: the service gives one answer to all of these. Its owner or an operator can say why.
     </p>
     <p>
       <a href="#/">Go to the first page</a>

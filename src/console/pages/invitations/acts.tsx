@@ -54,7 +54,7 @@ export function Invite({
         <SelectField
           label="Role"
           name="role"
-          value={of.roles.includes("owner") && of.key.startsWith("operator") ? "owner" : "member"}
+          value="member"
           options={ROLES.filter(([role]) => of.roles.includes(role))}
         />
         <SelectField label="Open for" name="days" value="7" options={DAYS} />

@@ -23,8 +23,8 @@ export function Isolation() {
         <div>
           <Title id="isolation">Isolation</Title>
           <p class="lead">
-            What keeps tenants apart, and what the last audit found. Whoever may connect as an auditor starts
-            one, with <code>npm run audit</code>.
+            What keeps tenants apart, and what the last audit found. An auditor starts one with{" "}
+            <code>npm run audit</code>.
           </p>
         </div>
       </div>
