@@ -14,13 +14,13 @@ interface Arguments {
 
 export const diff: CommandModule<object, Arguments> = {
   command: "diff <file>",
-  describe: "Compare a file that export wrote with its tenant here: the tables whose numbers of rows differ",
+  describe: "Compare a file that export wrote with its tenant here: the tables whose rows differ",
   builder: yargs =>
     yargs
       .positional("file", { type: "string", demandOption: true, describe: "The file; - is standard input" })
       .option("json", flagOption("As JSON"))
       .epilogue(
-        "Status 0: no number differs. 1: some do. 2: they could not be compared. DATABASE_URL is tms_owner's login; " +
+        "Status 0: no row differs. 1: some do. 2: they could not be compared. DATABASE_URL is tms_owner's login; " +
           "without it the embedded Postgres is read.",
       ),
   handler: async ({ file, json }) => {
@@ -33,14 +33,14 @@ export const diff: CommandModule<object, Arguments> = {
         const width = Math.max(...tables.map(({ table }) => table.length), 5);
         const text = [
           `${slug} (${tenant_id}) and its export of ${exported_at}: ${
-            tables.length === 0 ? "every table has as many rows" : ""
+            tables.length === 0 ? "every table has the same rows" : ""
           }`.trimEnd(),
           ...(tables.length === 0
             ? []
             : [`${"table".padEnd(width)} ${"file".padStart(10)} ${"database".padStart(10)}`]),
           ...tables.map(
             ({ table, file, database }) =>
-              `${table.padEnd(width)} ${String(file).padStart(10)} ${String(database).padStart(10)}`,
+              `${table.padEnd(width)} ${String(file).padStart(10)} ${String(database).padStart(10)}${file === database ? "  other values" : ""}`,
           ),
         ];
         await printLine(json ? JSON.stringify(found) : text.map(plain).join("\n"));

@@ -14,6 +14,7 @@ interface Arguments {
   file: string;
   slug: string | undefined;
   replace: boolean;
+  "delete-unknown": boolean;
   yes: boolean;
   json: boolean;
 }
@@ -26,7 +27,7 @@ async function confirm({ id, slug, rows }: Replaced, { exported_at }: Header): P
   try {
     const answer = terminal.question(
       `${rows} rows of ${slug} (${id}) will be replaced by those of its export of ${exported_at}.\n` +
-        "tenancy diff shows the numbers that differ. Type the slug to replace them: ",
+        "tenancy diff shows which tables differ. Type the slug to replace them: ",
     );
     if ((await Promise.race([answer, ended])).trim() !== slug) throw new StartupError("Nothing was replaced");
   } finally {
@@ -45,15 +46,20 @@ export const importCommand: CommandModule<object, Arguments> = {
         "replace",
         flagOption("Replace the rows of the tenant that the file was exported from; it keeps its id"),
       )
+      .option(
+        "delete-unknown",
+        flagOption("With --replace: also delete the tenant's rows in tables that the file does not know"),
+      )
       .option("yes", flagOption("Do not ask before rows are replaced"))
       .option("json", flagOption("Report what was written as JSON"))
       .epilogue("DATABASE_URL is tms_owner's login; without it the embedded Postgres is written."),
-  handler: async ({ file, slug, replace, yes, json }) => {
+  handler: async ({ file, slug, replace, "delete-unknown": deletesUnknown, yes, json }) => {
     if (slug !== undefined && KINDS.slug.parse(slug) === undefined)
       throw new StartupError(`--slug takes ${KINDS.slug.expects}`);
     if (replace && slug !== undefined)
       throw new StartupError("--slug cannot go with --replace: a replaced tenant gets the slug of the file");
     if (yes && !replace) throw new StartupError("--yes goes with --replace: nothing else asks");
+    if (deletesUnknown && !replace) throw new StartupError("--delete-unknown goes with --replace");
     const content = linesFrom(file);
     await asOwner(async sql => {
       const opened = replace ? await withHeader(content) : undefined;
@@ -65,23 +71,30 @@ export const importCommand: CommandModule<object, Arguments> = {
           );
         await confirm(replaced, opened!.header);
       }
-      const done = await importTenant(sql, opened?.all ?? content, slug, replace);
+      const done = await importTenant(sql, opened?.all ?? content, slug, {
+        replaces: replace,
+        deletesUnknown,
+      });
       const rows = Object.values(done.counts).reduce((sum, count) => sum + count, 0);
       const media = done.media_of_former_tenant;
       const lines = json
-        ? [JSON.stringify({ ...done, ...(replaced && { replaced_rows: replaced.rows }) })]
+        ? [JSON.stringify(done)]
         : [
             `${replaced ? "Replaced" : "Imported"} ${done.slug} (${done.tenant_id}): ${rows} rows in ${Object.keys(done.counts).length} tables${
-              replaced ? `, instead of ${replaced.rows}` : ""
+              done.replaced ? `, instead of ${done.replaced.rows}` : ""
             }`,
+            done.replaced &&
+              `API keys that stay: ${done.replaced.keys_kept}. Open invitations that ended: ${done.replaced.invitations_ended}`,
             media > 0 &&
               `${media} media still name${media === 1 ? "s" : ""} the files of the tenant they were exported from: see docs/guides/export-import.md`,
           ];
-      await printLine(lines.filter(line => line !== false).join("\n")).catch((fault: StartupError) => {
-        throw new StartupError(
-          `${done.slug} is ${replaced ? "replaced" : "imported"}, but: ${fault.message}`,
-        );
-      });
+      await printLine(lines.filter(line => typeof line === "string").join("\n")).catch(
+        (fault: StartupError) => {
+          throw new StartupError(
+            `${done.slug} is ${replaced ? "replaced" : "imported"}, but: ${fault.message}`,
+          );
+        },
+      );
     });
   },
 };

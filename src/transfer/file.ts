@@ -87,15 +87,20 @@ function parsed(line: string): unknown {
   }
 }
 
-/** What a file says of itself, once all of it was read. Throws StartupError unless it is whole. */
-export async function summaryOf(lines: AsyncIterable<string>): Promise<{ header: Header; trailer: Trailer }> {
+/** What a file says of itself, once each row was read. Throws StartupError unless it is whole. */
+export async function summaryOf(
+  lines: AsyncIterable<string>,
+  each: (table: string, row: string) => void,
+): Promise<{ header: Header; trailer: Trailer }> {
   const sum = createHash("sha256");
   let header: Header | undefined;
   let trailer: Trailer | undefined;
   for await (const text of lines) {
     if (trailer && text !== "") throw new StartupError(GOES_ON);
+    const [, table, row] = ROW.exec(text) ?? [];
     if (!header) header = headerFrom(text);
-    else if (!trailer && !ROW.test(text)) trailer = trailerFrom(text);
+    else if (table !== undefined) each(JSON.parse(table) as string, row!);
+    else if (!trailer) trailer = trailerFrom(text);
     if (!trailer) sum.update(`${text}\n`);
   }
   if (!header || !trailer) throw new StartupError(CUT_OFF);

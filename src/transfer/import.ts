@@ -12,7 +12,8 @@ import {
   trailerFrom,
 } from "./file.ts";
 import { advanceSequences, insertRows, insertTenant, replaceTenant, requireColumns } from "./insert.ts";
-import { emptyTenant } from "./replace.ts";
+import { putKeys } from "./kept-keys.ts";
+import { type Emptied, emptyTenant } from "./replace.ts";
 import { BATCH, enter, isDistributed, type Known, opening, requireOwn, settle, tablesOf } from "./tables.ts";
 
 interface Transferred {
@@ -21,18 +22,21 @@ interface Transferred {
   counts: Record<string, number>;
   /** Media whose storage address contains the exported tenant's id. */
   media_of_former_tenant: number;
+  /** Of the tenant that was replaced. */
+  replaced?: { rows: number; invitations_ended: number; keys_kept: number };
 }
 
 /**
  * Imports a file as a new tenant in one transaction. The tenant keeps its id if that is free and no other slug is requested.
  * `is_default` is not imported. `replaces`: not as a new one, but in place of the rows of the tenant that has its id (findReplaced()).
+ * `deletesUnknown`: also of its rows in tables that the file does not know.
  * Throws StartupError.
  */
 export async function importTenant(
   sql: postgres.Sql,
   lines: AsyncIterable<string>,
   newSlug: string | undefined,
-  replaces = false,
+  { replaces = false, deletesUnknown = false } = {},
 ): Promise<Transferred> {
   let place: string | undefined;
   let triggers = "";
@@ -46,6 +50,7 @@ export async function importTenant(
     let current: Known | undefined;
     let all: Awaited<ReturnType<typeof tablesOf>> | undefined;
     let known: Known[] = [];
+    let emptied: Emptied | undefined;
     let number = 0;
 
     const flush = async (end: number) => {
@@ -85,7 +90,7 @@ export async function importTenant(
       if (!target) {
         if (name !== "app.tenants") throw new StartupError("The file does not begin with its tenant");
         if (replaces)
-          await emptyTenant(transaction, header.tenant.id, all.tables, now => {
+          emptied = await emptyTenant(transaction, header, all, deletesUnknown, now => {
             place = now;
           });
         place = "app.tenants refuses the tenant";
@@ -121,6 +126,10 @@ export async function importTenant(
             triggers,
         );
     }
+    if (emptied) {
+      const users = all!.tables.find(({ name }) => name === "app.users")!;
+      await putKeys(transaction, all!.keys, users, target.id, emptied.keys);
+    }
     const media = await countFormerMedia(transaction, target.id, header.tenant.id);
     await transaction.unsafe("reset role");
     await advanceSequences(transaction, known, target.id);
@@ -129,6 +138,13 @@ export async function importTenant(
       slug: target.slug,
       counts: trailer.counts,
       media_of_former_tenant: media,
+      ...(emptied && {
+        replaced: {
+          rows: emptied.rows,
+          invitations_ended: emptied.invitations,
+          keys_kept: emptied.keys.keys.filter(({ revoked_at }) => revoked_at === null).length,
+        },
+      }),
     };
   };
   try {

@@ -56,7 +56,7 @@ const isTaken = (error: unknown) => {
 };
 
 /** What an operator has decided since: the file has no say in it. */
-const KEPT = ["id", "status", "is_default", "deleted_at", "purge_at", "status_before", "updated_at"];
+export const KEPT = ["id", "status", "is_default", "deleted_at", "purge_at", "status_before", "updated_at"];
 
 /** Gives a tenant the name, slug, settings and registration of the file. */
 export async function replaceTenant(

@@ -14,7 +14,7 @@ export const BATCH = { rows: 1_000, length: 2_000_000 };
  * Neither exported nor imported: a token or a key is good in one place only, and a file from yesterday must not open again what was used
  * or revoked today. The users that keys are stay in the file, because rows refer to them.
  */
-const STAYS = new Set(["app.invitations", "app.api_keys"]);
+const STAYS = ["app.invitations", "app.api_keys"] as const;
 
 export interface Table {
   name: string;
@@ -83,12 +83,12 @@ export const settle = (sql: postgres.TransactionSql) =>
   );
 
 /**
- * app.tenants and the tenant tables, parents before children; foreign keys that form a circle are in `deferred`. Generated
- * columns are left out.
+ * app.tenants, what no file has, and the other tenant tables, parents before children; foreign keys that form a circle are in
+ * `deferred`. Generated columns are left out.
  */
 export async function tablesOf(
   sql: postgres.TransactionSql,
-): Promise<{ tenants: Known; tables: Known[]; deferred: string[] }> {
+): Promise<{ tenants: Known; invitations: Known; keys: Known; tables: Known[]; deferred: string[] }> {
   const found = await sql<(Known & { parents: Parent[] })[]>`
     with recursive json_type (oid) as (
       select unnest('{json,jsonb}'::regtype[])::oid
@@ -143,9 +143,8 @@ export async function tablesOf(
   const ordered: Known[] = [];
   const deferred: string[] = [];
   const left = new Map(found.map(table => [table.name, table]));
-  for (const name of STAYS) left.delete(name);
-  const tenants = left.get("app.tenants")!;
-  left.delete(tenants.name);
+  const [tenants, invitations, keys] = ["app.tenants", ...STAYS].map(name => left.get(name)!);
+  for (const name of ["app.tenants", ...STAYS]) left.delete(name);
   while (left.size > 0) {
     const all = [...left.values()];
     let ready = all.filter(({ parents }) => !parents.some(({ table }) => left.has(table)));
@@ -158,7 +157,7 @@ export async function tablesOf(
     for (const { name } of ready) left.delete(name);
     ordered.push(...ready);
   }
-  return { tenants, tables: ordered, deferred };
+  return { tenants: tenants!, invitations: invitations!, keys: keys!, tables: ordered, deferred };
 }
 
 /** The tables of each circle, and one key in each to make deferrable, preferably a nullable one. */
