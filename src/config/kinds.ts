@@ -69,6 +69,13 @@ function webUrl(text: string, protocols = ["https:", "http:"]): URL | undefined 
   return parsed && !parsed.username && !parsed.password && !parsed.hash ? parsed : undefined;
 }
 
+/** Origins are compared as text. Apps have schemes of their own, for which URL knows no origin. */
+const isOrigin = (text: string) =>
+  !text.includes("*") &&
+  (/^https?:/i.test(text)
+    ? webUrl(text)?.origin === text
+    : /^(?!file:)[a-z][a-z0-9+.-]*:\/\/[a-z0-9._-]+(?::\d+)?$/.test(text));
+
 function publicKey(text: string): { pem: string; algorithms: string[] } | undefined {
   const pem = text.replaceAll("\\n", "\n");
   // createPublicKey would accept a private key and derive the public one; a private key does not belong here.
@@ -176,10 +183,11 @@ export const KINDS = {
     },
   },
   origins: {
-    expects: "a comma-separated list of origins like https://app.example, without a path",
+    expects:
+      "a comma-separated list of origins like https://app.example or capacitor://localhost, each without a path and without a wildcard",
     parse: (text: string) => {
       const found = list(text);
-      return found.length > 0 && found.every(one => webUrl(one)?.origin === one) ? found : undefined;
+      return found.length > 0 && found.every(isOrigin) ? found : undefined;
     },
   },
   precedence: {

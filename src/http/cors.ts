@@ -4,7 +4,7 @@ import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 
 export const ALLOWED_HEADERS =
-  "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id, X-Tenant";
+  "Authorization, Baggage, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, Traceparent, Tracestate, X-Request-Id, X-Tenant";
 export const EXPOSED_HEADERS =
   "Accept-Patch, ETag, Link, Location, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Request-Id";
 
@@ -26,6 +26,8 @@ export default fp(
     const isFor = ({ headers: { origin, "access-control-request-method": asked }, method }: FastifyRequest) =>
       origin !== undefined && corsOrigins.includes(origin) && (method !== "OPTIONS" || asked !== undefined);
     app.addHook("onRequest", (request, reply, done) => {
+      // Every answer depends on it: a cache must not give a page the answer for another.
+      reply.header("vary", "Origin");
       if (request.method === "OPTIONS") reply.header("x-request-id", request.id);
       done();
     });

@@ -37,6 +37,27 @@ function faultsOf(env: Record<string, string>): readonly string[] {
 /** The names at the head of each fault. */
 const named = (env: Record<string, string>) => faultsOf(env).map(fault => fault.split(":")[0]);
 
+test("origins are listed one by one: a wildcard is refused with words, an app's own scheme is accepted", () => {
+  const load = (origins: string) =>
+    loadConfig({ SERVICE_JWT_SECRET: "x".repeat(32), SERVICE_CORS_ORIGINS: origins });
+  for (const origins of [
+    "https://*.example",
+    "*",
+    "https://app.example/",
+    "file://",
+    "capacitor://localhost/x",
+    "https://APP.example",
+  ])
+    assert.throws(() => load(origins), /SERVICE_CORS_ORIGINS.*without a wildcard/s, origins);
+  const apps = [
+    "https://app.example:8443",
+    "capacitor://localhost",
+    "ionic://localhost",
+    "chrome-extension://abcdefgh",
+  ];
+  assert.deepEqual(load(apps.join(",")).config.corsOrigins, apps);
+});
+
 test("an empty environment is the embedded database in single-tenant mode", () => {
   const { config, warnings } = loadConfig({});
   assert.deepEqual(warnings, []);

@@ -5,7 +5,7 @@ import { createService, seedTenant, seedUser } from "../harness.ts";
 import { createWorld, person } from "./world.ts";
 
 const world = await createWorld({
-  SERVICE_CORS_ORIGINS: "https://app.example, http://localhost:5173",
+  SERVICE_CORS_ORIGINS: "https://app.example, http://localhost:5173, capacitor://localhost",
   SERVICE_MAX_REQUESTS_IN_FLIGHT: "1000",
 });
 after(() => world.end());
@@ -68,8 +68,27 @@ test("answers and refusals carry the headers for a listed origin, and for no oth
     ]) {
       const other = await ask(url, { origin }, token);
       assert.deepEqual([other.status, corsOf(other.headers)], [status, []], `${url} ${origin}`);
+      assert.match(String(other.headers.vary), /^Origin\b/, "a cache keeps the two apart");
     }
   }
+});
+
+test("an app's own scheme is an origin; a preflight may ask for the headers of traces; the console varies by both", async () => {
+  const app = await world.service.request({
+    method: "OPTIONS",
+    url: "/api/tenants/current",
+    headers: {
+      ...PREFLIGHT,
+      origin: "capacitor://localhost",
+      "access-control-request-headers": "authorization, traceparent, tracestate, baggage",
+    },
+    undocumented: true,
+  });
+  assert.deepEqual([app.status, app.headers["access-control-allow-origin"]], [204, "capacitor://localhost"]);
+  const allowed = String(app.headers["access-control-allow-headers"]).toLowerCase().split(", ");
+  for (const name of ["traceparent", "tracestate", "baggage"]) assert.ok(allowed.includes(name), name);
+  const page = await world.service.request({ url: "/console/", headers: ORIGIN, undocumented: true });
+  assert.equal(page.headers.vary, "Origin, Accept-Encoding");
 });
 
 test("OPTIONS that is no preflight of a listed origin is 405 as everywhere", async () => {
