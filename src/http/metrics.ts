@@ -140,6 +140,16 @@ function gauges(app: FastifyInstance, registers: Registry[]): void {
     for (const [check, faults] of Object.entries(checks))
       if (faults) it.set({ check }, faults.length === 0 ? 1 : 0);
   });
+  gauge(
+    "tms_events_wait_seconds",
+    "Time that the first event has waited which a transaction that stays open keeps from the feeds; 0: none waits",
+    [],
+    async it => {
+      const { known } = await app.readiness();
+      if (known) it.set(known.events_wait_seconds);
+      else it.remove();
+    },
+  );
   gauge("tms_tenants", "Tenants by status", ["status"], async it => {
     const { known } = await app.readiness();
     for (const [status, count] of Object.entries(known?.tenants ?? {})) it.set({ status }, count);

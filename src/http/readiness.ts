@@ -15,6 +15,8 @@ interface Readiness {
 }
 type Answer = Omit<Readiness["checks"], "clock"> & Known & { clock: number };
 interface Known {
+  /** Of the first event that no feed shows yet; 0: none waits. */
+  events_wait_seconds: number;
   tenants: Record<"pending" | "active" | "suspended" | "deleted", number>;
   /** The last isolation audit that ran to its end. */
   audit: {

@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import postgres from "postgres";
 import { parse } from "yaml";
 import { seedTenant, seedUser, token, withService } from "../harness.ts";
 import { until } from "../until.ts";
@@ -134,6 +135,27 @@ test("tenants are counted by status; no slug is a label", async () => {
   assert.equal(value(text, 'tms_tenants{status="pending"}'), 1);
   assert.equal(value(text, "tms_http_requests_in_flight"), 1);
   assert.doesNotMatch(text, /acme|initech|globex/);
+});
+
+test("a transaction that stays open in another database shows in /metrics and in the setup status", async () => {
+  const { database } = world;
+  const elsewhere = postgres(database.urls.root.replace(/\/[^/?]*(?=\?|$)/, "/postgres"), {
+    max: 1,
+    onnotice: () => {},
+  });
+  const open = await elsewhere.reserve();
+  await open`begin`;
+  await open`select pg_current_xact_id()`;
+  await seedTenant(database.sql, { slug: "unseen" });
+  await database.sql`update control.tenant_events set at = at - interval '400 seconds' where slug = 'unseen'`;
+  passASecond();
+  assert.ok(value(await scrape(), "tms_events_wait_seconds")! >= 400);
+  const { body } = await world.service.request({ url: "/api/setup/status", token: await operator() });
+  assert.ok(body.events_wait_seconds >= 400);
+  assert.match(body.recommendations.join("\n"), /Events have waited for 40\d s/);
+  await open`rollback`;
+  open.release();
+  await elsewhere.end();
 });
 
 test("with SERVICE_METRICS_TENANT_LABEL a resolved tenant is a label, and one that was only named is not", async () => {

@@ -20,6 +20,7 @@ begin
     'isolation', array(select format('%s: %s', b.object, b.fault) from app.isolation_breaches() b),
     'clock', extract(epoch from clock_timestamp()),
     'audit', app.last_audit(),
+    'events_wait_seconds', app.events_wait(),
     'tenants', json_build_object(
       'pending', app.count_tenants('pending'),
       'active', app.count_tenants('active'),
@@ -28,8 +29,9 @@ begin
 end
 $$;
 comment on function api.get_readiness(int) is
-$$The state of the database for GET /ready and GET /metrics. migrations and isolation: one sentence for each fault. clock: Unix time. audit: the last
-complete audit. tenants: their number by status. p_release is the number of the build. Raises 25006 on a standby and where
+$$The state of the database for GET /ready and GET /metrics. migrations and isolation: one sentence for each fault. clock: Unix time. audit: the
+last complete audit. events_wait_seconds: see app.events_wait(). tenants: their number by status. p_release is the number of the build. Raises
+25006 on a standby and where
 transactions are read only.$$;
 revoke all on function api.get_readiness(int) from public;
 grant execute on function api.get_readiness(int) to tms_service;
