@@ -74,7 +74,7 @@ export function traceId(header: string | string[] | undefined): string | undefin
 const quoted = (text: string) => JSON.stringify(text).slice(1, -1);
 const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 
-/** Removes from log lines the service's secrets, tokens, API keys, and query values whose name looks like a secret's. */
+/** Removes from log lines the service's secrets, tokens of every kind, API keys, and query values whose name looks like a secret's. */
 function redactor({
   jwt,
   tenantContextSecret,
@@ -89,13 +89,14 @@ function redactor({
   const secrets = [jwt.secret ?? "", tenantContextSecret ?? "", ...passwords]
     .filter(text => text.length >= 8)
     .map(quoted);
-  const marks = ["eyJ", "tms_", "earer", "?", "&", ...secrets];
+  const marks = ["eyJ", "tms_", "tmi_", "earer", "?", "&", ...secrets];
   const pattern = new RegExp(
     [
       ...secrets.map(escaped),
       String.raw`(?<=[Bb]earer(?: |%20|\+))[^\s"\\]+`,
       String.raw`(?<=[?&][^=&"\s]{0,64}(?:token|jwt|secret|passw|auth|api[-_]?key)[^=&"\s]{0,64}=)[^&"\s]+`,
-      String.raw`tms_[\da-f]{8}-[\w-]+`,
+      // API keys and the tokens of invitations.
+      String.raw`tm[si]_[\da-f]{8}-[\w-]+`,
       // To the end of the word, token or not: otherwise each `eyJ` inside would begin another scan of the rest.
       String.raw`eyJ[\w-]{6,}(?:\.[\w-]*){0,4}`,
     ].join("|"),

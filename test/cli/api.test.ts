@@ -53,6 +53,9 @@ test("an operator creates, lists, shows, suspends, resumes, deletes and restores
     "hooli is suspended now",
   );
   assert.match(await refused(operator, "suspend", "hooli"), /\(409 Conflict\)$/);
+  const { suspension } = await json(operator, "tenants", "show", "hooli");
+  assert.equal(suspension.reason, "unpaid invoice");
+  assert.match(await run(operator, "tenants", "show", "hooli"), /suspension .*unpaid invoice/);
   assert.equal(await run(operator, "resume", "hooli"), "hooli is active now");
   assert.match(await run(operator, "tenants", "delete", "hooli", "--dry-run"), /\n\d+ rows in all$/);
   const unconfirmed = await outcome(tenancy(["tenants", "delete", "hooli"], operator));
@@ -69,7 +72,16 @@ test("an operator creates, lists, shows, suspends, resumes, deletes and restores
     "hooli",
     "one JSON object a line",
   );
+  assert.match(await run(operator, "tenants", "delete", "hooli", "--yes"), /kept until/);
   assert.equal(await run(operator, "restore", "hooli"), "hooli is active now");
+  assert.match(
+    await refused(operator, "tenants", "purge", "hooli", "--yes"),
+    /is active, not deleted \(409 /,
+  );
+  await run(operator, "tenants", "delete", "hooli", "--yes");
+  assert.match(await run(operator, "tenants", "purge", "hooli", "--dry-run"), /\n\d+ rows in all$/);
+  assert.match(await run(operator, "tenants", "purge", "hooli", "--yes"), /has been permanently deleted/);
+  assert.equal(await refused(operator, "restore", "hooli"), "There is no tenant with the slug hooli");
 });
 
 test("an operator approves and rejects registrations", async () => {
@@ -93,7 +105,7 @@ test("an operator lists, adds and removes members, and changes their roles", asy
 
 test("an owner creates, lists and revokes invitations and keys, whose secrets are shown once", async () => {
   const { token: invitation, invitation_id } = await json(alice, "invitations", "create", "acme");
-  assert.ok(invitation.startsWith(acme));
+  assert.ok(invitation.startsWith(`tmi_${acme}`));
   assert.match(
     await run(alice, "invitations", "list", "acme"),
     new RegExp(`^member .* ${invitation_id}$`, "m"),

@@ -41,7 +41,7 @@ test("an invitation shows its token once, and makes who accepts it a member", as
   assert.equal(made.headers.location, `${URL}/${rest.invitation_id}`);
   assert.equal(made.headers["cache-control"], "no-store");
   assert.equal(made.headers["content-type"], "application/json; charset=utf-8");
-  assert.match(token, new RegExp(`^${acme}_[A-Za-z0-9_-]{43}$`));
+  assert.match(token, new RegExp(`^tmi_${acme}_[A-Za-z0-9_-]{43}$`));
   assert.equal(accept_url, `https://app.example.com/team/#invitation=${token}`);
   assert.deepEqual([rest.role, rest.email], ["admin", "ada@xn--bcher-kva.example"]);
   const week = Date.parse(rest.expires_at) - Date.parse(rest.created_at);

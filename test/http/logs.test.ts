@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { after, beforeEach, test } from "node:test";
 import { loadConfig } from "../../src/config/config.ts";
 import { freePort } from "../../src/embedded/server.ts";
 import { loggerOptions, traceId } from "../../src/observability/log.ts";
+import { makeSecret, tokenOf } from "../../src/values/invitation-token.ts";
 import { built } from "../cli/command.ts";
 import {
   addressWith,
@@ -187,6 +189,13 @@ test("secrets are redacted in every spelling; other text stays", () => {
     ["Bearer+abc", "Bearer+[redacted]"],
     ["x eyJhbGciOi.b.c.d.e.f y", "x [redacted].f y"],
     ["eyJ is short", "eyJ is short"],
+    ...[
+      "/console/?invitation=X",
+      "/api/tenants/invitations/X",
+      "/x/X?y",
+      "/console/#/invitation/X",
+      "/x?next=%2FX%2F",
+    ].map(line => [line.replace("X", tokenOf(randomUUID(), makeSecret())), line.replace("X", "[redacted]")]),
     ...[
       "token",
       "id_token_hint",
