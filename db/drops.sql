@@ -27,3 +27,5 @@ begin
   end if;
 end
 $$;
+drop function if exists api.preview_deletion(text, text, text, text, text, text, text, text[]);
+drop function if exists app.refuse_slug(text);

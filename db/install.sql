@@ -46,6 +46,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/enter_tenant.sql
 \ir functions/app/event_cursor.sql
 \ir functions/app/event_page.sql
+\ir functions/app/events_wait.sql
 \ir functions/app/fence_tenant.sql
 \ir functions/app/find_tenant.sql
 \ir functions/app/find_tenant_to_change.sql
@@ -158,6 +159,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/change_tenant_member.sql
 \ir functions/api/setup/create_tenant.sql
 \ir functions/api/setup/delete_tenant.sql
+\ir functions/api/setup/purge_tenant.sql
 \ir functions/api/setup/explain_access.sql
 \ir functions/api/setup/explain_for_operator.sql
 \ir functions/api/setup/get_audit.sql

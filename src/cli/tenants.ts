@@ -2,7 +2,7 @@ import { createInterface } from "node:readline/promises";
 import type { Argv, CommandModule } from "yargs";
 import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
-import { API_EPILOGUE, findTenant, openApi, type Tenant, tenantPath } from "./api-client.ts";
+import { API_EPILOGUE, type Asked, findTenant, openApi, type Tenant, tenantPath } from "./api-client.ts";
 import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second, table } from "./table.ts";
@@ -49,7 +49,7 @@ const list: CommandModule<
 
 const show: CommandModule<object, { tenant: string; json: boolean }> = {
   command: "show <tenant>",
-  describe: "Show one tenant: status, members, settings, what its registration says",
+  describe: "Show one tenant: status, members, settings, what its registration says, why it is suspended",
   builder: yargs => slugArgument(yargs).option("json", flagOption("As JSON")),
   handler: async ({ tenant, json }) => {
     const api = await openApi();
@@ -102,12 +102,18 @@ interface Deletion {
   total_rows: number;
 }
 
-const remove: CommandModule<
+/** `delete` and `purge`. Only who does not answer beforehand waits for the rows to be counted. */
+const deletion = (
+  name: string,
+  describe: string,
+  question: string,
+  query: Asked["query"],
+): CommandModule<
   object,
   { tenant: string; "dry-run": boolean; reason: string | undefined; yes: boolean; json: boolean }
-> = {
-  command: "delete <tenant>",
-  describe: "Delete a tenant and all its rows",
+> => ({
+  command: `${name} <tenant>`,
+  describe,
   builder: yargs =>
     slugArgument(yargs)
       .option("dry-run", flagOption("Only count the rows that would be deleted"))
@@ -117,25 +123,33 @@ const remove: CommandModule<
   handler: async ({ tenant, "dry-run": dryRun, reason, yes, json }) => {
     const api = await openApi();
     const found = await findTenant(api, tenant);
-    const counted = await api.call<Deletion>(tenantPath(found), {
-      method: "DELETE",
-      query: { dry_run: "true" },
-    });
     if (dryRun || !yes) {
+      const counted = await api.call<Deletion>(tenantPath(found), {
+        method: "DELETE",
+        query: { ...query, dry_run: "true" },
+      });
       const rows = counted.rows.map(({ relation, rows }) => [relation, rows]);
       const text = `${table(["relation", "rows"], rows)}\n${counted.total_rows} rows in all`;
       await printLine(json ? JSON.stringify(counted) : text);
     }
     if (dryRun) return;
-    if (!yes && (await ask(`Delete ${found.slug} and these rows? Type its slug: `)) !== found.slug)
+    if (!yes && (await ask(`${question} ${found.slug} and these rows? Type its slug: `)) !== found.slug)
       throw new StartupError("Nothing was deleted");
     const deleted = await api.call<{ message: string; warning: string }>(tenantPath(found), {
       method: "DELETE",
-      query: { reason },
+      query: { ...query, reason },
     });
     await printLine(json ? JSON.stringify(deleted) : plain(`${deleted.message}. ${deleted.warning}`));
   },
-};
+});
+
+const remove = deletion("delete", "Delete a tenant and all its rows", "Delete", {});
+const purge = deletion(
+  "purge",
+  "Delete a deleted tenant for good, before its restore window has passed",
+  "Delete for good",
+  { purge: "true" },
+);
 
 /** On standard error: standard output may go to a file. */
 async function ask(question: string): Promise<string> {
@@ -148,9 +162,16 @@ async function ask(question: string): Promise<string> {
 
 export const tenants: CommandModule = {
   command: "tenants <action>",
-  describe: "List, show, create or delete tenants",
+  describe: "List, show, create, delete or purge tenants",
   builder: yargs =>
-    yargs.command(list).command(show).command(create).command(remove).demandCommand(1).epilogue(API_EPILOGUE),
+    yargs
+      .command(list)
+      .command(show)
+      .command(create)
+      .command(remove)
+      .command(purge)
+      .demandCommand(1)
+      .epilogue(API_EPILOGUE),
   handler: () => {},
 };
 

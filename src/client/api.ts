@@ -14,6 +14,7 @@ export type Readiness = {
     /** `ok`, the fault, or `unknown` while the database cannot be reached */ database: string;
     /** `ok`, the fault, or `unknown` while the database cannot be reached */ migrations: string;
     /** `ok`, the fault, or `unknown` while the database cannot be reached */ isolation: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ clock: string;
   };
   last_audit: LastAudit | null;
 };
@@ -27,6 +28,7 @@ export type NotReady = {
     /** `ok`, the fault, or `unknown` while the database cannot be reached */ database: string;
     /** `ok`, the fault, or `unknown` while the database cannot be reached */ migrations: string;
     /** `ok`, the fault, or `unknown` while the database cannot be reached */ isolation: string;
+    /** `ok`, the fault, or `unknown` while the database cannot be reached */ clock: string;
   };
   last_audit: LastAudit | null;
 };
@@ -38,6 +40,7 @@ export type SetupStatus = {
   default_tenant_slug: string | null;
   multi_tenant_mode: boolean;
   auth_provider: string;
+  /** How long the first event waits that a transaction that stays open keeps from the feeds; 0: none waits */ events_wait_seconds: number;
   recommendations: Array<string>;
 };
 
@@ -194,6 +197,11 @@ export type TenantDetails = {
   deleted_at?: string;
   /** Until then the tenant can be restored. Both times are there only while it is deleted */ purge_at?: string;
   registration: Record<string, unknown> | null;
+  suspension?: {
+    at: string;
+    reason: string | null;
+    actor: { auth_provider: string; auth_subject: string; } | null;
+  } | null;
   /** People; API keys do not count */ members_count: number;
 };
 
@@ -222,7 +230,7 @@ export type DeletionPreview = {
   total_rows: number;
 };
 
-export type WithReason = { /** Why; stands in the event */ reason?: string; };
+export type WithReason = { /** Why; stands in the event, for operators only */ reason?: string; };
 
 export type MemberRole = "owner" | "admin" | "member";
 
@@ -300,7 +308,7 @@ export type MyTenant = {
 
 export type MyTenants = {
   tenants: Array<MyTenant>;
-  total_count: number;
+  /** Of all pages */ total_count: number;
   /** Whether the caller is an operator of the deployment */ operator: boolean;
   token_tenant: { slug: string; /** The claim, as `explainClaims` calls it */ source: "configured_claim" | "tenant" | "organization" | "namespace" | "email"; } | null;
 };
@@ -498,8 +506,12 @@ export interface Operations {
   };
   /** Delete a tenant and all of its data */
   deleteTenant: {
-    takes: { params: { tenant_id: string; }; query?: { dry_run?: boolean; reason?: string; }; headers?: { "If-Match"?: string; }; };
-    answers: Record<200, DeletedTenant | DeletionPreview> & Record<400 | 401 | 403 | 404 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+    takes: { params: { tenant_id: string; }; query?: {
+  dry_run?: boolean;
+  purge?: boolean;
+  reason?: string;
+}; headers?: { "If-Match"?: string; }; };
+    answers: Record<200, DeletedTenant | DeletionPreview> & Record<400 | 401 | 403 | 404 | 409 | 412 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Reject a pending registration: deletes the tenant */
   rejectTenant: {
@@ -583,7 +595,7 @@ export interface Operations {
   };
   /** Every tenant that I belong to */
   listMyTenants: {
-    takes: {  };
+    takes: { query?: { limit?: number; cursor?: string; }; };
     answers: Record<200, MyTenants> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** List the members of the tenant */

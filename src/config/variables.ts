@@ -41,7 +41,8 @@ export const TABLE = {
   },
   SERVICE_DATABASE_READ_URL: {
     kind: "database",
-    meaning: "A read replica for operators' reads: the list of tenants, one tenant, the setup status",
+    meaning:
+      "A read replica for operators' reads: tenants, one tenant and its members, the setup status, the audit",
   },
   DATABASE_URL: {
     kind: "database",
@@ -161,7 +162,10 @@ export const TABLE = {
     meaning:
       "Comma-separated origins, such as `https://app.example`, whose pages may call the API from a browser",
   },
-  SERVICE_FRONTEND_BASE_URL: { kind: "webAddress", meaning: "Base address used to build `dashboard_url`" },
+  SERVICE_FRONTEND_BASE_URL: {
+    kind: "webAddress",
+    meaning: "Base address used to build `dashboard_url` and `accept_url`",
+  },
   SERVICE_PUBLIC_URL: {
     kind: "webAddress",
     meaning:

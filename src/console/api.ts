@@ -36,14 +36,8 @@ export class Refused extends Error {
   }
 }
 
-/** Why the page waits before it asks again; null while it does not. */
-export interface Waiting {
-  why: string;
-  /** When it asks again, by the reader's clock. */
-  until: number;
-  now: () => void;
-}
-export const waiting = createStore<Waiting | null>(null);
+/** Why the page waits before it asks again, in words; null while it does not. */
+export const waiting = createStore<string | null>(null);
 
 type Init = { method?: string; headers?: Record<string, string>; body?: string };
 
@@ -154,28 +148,19 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
         throw error;
       }
       const { status, message } = error as Refused;
-      const why = `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}`;
-      await sleep(seconds * 1000, signal, now =>
-        waiting.set({ why, until: Date.now() + seconds * 1000, now }),
+      waiting.set(
+        `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}. Trying again in ${seconds} s.`,
       );
+      await sleep(seconds * 1000, signal);
     }
   }
 }
 
-/** Until the time has passed, the network is back, or `now` is called. */
-export const sleep = (ms: number, signal?: AbortSignal, begun?: (now: () => void) => void) =>
+export const sleep = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(wake, ms);
-    function wake() {
-      clearTimeout(timer);
-      removeEventListener("online", wake);
-      resolve();
-    }
-    addEventListener("online", wake);
-    begun?.(wake);
+    const timer = setTimeout(resolve, ms);
     signal?.addEventListener("abort", () => {
       clearTimeout(timer);
-      removeEventListener("online", wake);
       waiting.set(null);
       reject(signal.reason as Error);
     });

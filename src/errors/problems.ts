@@ -81,6 +81,11 @@ export const PROBLEMS = {
   invitation_not_found: [404, "Invitation not found", `Invitation with ID ${ID} not found`],
   key_not_found: [404, "API key not found", `API key with ID ${ID} not found`],
   tenants_slug_key: [409, "Conflict", "A tenant with slug 'acme' already exists"],
+  slug_of_deleted: [
+    409,
+    "Conflict",
+    `The slug 'acme' is that of the deleted tenant ${ID}: rename that tenant, or delete it for good with ?purge=true`,
+  ],
   users_tenant_identity_key: BY_CONSTRAINT.users_tenant_identity_key,
   tenant_deleted: [409, "Conflict", "The tenant that this Idempotency-Key created is deleted"],
   wrong_status: [409, "Conflict", "The tenant is active, not pending"],

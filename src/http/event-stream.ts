@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
+import Negotiator from "negotiator";
 import { callerName, type Row } from "../database/database.ts";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
@@ -45,15 +46,20 @@ export async function sendEvents(
   const { exp = Number.POSITIVE_INFINITY } = request.identity.claims as { exp?: number };
   const lines = follow(first, from => look(quiet, PAGE, from, "at"), close.signal, exp * 1_000);
   return reply
-    .header("content-type", "text/event-stream; charset=utf-8")
+    .header("content-type", STREAM_TYPE)
     .header("cache-control", "no-store")
     .header("x-content-type-options", "nosniff")
     .header("x-accel-buffering", "no")
     .send(Readable.from(lines, { objectMode: false }));
 }
 
-const asksForStream = ({ method, headers }: FastifyRequest) =>
-  method === "GET" && /(?:^|,)\s*text\/event-stream\s*(?:[;,]|$)/i.test(headers.accept ?? "");
+const [JSON_TYPE, STREAM_TYPE] = ["application/json", "text/event-stream"].map(
+  type => `${type}; charset=utf-8`,
+);
+
+/** JSON, unless the client prefers a stream. */
+const asksForStream = ({ method, raw }: FastifyRequest) =>
+  method === "GET" && new Negotiator(raw).mediaType([JSON_TYPE!, STREAM_TYPE!]) === STREAM_TYPE;
 
 /** Where a client that was cut off goes on. */
 function lastEventId({ headers }: FastifyRequest): string | null {

@@ -52,7 +52,9 @@ const RESPONSE_HEADERS = {
   "WWW-Authenticate": text("The challenge of RFC 6750, with the reason"),
   "Accept-Patch": text("The media type that the operation takes"),
   ETag: text("The version of the tenant, for If-Match and If-None-Match"),
-  Link: text('The next page, rel="next"; missing on the last page'),
+  Link: text(
+    'The next page, rel="next"; missing on the last page, but for pages of events that begin with the oldest',
+  ),
   Location: text("Where the new resource is"),
 } satisfies Record<ResponseHeader, object> & Record<string, object>;
 

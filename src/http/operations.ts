@@ -68,6 +68,8 @@ interface Run extends Partial<Call> {
   limit?: Bucket;
   /** What runs instead with the query `dry_run=true`, and the bucket that counts it. */
   dryRun?: Call & { limit: Bucket };
+  /** What runs instead with the query `purge=true`. */
+  purge?: Call;
   /** For machines that watch the service: answered under load too. */
   probe?: true;
 }
@@ -118,7 +120,8 @@ const tagged =
     config: { ...shared, ...config },
     ...(bodyLimit !== undefined && { bodyLimit }),
     schema: {
-      querystring: NoParameters,
+      // Machines that watch add parameters of their own.
+      ...(shared.probe ? {} : { querystring: NoParameters }),
       ...rest,
       operationId,
       summary,
@@ -212,7 +215,13 @@ export const createTenant = setup("createTenant", "Create a tenant", {
   response: { 200: CreatedTenant, 201: CreatedTenant },
   accepts: ["Idempotency-Key"],
   sends: ["Location"],
-  problems: ["tenants_slug_key", "tenant_deleted", "idempotency_key_reused", "settings_invalid"],
+  problems: [
+    "tenants_slug_key",
+    "slug_of_deleted",
+    "tenant_deleted",
+    "idempotency_key_reused",
+    "settings_invalid",
+  ],
 });
 
 export const listTenants = setup("listTenants", "List tenants", {
@@ -235,11 +244,11 @@ export const getTenant = setup("getTenant", "Read a tenant", {
 
 export const updateTenant = setup("updateTenant", "Change a tenant", {
   config: { calls: "update_tenant" },
-  description: "Each given field is replaced as a whole; an empty object changes nothing.",
+  description: "Each given field is replaced as a whole. What changes nothing keeps `updated_at`.",
   body: UpdateTenant,
   ...LARGE_BODY,
   ...sendsTenant,
-  ...changesTenant("tenants_slug_key", "settings_invalid"),
+  ...changesTenant("tenants_slug_key", "slug_of_deleted", "settings_invalid"),
 });
 
 export const patchTenant = setup("patchTenant", "Change parts of a tenant", {
@@ -251,7 +260,13 @@ export const patchTenant = setup("patchTenant", "Change parts of a tenant", {
   body: PatchTenant,
   ...LARGE_BODY,
   ...sendsTenant,
-  ...changesTenant("tenants_slug_key", "not_a_merge_patch", "settings_invalid", "settings_too_large"),
+  ...changesTenant(
+    "tenants_slug_key",
+    "slug_of_deleted",
+    "not_a_merge_patch",
+    "settings_invalid",
+    "settings_too_large",
+  ),
 });
 
 export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of its data", {
@@ -260,15 +275,17 @@ export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of it
     long: true,
     limit: "setup_delete",
     dryRun: { calls: "preview_deletion", reads: {}, needsMembership: false, long: true, limit: "setup_read" },
+    purge: { calls: "purge_tenant", needsMembership: false, long: true },
   },
   description:
     "Irreversible: deletes the tenant and all of its rows in one transaction. With `SERVICE_TENANT_DELETION_GRACE` its status " +
-    "becomes `deleted`, everybody is refused, and it can be restored until the date in `warning`; deleting a deleted tenant is " +
-    "irreversible. With `dry_run=true` nothing changes, and the answer counts the rows that would go.",
+    "becomes `deleted`, everybody is refused, and it can be restored until the date in `warning`. A repetition changes nothing and gets " +
+    "the same answer; only `purge=true` deletes a deleted tenant for good. With `dry_run=true` nothing changes, and the answer counts " +
+    "the rows that would go.",
   querystring: DeleteTenant,
   response: { 200: Type.Union([DeletedTenant, DeletionPreview]) },
   sends: ["ETag"],
-  ...changesTenant("default_tenant_delete", "tenant_busy"),
+  ...changesTenant("default_tenant_delete", "wrong_status", "tenant_busy"),
 });
 
 const move = (name: string, summary: string, description: string, ...problems: ProblemName[]) =>
@@ -422,10 +439,12 @@ export const getSettingsSchema = membership("getSettingsSchema", "The schema tha
 });
 
 export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
-  config: { calls: "list_my_tenants", reads: {}, needsMembership: false },
+  config: { calls: "list_my_tenants", reads: {}, limitAt: 0, needsMembership: false },
   description:
-    "The oldest membership first, in one page. The caller need not be a member of the tenant that the request names.",
+    "The oldest membership first. The `Link` header leads to the next page. The caller need not be a member of the tenant that the request names.",
+  querystring: ListPage,
   response: { 200: MyTenants },
+  ...paged,
 });
 
 export const listMembers = membership("listMembers", "List the members of the tenant", {

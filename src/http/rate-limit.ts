@@ -78,9 +78,9 @@ export default fp(
 
     app.addHook("onRequest", async (request: FastifyRequest, reply: FastifyReply) => {
       const { limit, dryRun } = request.routeOptions.config;
-      // Before validation: a value that is no flag, or given twice, is refused, and counts as the operation itself.
-      const isDryRun = dryRun && (request.query as { dry_run?: unknown }).dry_run === "true";
-      const bucket = isDryRun ? dryRun.limit : limit;
+      // Before validation, which refuses every value but these two.
+      const { dry_run = "false" } = request.query as { dry_run?: unknown };
+      const bucket = dryRun && dry_run !== "false" ? dryRun.limit : limit;
       if (!bucket) return;
       const found = await limiters[bucket]!(request);
       if (found.isAllowed) return;

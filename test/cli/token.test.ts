@@ -4,7 +4,6 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import path from "node:path";
 import { after, test } from "node:test";
 import { jwtVerify } from "jose";
-import { some } from "../harness.ts";
 import { copyProject, makeFolder, outcome, tenancy } from "./command.ts";
 
 const folder = makeFolder();
@@ -132,9 +131,7 @@ test("token says in one sentence why it cannot", async () => {
       (claim): [string[], Record<string, string>, RegExp] => [
         ["--sub", "a", "--claim", claim],
         { SERVICE_JWT_SECRET: SECRET },
-        claim.includes("e400")
-          ? /^--claim n is a number out of range$/
-          : /^--claim n contains the number \d+, which cannot be kept exactly: write it in quotes, as a text$/,
+        /^--claim n contains the number -?1(e400|\d+), which cannot be kept exactly: write it in quotes, as a text$/,
       ],
     ),
     [
@@ -166,7 +163,7 @@ test("token says in one sentence why it cannot", async () => {
     [["--sub", "a", "--frob-x"], {}, /^Unknown argument: frob-x$/],
     [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],
   ];
-  for (const [args, env, sentence] of some(cases)) {
+  for (const [args, env, sentence] of cases) {
     const { code, stdout, stderr } = await outcome(tenancy(["token", ...args], env));
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
     assert.match(stderr, sentence);

@@ -27,6 +27,7 @@ const asOperator = (name: string, ...values: (string | number | null)[]) => {
 };
 const remove = (id: string, days = 30) => asOperator("delete_tenant", id, null, days, null);
 const restore = (id: string) => asOperator("restore_tenant", id);
+const purgeNow = (id: string) => asOperator("purge_tenant", id, null, null);
 const purge = (id: string) => owner`select app.purge_tenant(${id})`;
 
 test("under load nobody gets in after a deletion has been answered, and no write is committed after it", async () => {
@@ -78,7 +79,7 @@ test("under load nobody gets in after a deletion has been answered, and no write
   );
 });
 
-test("delete, restore and purge at once leave a tenant whole, or nothing of it", async () => {
+test("delete, restore, purge and the daily purge at once leave a tenant whole, or nothing of it", async () => {
   for (let round = 0; round < ROUNDS; round++) {
     const id = await seedTenant(sql, { slug: `race-${round}`, status: round % 2 ? "deleted" : "active" });
     const user = await seedUser(sql, id, { subject: "ann", role: "owner" });
@@ -86,7 +87,7 @@ test("delete, restore and purge at once leave a tenant whole, or nothing of it",
     if (round % 2)
       await sql`update app.tenants set deleted_at = now() - interval '2 days', purge_at = now() - interval '1 day' where id = ${id}`;
     const states = await Promise.all(
-      [remove(id), restore(id), purge(id), remove(id), restore(id)].map(stateOf),
+      [remove(id), restore(id), purge(id), remove(id), restore(id), purgeNow(id)].map(stateOf),
     );
     for (const state of states)
       assert.ok(["done", "TM404", "TM409"].includes(state), `round ${round}: ${states.join()}`);

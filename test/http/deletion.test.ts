@@ -51,7 +51,7 @@ test("a dry run answers the counts with the tenant's ETag, changes nothing, and 
   assert.deepEqual([real.status, real.headers["x-ratelimit-limit"]], [200, "5"]);
 });
 
-test("a dry run is refused as the deletion is; what is no flag counts as a deletion", async () => {
+test("a dry run is refused as the deletion is, and counts as a read then too", async () => {
   const id = await seedTenant(sql, { slug: "guarded" });
   const at = `tenant/${id}?dry_run=true`;
   assertError(await send("DELETE", at, undefined, { "if-match": '"stale"' }), 412, {
@@ -69,16 +69,19 @@ test("a dry run is refused as the deletion is; what is no flag counts as a delet
     token: await person("ann", "guarded"),
   });
   assertError(member, 403, DENIED);
-  for (const query of [
-    "dry_run=TRUE",
-    "dry_run=1",
-    "dry_run=",
-    "dry_run=true&dry_run=false",
-    "reason=",
-    "dry=true",
+  for (const [query, limit] of [
+    ["dry_run=TRUE", "100"],
+    ["dry_run=1", "100"],
+    ["dry_run=", "100"],
+    ["dry_run=true&dry_run=false", "100"],
+    ["dry_run=true&reason=", "100"],
+    ["dry_run=false&reason=", "5"],
+    ["purge=1", "5"],
+    ["reason=", "5"],
+    ["dry=true", "5"],
   ]) {
     const answer = await send("DELETE", `tenant/${id}?${query}`);
-    assert.deepEqual([answer.status, answer.headers["x-ratelimit-limit"]], [422, "5"], query);
+    assert.deepEqual([answer.status, answer.headers["x-ratelimit-limit"]], [422, limit], query);
   }
   assert.equal((await send("GET", `tenant/${id}`)).status, 200);
 });
@@ -110,10 +113,21 @@ test("with a window a deletion keeps the tenant: its people are refused, its slu
   assert.deepEqual(refusals[0], refusals[1]);
   assert.deepEqual(refusals[0]!.body, DENIED);
 
-  assertError(await create({ name: "x", slug: "kept" }), 409, {
-    error: "Conflict",
-    detail: "A tenant with slug 'kept' already exists",
+  const other = await seedTenant(sql, { slug: "another" });
+  for (const taken of [
+    await create({ name: "x", slug: "kept" }),
+    await send("PUT", `tenant/${other}`, { slug: "kept" }),
+  ])
+    assertError(taken, 409, {
+      error: "Conflict",
+      detail: `The slug 'kept' is that of the deleted tenant ${id}: rename that tenant, or delete it for good with ?purge=true`,
+    });
+  const chosen = await ask("lobby", "/api/tenants/register", {
+    method: "POST",
+    token: await person("bea", "lobby"),
+    body: { organization_name: "Kept", organization_slug: "kept", admin_email: "bea@kept.example" },
   });
+  assertError(chosen, 409, { error: "Conflict", detail: "A tenant with slug 'kept' already exists" });
   const registered = await ask("lobby", "/api/tenants/register", {
     method: "POST",
     token: await person("bea", "lobby"),
@@ -166,6 +180,34 @@ test("with a window a deletion keeps the tenant: its people are refused, its slu
   });
 });
 
+test("a suspended tenant shows when, why and by whom, a deleted one too, until it is resumed", async () => {
+  const id = await made("halting");
+  const token = await operator();
+  const reason = "Unpaid since May";
+  const post = (move: string, body?: object) =>
+    world.service.request({ method: "POST", url: `/api/setup/tenant/${id}/${move}`, token, body });
+  const { body: suspended, headers } = await post("suspend", { reason });
+  const shown = () => send("GET", `tenant/${id}`);
+  assert.deepEqual([(await shown()).body, (await shown()).headers.etag], [suspended, headers.etag]);
+  const { suspension } = suspended;
+  assert.equal(suspension.reason, reason);
+  assert.ok(Math.abs(Date.parse(suspension.at) - Date.parse(suspended.updated_at)) < 10_000);
+  assert.match(suspension.actor.auth_subject, /^operator-\d+$/);
+  await send("DELETE", `tenant/${id}`);
+  assert.deepEqual((await shown()).body.suspension, suspension);
+  await post("restore");
+  await sql`delete from control.tenant_events where tenant_id = ${id}`;
+  assert.equal((await shown()).body.suspension, null);
+  assert.equal("suspension" in (await post("resume")).body, false);
+  await sql`update app.tenants set status = 'suspended' where id = ${id}`;
+  assert.deepEqual(
+    [(await shown()).body.suspension.reason, (await shown()).body.suspension.actor],
+    [null, null],
+  );
+  const match = { "if-match": String((await shown()).headers.etag) };
+  assert.equal((await send("POST", `tenant/${id}/resume`, undefined, match)).status, 200);
+});
+
 test("a deleted tenant counts against its owner's limit until it is gone", async () => {
   const register = async (name: string) =>
     world.service.request({
@@ -179,7 +221,7 @@ test("a deleted tenant counts against its owner's limit until it is gone", async
   assert.equal((await send("DELETE", `tenant/${first.body.tenant_id}`)).status, 200);
   const third = await register("Firm three");
   assert.deepEqual([third.status, third.body.error], [403, "Tenant limit reached"]);
-  assert.equal((await send("DELETE", `tenant/${first.body.tenant_id}`)).status, 200);
+  assert.equal((await send("DELETE", `tenant/${first.body.tenant_id}?purge=true`)).status, 200);
   await sql`delete from control.rate_limits`;
   assert.equal((await register("Firm three")).status, 201);
 });
@@ -196,41 +238,74 @@ test("a repeat with the Idempotency-Key of a deleted tenant is 409, and the firs
   await send("POST", `tenant/${body.tenant_id}/restore`);
   const replayed = await again();
   assert.deepEqual([replayed.status, replayed.body], [200, { ...body, existing: true }]);
-  for (let i = 0; i < 2; i++) await send("DELETE", `tenant/${body.tenant_id}`);
+  for (const query of ["", "?purge=true"]) await send("DELETE", `tenant/${body.tenant_id}${query}`);
   assert.equal((await again()).status, 201, "the key is gone with the tenant");
 });
 
-test("If-Match keeps a repeated DELETE from deleting for good", async () => {
+/** As urllib3, curl and nginx do when the answer of a DELETE is lost. */
+test("a repeated DELETE gets the answer of the first and changes nothing, at an instance without a window too", async () => {
   const id = await made("retried");
-  const { headers } = await send("GET", `tenant/${id}`);
-  const match = { "if-match": String(headers.etag) };
-  assert.equal((await send("DELETE", `tenant/${id}`, undefined, match)).status, 200);
+  const { headers: read } = await send("GET", `tenant/${id}`);
+  const token = await operator();
+  const url = `/api/setup/tenant/${id}?reason=`;
+  const first = await world.service.request({ method: "DELETE", url: `${url}closed`, token });
+  const shown = await send("GET", `tenant/${id}`);
+  for (const [instance, reason] of [
+    [world.service, "closed"],
+    [plain, "closed"],
+    [world.service, "another"],
+  ] as const) {
+    const again = await instance.request({ method: "DELETE", url: `${url}${reason}`, token });
+    assert.deepEqual([again.status, again.body], [200, first.body]);
+  }
+  assert.deepEqual((await send("GET", `tenant/${id}`)).body, shown.body);
+  const match = { "if-match": String(read.etag) };
   assert.equal((await send("DELETE", `tenant/${id}`, undefined, match)).status, 412);
+  const events =
+    await sql`select from control.tenant_events where tenant_id = ${id} and event like 'tenant.delet%'`;
+  assert.equal(events.length, 1);
   assert.equal((await send("POST", `tenant/${id}/restore`)).status, 200);
+  assert.equal((await ask("retried", "/api/boards")).status, 200);
 });
 
-test("without a window a deletion is at once and for good, of a deleted tenant too", async () => {
-  for (const kept of [false, true]) {
-    const id = await made(`plain-${kept}`);
-    if (kept) await send("DELETE", `tenant/${id}`);
-    const url = `/api/setup/tenant/${id}`;
-    const answer = await plain.request({ method: "DELETE", url, token: await operator() });
-    assert.deepEqual(
-      { status: answer.status, body: answer.body },
-      {
-        status: 200,
-        body: {
-          message: `Tenant 'The plain-${kept}' (plain-${kept}) deleted successfully`,
-          tenant_id: id,
-          warning:
-            "All related data has been permanently deleted: users, boards and their content, generations and media, provider configurations, credit transactions",
-        },
-      },
-    );
-    assert.equal(answer.headers.etag, undefined);
-    assert.equal((await send("POST", `tenant/${id}/restore`)).status, 404);
-    assert.equal((await sql`select from app.users where tenant_id = ${id}`).count, 0);
-  }
+const GONE =
+  "All related data has been permanently deleted: users, boards and their content, generations and media, " +
+  "provider configurations, credit transactions";
+
+test("purge=true deletes a deleted tenant for good, and is 409 for any other; so is its dry run", async () => {
+  const id = await made("purged");
+  const purge = (query = "", headers = {}) =>
+    send("DELETE", `tenant/${id}?purge=true${query}`, undefined, headers);
+  const live = { error: "Conflict", detail: "The tenant is active, not deleted" };
+  assertError(await purge(), 409, live);
+  assertError(await purge("&dry_run=true"), 409, live);
+  const { headers: read } = await send("GET", `tenant/${id}`);
+  await send("DELETE", `tenant/${id}`);
+  assert.equal((await purge("&dry_run=true")).body.dry_run, true);
+  assert.equal((await purge("", { "if-match": String(read.etag) })).status, 412);
+  const answer = await purge("&reason=asked%20for");
+  assert.deepEqual(
+    [answer.status, answer.body],
+    [200, { message: "Tenant 'The purged' (purged) deleted successfully", tenant_id: id, warning: GONE }],
+  );
+  assert.equal((await purge()).status, 404);
+  assert.equal((await sql`select from app.users where tenant_id = ${id}`).count, 0);
+  const [event] =
+    await sql`select event, reason from control.tenant_events where tenant_id = ${id} order by id desc limit 1`;
+  assert.deepEqual({ ...event }, { event: "tenant.deleted", reason: "asked for" });
+});
+
+test("without a window a deletion is at once and for good", async () => {
+  const id = await made("plain");
+  const url = `/api/setup/tenant/${id}`;
+  const answer = await plain.request({ method: "DELETE", url, token: await operator() });
+  assert.deepEqual(
+    [answer.status, answer.body],
+    [200, { message: "Tenant 'The plain' (plain) deleted successfully", tenant_id: id, warning: GONE }],
+  );
+  assert.equal(answer.headers.etag, undefined);
+  assert.equal((await send("POST", `tenant/${id}/restore`)).status, 404);
+  assert.equal((await sql`select from app.users where tenant_id = ${id}`).count, 0);
 });
 
 test("a reason is optional, has 1 to 500 characters, and comes with a body or a query of nothing else", async () => {

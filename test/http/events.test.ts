@@ -218,6 +218,33 @@ test("a stream gives what there is, then what happens, and goes on after Last-Ev
   while (world.service.app.streams > 0) await new Promise(resolve => setTimeout(resolve, 20));
 });
 
+test("events are a stream only for a client that prefers one, and JSON for every other", async () => {
+  const ask = async (accept: string) => {
+    const end = new AbortController();
+    const response = await fetch(`${address}/api/tenants/events?limit=1`, {
+      headers: { authorization: `Bearer ${await person("olga", "acme")}`, accept },
+      signal: end.signal,
+    });
+    end.abort();
+    return response.headers.get("content-type")!.split(";")[0];
+  };
+  for (const accept of [
+    "*/*",
+    "text/event-stream;q=0",
+    "application/json;q=0.9, text/event-stream;q=0.1",
+    "application/json, text/event-stream",
+    "text/event-streams",
+    'application/json, x/y;a="text/event-stream"',
+  ])
+    assert.equal(await ask(accept), "application/json", accept);
+  for (const accept of [
+    "text/event-stream",
+    "Text/Event-Stream; charset=utf-8",
+    "text/event-stream, application/json;q=0.5",
+  ])
+    assert.equal(await ask(accept), "text/event-stream", accept);
+});
+
 test("a stream is refused like a page, and ends when its caller may not read any more", async () => {
   const mia = await stream("/api/tenants/events", await person("mia", "acme"));
   assert.equal(mia.response.status, 403);

@@ -19,6 +19,11 @@ test("health says that the process is up, without a token and without the databa
   assert.deepEqual([status, body], [200, { status: "ok" }]);
 });
 
+test("machines may add a query to the addresses that they watch", async () => {
+  for (const url of ["/health?x=1", "/ready?verbose=1&verbose=2", "/metrics?x=1"])
+    assert.equal((await world.service.request({ url, undocumented: true })).status, 200, url);
+});
+
 test("ready says that the database answers, is migrated and keeps tenants apart", async () => {
   const { status, body, headers } = await world.service.request({ url: "/ready" });
   assert.equal(status, 200);
@@ -225,6 +230,7 @@ test("ready is 503 when the function that this release calls is missing", async 
       database: "ok",
       migrations: "the schema of this release is missing",
       isolation: "unknown",
+      clock: "unknown",
     });
   }
 });
@@ -238,6 +244,7 @@ test("ready is 503 while the database takes longer than the time-out", async () 
       database: "no answer within 2 s",
       migrations: "unknown",
       isolation: "unknown",
+      clock: "unknown",
     });
   });
   assert.equal((await ready()).status, 200);
@@ -275,6 +282,7 @@ test("ready is 503 without secrets while the database is away; health and metric
       database: "it cannot be reached",
       migrations: "unknown",
       isolation: "unknown",
+      clock: "unknown",
     });
     assert.equal((await world.service.request({ url: "/health" })).status, 200);
     const metrics = await world.service.request({ url: "/metrics" });

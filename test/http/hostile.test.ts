@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser, some, type TestRequest, token } from "../harness.ts";
+import { ALL, seedTenant, seedUser, type TestRequest, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
 const world = await createWorld();
@@ -88,6 +88,13 @@ test("every operation of the document is attacked below", async () => {
     [],
   );
 });
+
+let turns = 0;
+/** In `npm test` every fourth, from another one on each time: each value attacks some operations, and each operation meets some values. */
+function some<T>(values: readonly T[]): readonly T[] {
+  const turn = turns++;
+  return ALL ? values : values.filter((_, i) => (i + turn) % 4 === 0);
+}
 
 let callers = 0;
 /** A new caller each time, because of rate limits, who is a member and an operator. */
@@ -203,16 +210,11 @@ test("no text and no type in any field of a body ends in a 5xx", async () => {
 });
 
 test("the answer to a body of thousands of unknown fields is shorter than the body", async () => {
-  const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`f${i}`, 1]));
-  for (const [method, url] of [
-    ["POST", "/api/tenants/members"],
-    ["DELETE", `/api/tenants/members/${ID}`],
-  ] as const) {
-    const { status, body } = await survive({ method, url, body: many });
-    assert.equal(status, 422);
-    assert.equal(body.errors.length, 100);
-    assert.ok(JSON.stringify(body).length < JSON.stringify(many).length);
-  }
+  const many = Object.fromEntries(Array.from({ length: 9_000 }, (_, i) => [`f${i}`, 1]));
+  const { status, body } = await survive({ method: "POST", url: "/api/setup/tenant", body: many });
+  assert.equal(status, 422);
+  assert.equal(body.errors.length, 100);
+  assert.ok(JSON.stringify(body).length < JSON.stringify(many).length);
 });
 
 test("text that the database cannot hold is 422 in every place", async () => {

@@ -154,7 +154,8 @@ export const matrix = new Map(rows.map(([operationId, ...statuses]) => [operatio
 /** Headers that differ between two equal requests. */
 const PASSING = ["date", "x-request-id", "x-ratelimit-reset"];
 
-async function ask(
+/** Sends the same request as often as it is called. */
+export async function requestOf(
   { service, database: { sql } }: World,
   { operationId, method, path }: Operation,
   { says, status }: Caller,
@@ -173,12 +174,13 @@ async function ask(
     key_id: cell.key,
   };
   const url = path.replace(/\{(\w+)\}/g, (_all, name) => ids[name]!) + query;
-  const answer = await service.app.inject({
-    method,
-    url,
-    headers: { ...(await says(cell, sql)), ...(body && { "content-type": type }) },
-    ...(body && { payload: JSON.stringify(body(cell)) }),
-  });
+  const headers = { ...(await says(cell, sql)), ...(body && { "content-type": type }) };
+  const payload = body && JSON.stringify(body(cell));
+  return () => service.app.inject({ method, url, headers, ...(payload && { payload }) });
+}
+
+async function ask(world: World, operation: Operation, caller: Caller) {
+  const answer = await (await requestOf(world, operation, caller))();
   const headers = Object.entries(answer.headers).filter(([name]) => !PASSING.includes(name));
   return { status: answer.statusCode, bytes: JSON.stringify([headers, answer.body]) };
 }

@@ -61,6 +61,13 @@ test("mine answers every tenant of the caller, whichever tenant the request name
     ],
   );
   assert.equal(body.total_count, 2);
+  const first = await ask("member", "GET", "/api/tenants/mine?limit=1");
+  const next = /^<(.+)>; rel="next"$/.exec(String(first.headers.link))![1]!;
+  const second = await ask("member", "GET", next);
+  assert.deepEqual([...first.body.tenants, ...second.body.tenants], body.tenants);
+  assert.deepEqual([second.body.total_count, second.headers.link], [2, undefined]);
+  assert.equal((await ask("member", "GET", "/api/tenants/mine?limit=1001")).status, 422);
+  assert.equal((await ask("member", "GET", "/api/tenants/mine?cursor=x")).status, 422);
   assert.deepEqual((await ask("nobody", "GET", "/api/tenants/mine")).body, {
     tenants: [],
     total_count: 0,

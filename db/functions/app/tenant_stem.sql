@@ -6,8 +6,15 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
   select left(app.tenant_json(p_tenant), -1) || ',"registration":' || coalesce(app.compact_json(p_tenant.registration), 'null')
+    || case when 'suspended' in (p_tenant.status, p_tenant.status_before) then ',"suspension":' || coalesce((
+      select app.compact_json(jsonb_build_object('at', app.iso_time(e.at), 'reason', e.reason, 'actor', case when e.actor_subject is not null
+        then jsonb_build_object('auth_provider', e.actor_provider, 'auth_subject', e.actor_subject) end))
+      from control.tenant_events e
+      where e.tenant_id = p_tenant.id and e.event in ('tenant.suspended', 'suspended')
+      order by e.tenant_id desc, e.epoch desc, e.xid desc, e.n desc limit 1), 'null') else '' end
 $$;
 comment on function app.tenant_stem(app.tenants) is
-  'The JSON text of one tenant for operators, up to members_count: app.tenant_json() and what the newcomer wrote.';
+$$The JSON text of one tenant for operators, up to members_count: app.tenant_json(), what the newcomer wrote, and of a
+suspended tenant the event of its suspension.$$;
 revoke all on function app.tenant_stem(app.tenants) from public;
 grant execute on function app.tenant_stem(app.tenants) to tms_registrar;

@@ -4,7 +4,6 @@ import { Form, TextField } from "../parts/form.tsx";
 import { useAction } from "../parts/load.tsx";
 import { say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
-import { randomId } from "../storage.ts";
 
 const slugOf = (name: string) =>
   name
@@ -20,7 +19,7 @@ export function NewTenant() {
   const [name, setName] = useState("");
   const [slug, setSlug] = useState("");
   /** The same for a second press after a lost answer. */
-  const [key] = useState(() => randomId());
+  const [key] = useState(() => crypto.randomUUID());
   const create = ({ samples, owner }: Record<string, string>) =>
     action.run(async () => {
       const body = {
@@ -39,7 +38,7 @@ export function NewTenant() {
         <a href="#/tenants">Tenants</a>
       </p>
       <Title id="new">New tenant</Title>
-      <div class="panel narrow">
+      <div class="panel">
         <Form action={action} submit="Create tenant" onSubmit={create}>
           <TextField label="Name" name="name" required maxLength={255} value={name} onInput={setName} />
           <TextField
@@ -48,14 +47,13 @@ export function NewTenant() {
             value={slug}
             onInput={setSlug}
             placeholder={slugOf(name)}
-            hint="The short name in requests (X-Tenant) and addresses: lower-case letters, digits, hyphens. Without one it is made from the name."
+            hint="How requests name the tenant: lower-case letters, digits, hyphens. Without one it is made from the name."
           />
           <TextField
             label="First owner"
             name="owner"
-            field="owner.auth_subject"
             maxLength={255}
-            hint="Their subject: the “sub” of their token, as the identity provider names the account. Unknown? Leave it empty, and invite them by a link afterwards."
+            hint="The subject (sub) of their token. You can add members later, too."
           />
           <label class="check">
             <input type="checkbox" name="samples" /> With sample data

@@ -89,7 +89,6 @@ export function Tenants() {
           {items => (
             <Table
               label="Tenants"
-              brief
               rows={items}
               keyOf={({ tenant_id }) => tenant_id}
               columns={[
@@ -102,8 +101,8 @@ export function Tenants() {
                   ),
                 ],
                 ["Slug", ({ slug }) => <Copy label="slug">{slug}</Copy>],
-                ["Status", ({ status }) => <Badge>{status}</Badge>, "mark"],
-                ["Created", ({ created_at }) => <Time at={created_at} />, "time"],
+                ["Status", ({ status }) => <Badge>{status}</Badge>, "tight"],
+                ["Created", ({ created_at }) => <Time at={created_at} />, "tight"],
               ]}
             />
           )}

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import Negotiator from "negotiator";
 import type { Config } from "../../config/config.ts";
 import { VERSION } from "../../config/version.ts";
 import { type Bundle, readBundle } from "../console-bundle.ts";
@@ -80,7 +81,6 @@ async function toFiles({ page, script, style, icon }: Bundle, config: Config): P
     version: VERSION,
     multiTenant: config.multiTenantMode,
     defaultTenant: config.defaultTenant.slug,
-    deletionGraceDays: config.deletionGraceDays,
     oidc: clientId && issuer ? { issuer, clientId, scope, audience: audience?.[0] ?? null } : null,
   };
   const others = Object.entries({ script, style, icon }).map(([kind, text]) => ({
@@ -107,8 +107,9 @@ const hashOf = (content: string | Buffer) => createHash("sha256").update(content
 
 function sendFile(request: FastifyRequest, reply: FastifyReply, file: File, caching: string): FastifyReply {
   const etag = `"${hashOf(file.content).slice(0, 32)}"`;
-  const zipped = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
-  reply.header("cache-control", caching).header("vary", "accept-encoding").header("etag", etag);
+  const zipped = new Negotiator(request).encoding(["gzip", "identity"]) === "gzip";
+  const vary = [reply.getHeader("vary") ?? [], "Accept-Encoding"].flat().join(", ");
+  reply.header("cache-control", caching).header("vary", vary).header("etag", etag);
   if (isKnown(request, etag)) return reply.code(304).send();
   if (zipped) reply.header("content-encoding", "gzip");
   return reply

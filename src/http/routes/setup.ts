@@ -133,14 +133,14 @@ export default async function setup(
 
   const deleting = { ...operations.deleteTenant, preValidation: refuseBody };
   app.delete<One & { Querystring: DeleteTenant }>("/tenant/:tenant_id", deleting, async (request, reply) => {
-    const { dry_run, reason } = request.query;
+    const { dry_run, purge, reason } = request.query;
     const found = [tenantId(request), ifMatch(request)];
-    if (dry_run) {
-      const preview = { config: operations.deleteTenant.config.dryRun };
-      return sendRow(reply, await callAsCaller(request, preview, ...found));
-    }
-    const given = [...found, config.deletionGraceDays, reason];
-    const deleted = callAsCaller(request, operations.deleteTenant, ...given).catch((error: Error) => {
+    const { config: run } = operations.deleteTenant;
+    if (dry_run) return sendRow(reply, await callAsCaller(request, { config: run.dryRun }, ...found, purge));
+    const deletion = purge
+      ? callAsCaller(request, { config: run.purge }, ...found, reason)
+      : callAsCaller(request, operations.deleteTenant, ...found, config.deletionGraceDays, reason);
+    const deleted = deletion.catch((error: Error) => {
       // A deletion waits only for writers of its tenant.
       const metWriters = hasState(error.cause, "lock_not_available", "deadlock_detected");
       throw metWriters ? refusal("tenant_busy", { cause: error.cause }) : error;

@@ -19,9 +19,15 @@ import {
   patchCurrentTenant,
   registerTenant,
 } from "../operations.ts";
-import { located, normalizeNames, sendRow, sendUnlessKnown } from "../responses.ts";
+import { located, normalizeNames, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
 import type { ListTenantEvents } from "../schemas/events.ts";
-import type { MyTenants, PatchCurrentTenant, Register, RegisteredTenant } from "../schemas/tenants.ts";
+import type {
+  ListPage,
+  MyTenants,
+  PatchCurrentTenant,
+  Register,
+  RegisteredTenant,
+} from "../schemas/tenants.ts";
 import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
 import { locationOf } from "./setup.ts";
 
@@ -103,11 +109,15 @@ export default async function tenants(
     ),
   );
 
-  app.get("/mine", listMyTenants, async (request, reply) => {
-    const { body } = await callAsCaller(request, listMyTenants);
+  app.get<{ Querystring: ListPage }>("/mine", listMyTenants, async (request, reply) => {
+    const { limit, cursor } = request.query;
+    const row = await callAsCaller(request, listMyTenants, limit, cursor);
     const { operator } = request.identity;
     const caller = { operator, token_tenant: namedByToken(request) };
-    return sendRow(reply, { body: JSON.stringify({ ...(JSON.parse(body) as object), ...caller }) });
+    return sendPage(reply, {
+      ...row,
+      body: JSON.stringify({ ...(JSON.parse(row.body) as object), ...caller }),
+    });
   });
 }
 

@@ -38,6 +38,26 @@ export const TenantDetails = Type.Object(
         },
       ),
     ),
+    suspension: Type.Optional(
+      Nullable(
+        Type.Object(
+          {
+            at: Timestamp,
+            reason: Nullable(Text("Unpaid since May")),
+            actor: Nullable(
+              Type.Object(
+                { auth_provider: Text("jwt"), auth_subject: Text("olga") },
+                { description: "Null for a change in SQL" },
+              ),
+            ),
+          },
+          {
+            description:
+              "There only while the tenant is suspended, also below a deletion. Null if the event of it was deleted",
+          },
+        ),
+      ),
+    ),
     members_count: Type.Integer({ description: "People; API keys do not count" }),
   },
   { title: "TenantDetails" },
@@ -51,6 +71,10 @@ export const SetupStatus = Type.Object(
     default_tenant_slug: Nullable(Slug),
     multi_tenant_mode: Type.Boolean(),
     auth_provider: Text("jwt"),
+    events_wait_seconds: Type.Number({
+      description:
+        "How long the first event waits that a transaction that stays open keeps from the feeds; 0: none waits",
+    }),
     recommendations: Type.Array(Text("Tokens of any issuer are accepted: set SERVICE_JWT_ISSUER")),
   },
   { title: "SetupStatus" },
@@ -146,6 +170,10 @@ export const DeleteTenant = Type.Object(
     dry_run: Type.Boolean({
       default: false,
       description: "Changes nothing, and answers how many rows the deletion would delete",
+    }),
+    purge: Type.Boolean({
+      default: false,
+      description: "Deletes for good, before `purge_at`, a tenant that is deleted already; 409 for any other",
     }),
     reason: Type.Optional(Reason),
   },

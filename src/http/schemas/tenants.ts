@@ -134,7 +134,7 @@ export const MyTenants = Type.Object(
         { title: "MyTenant" },
       ),
     ),
-    total_count: Type.Integer(),
+    total_count: Type.Integer({ description: "Of all pages" }),
     operator: Type.Boolean({ description: "Whether the caller is an operator of the deployment" }),
     token_tenant: Nullable(
       Type.Object({

@@ -135,19 +135,28 @@ test("with days of grace a deletion keeps every row, and restore gives the statu
     }
   }));
 
-test("a deleted tenant is deleted for good by a second deletion, and by one of the release before", () =>
+test("a second deletion changes nothing, with any window and by the release before; purge_tenant deletes for good", () =>
   rolledBack(database.sql, async tx => {
+    const { body: made } = await createTenant(tx, "twice", { sample: true });
+    const id = made.tenant_id as string;
+    const purge = (match: string[] | null = null) => call(tx, "purge_tenant", operator, id, match, null);
+    await refused(purge(), 409, "Conflict", "The tenant is active, not deleted");
+    const first = await remove(tx, id, 30);
+    const row = () => tx`select * from app.tenants where id = ${id}`;
+    const kept = await row();
     for (const again of [
-      (id: string) => remove(tx, id, 30),
-      (id: string) => remove(tx, id, 0),
-      (id: string) => call(tx, "delete_tenant", operator, id),
+      () => remove(tx, id, 30),
+      () => remove(tx, id, 0),
+      () => call(tx, "delete_tenant", operator, id),
     ]) {
-      const { body } = await createTenant(tx, "twice", { sample: true });
-      await remove(tx, body.tenant_id, 30);
-      assert.match((await again(body.tenant_id)).body.warning, /has been permanently deleted/);
-      assert.equal((await tx`select from app.tenants where id = ${body.tenant_id}`).count, 0);
-      assert.equal((await tx`select from app.users where tenant_id = ${body.tenant_id}`).count, 0);
+      assert.deepEqual((await again()).body, first.body);
+      assert.deepEqual(await row(), kept);
     }
+    await refused(purge(['"x"']), 412, "Precondition failed", "The tenant has changed since it was read");
+    assert.match((await purge()).body.warning, /has been permanently deleted/);
+    assert.equal((await row()).count, 0);
+    assert.equal((await tx`select from app.users where tenant_id = ${id}`).count, 0);
+    await refused(purge(), 404, "Tenant not found", `Tenant with ID ${id} not found`);
   }));
 
 test("purge removes a tenant past its date, and none before it, nor one that was restored", () =>
@@ -195,6 +204,7 @@ test("the default tenant has the same refusals in single-tenant mode, dry run or
     ] as const;
     await refused(call(tx, "preview_deletion", single, id, null), ...words);
     await refused(call(tx, "delete_tenant", single, id, null, 30, null), ...words);
+    await refused(call(tx, "purge_tenant", single, id, null, null), ...words);
     assert.match((await remove(tx, id, 30)).body.warning, /is kept until/);
     const status = await call(tx, "get_setup_status", single, 1, [], true);
     assert.equal(status.body.setup_needed, true);

@@ -11,8 +11,20 @@ test("get_setup_status writes nothing, and recommends what to repair", () =>
     const [row] = await tx`select app.release() as release`;
     const NEVER = "Isolation was never audited as a whole: run npm run audit";
     await tx.unsafe("set session authorization tms_service");
-    const status = async (slug: string | null, release = row!.release as number) =>
-      (await call(tx, "get_setup_status", { ...operator, slug }, release, ["An advice"], true)).body;
+    const status = async (slug: string | null, release = row!.release as number) => {
+      const { body } = await call(
+        tx,
+        "get_setup_status",
+        { ...operator, slug },
+        release,
+        ["An advice"],
+        true,
+      );
+      // Transactions of other tests, in other databases of the server, keep events waiting too.
+      const { events_wait_seconds, ...rest } = body;
+      assert.equal(typeof events_wait_seconds, "number");
+      return rest;
+    };
     assert.deepEqual(await status(null), {
       setup_needed: true,
       has_default_tenant: false,

@@ -13,6 +13,7 @@ as $$
 declare
   v_default app.tenants;
   v_behind constant boolean := app.is_behind(p_release);
+  v_wait constant numeric := app.events_wait();
 begin
   perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
   select * into v_default from app.tenants where is_default;
@@ -23,6 +24,7 @@ begin
     'default_tenant_slug', v_default.slug,
     'multi_tenant_mode', p_tenant_slug is not null,
     'auth_provider', 'jwt',
+    'events_wait_seconds', v_wait,
     'recommendations', array(
       select 'The database schema is behind this release: run npm run migrate' where v_behind
       union all
@@ -50,6 +52,9 @@ begin
           select auth_provider, auth_subject from app.users where removed_at is null
           order by auth_provider, auth_subject limit 1000) m
         group by m.auth_provider, m.auth_subject having count(*) > 1)
+      union all
+      select format('Events have waited for %s s, because a transaction of this database server stays open: see EventsWait in docs/operations.md',
+        round(v_wait)) where v_wait > 60
       union all
       select * from app.isolation_advice()
       union all

@@ -22,10 +22,7 @@ begin
     status := 'unvalidated';
     return;
   end if;
-  if (coalesce(p_name, v_tenant.name), coalesce(p_slug, v_tenant.slug), v_settings) <> (v_tenant.name, v_tenant.slug, v_tenant.settings) then
-    v_tenant := app.change_tenant(v_tenant, p_name, p_slug, v_settings);
-  end if;
-  body := app.tenant_answer(v_tenant);
+  body := app.tenant_answer(app.change_tenant(v_tenant, p_name, p_slug, v_settings));
   etag := app.etag(body);
 end
 $$;

@@ -27,9 +27,7 @@ begin
     status := 'unvalidated';
     return;
   end if;
-  if (coalesce(p_name, v_tenant.name), v_settings) <> (v_tenant.name, v_tenant.settings) then
-    v_tenant := app.change_tenant(v_tenant, p_name, null::text, v_settings);
-  end if;
+  v_tenant := app.change_tenant(v_tenant, p_name, null::text, v_settings);
   body := concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_caller.member), '}');
 end
 $$;

@@ -1,5 +1,4 @@
 import type { Member } from "../../../client/api.ts";
-import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { useAction } from "../../parts/load.tsx";
 import { say } from "../../parts/text.tsx";
@@ -24,7 +23,7 @@ export function Add({
     });
   return (
     <Dialog title="Add a member" onClose={close}>
-      <Form action={action} submit="Add" onSubmit={add} beside={<Cancel />}>
+      <Form action={action} submit="Add" onSubmit={add}>
         <p class="dim">
           For somebody whose <i>subject</i> you know: the name that your identity provider gives to one
           account.

@@ -1,5 +1,4 @@
 import type { Member } from "../../../client/api.ts";
-import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
@@ -37,7 +36,7 @@ export function Remove({
       }
       onClose={close}
     >
-      <Form action={action} submit={self ? "Leave" : "Remove"} danger onSubmit={remove} beside={<Cancel />}>
+      <Form action={action} submit={self ? "Leave" : "Remove"} danger onSubmit={remove}>
         <p>
           {self ? "You are" : "They are"} refused from the next request on, and {self ? "come" : "can come"}{" "}
           back only if somebody adds or invites {self ? "you" : "them"} again. What {self ? "you" : "they"}{" "}
