@@ -36,8 +36,14 @@ export class Refused extends Error {
   }
 }
 
-/** Why the page waits before it asks again, in words; null while it does not. */
-export const waiting = createStore<string | null>(null);
+/** Why the page waits before it asks again; null while it does not. */
+export interface Waiting {
+  why: string;
+  /** When it asks again, by the reader's clock. */
+  until: number;
+  now: () => void;
+}
+export const waiting = createStore<Waiting | null>(null);
 
 type Init = { method?: string; headers?: Record<string, string>; body?: string };
 
@@ -148,19 +154,28 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
         throw error;
       }
       const { status, message } = error as Refused;
-      waiting.set(
-        `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}. Trying again in ${seconds} s.`,
+      const why = `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}`;
+      await sleep(seconds * 1000, signal, now =>
+        waiting.set({ why, until: Date.now() + seconds * 1000, now }),
       );
-      await sleep(seconds * 1000, signal);
     }
   }
 }
 
-export const sleep = (ms: number, signal?: AbortSignal) =>
+/** Until the time has passed, the network is back, or `now` is called. */
+export const sleep = (ms: number, signal?: AbortSignal, begun?: (now: () => void) => void) =>
   new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(resolve, ms);
+    const timer = setTimeout(wake, ms);
+    function wake() {
+      clearTimeout(timer);
+      removeEventListener("online", wake);
+      resolve();
+    }
+    addEventListener("online", wake);
+    begun?.(wake);
     signal?.addEventListener("abort", () => {
       clearTimeout(timer);
+      removeEventListener("online", wake);
       waiting.set(null);
       reject(signal.reason as Error);
     });

@@ -1,15 +1,16 @@
-import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { waiting } from "./api.ts";
 import { arriving, offered } from "./arrival.ts";
 import { type Me, readMe } from "./me.ts";
+import { Side } from "./menu.tsx";
 import { firstOf, pageOf } from "./pages/index.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
+import { Palette } from "./palette.tsx";
 import { Dialog } from "./parts/form.tsx";
 import { Loaded, Loading, useLoad } from "./parts/load.tsx";
 import { Name, said, Time } from "./parts/text.tsx";
 
-import { go, path, route } from "./router.ts";
+import { leave, leaving, route, unsaved } from "./router.ts";
 import { claimsOf, ending, session, signIn, signOut } from "./session.ts";
 import { useStore } from "./store.ts";
 
@@ -26,9 +27,28 @@ export function App() {
   );
 }
 
+/** Counts down to the next try, which the reader can have at once. */
 function Waiting() {
-  const why = useStore(waiting);
-  return <div role="status">{why && <p class="banner">{why}</p>}</div>;
+  const state = useStore(waiting);
+  const [, tick] = useState(0);
+  useEffect(() => {
+    if (!state) return;
+    const timer = setInterval(() => tick(n => n + 1), 1_000);
+    return () => clearInterval(timer);
+  }, [state]);
+  const seconds = state ? Math.max(0, Math.ceil((state.until - Date.now()) / 1000)) : 0;
+  return (
+    <div role="status" aria-live="polite">
+      {state && (
+        <div class="banner">
+          {state.why}. <span aria-hidden="true">Trying again in {seconds} s.</span>{" "}
+          <button type="button" onClick={state.now}>
+            Try now
+          </button>
+        </div>
+      )}
+    </div>
+  );
 }
 
 function Toast() {
@@ -116,108 +136,42 @@ function Frame({ me, reload }: { me: Me; reload: () => void }) {
   const asked = useStore(route).parts;
   const slug = chosen(me, asked);
   const parts = asked.length > 0 ? asked : firstOf(me, slug);
-  const mine = me.tenants.find(tenant => tenant.slug === slug);
-  const page = pageOf({ me, parts, slug, reload });
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={toMain}>
         Skip to the page
       </button>
-      <header class="side">
-        <a class="brand" href="#/">
-          <img src={icon} alt="" /> Tenants
-        </a>
-        {me.operator && (
-          <Section title="Deployment" parts={parts}>
-            {[
-              ["Waiting", ["waiting"]],
-              ["Tenants", ["tenants"]],
-              ["Activity", ["activity"]],
-              ["Isolation", ["isolation"]],
-              ["Why?", ["why"]],
-              ["Setup", ["setup"]],
-            ]}
-          </Section>
-        )}
-        {me.tenants.length > 1 && (
-          <label class="picker field">
-            <span class="unseen">Organization</span>
-            <select
-              value={slug}
-              onChange={event => go(path(["org", (event.target as HTMLSelectElement).value]))}
-            >
-              {me.tenants.map(one => (
-                <option key={one.slug} value={one.slug}>
-                  {one.name}
-                </option>
-              ))}
-            </select>
-          </label>
-        )}
-        {slug && mine && (
-          <Section title={me.tenants.length > 1 ? "Organization" : mine.name} parts={parts}>
-            {[
-              ["Overview", ["org", slug]],
-              ["Members", ["org", slug, "members"]],
-              ...(mine.role === "member"
-                ? []
-                : ([
-                    ["Invitations", ["org", slug, "invitations"]],
-                    ["Keys", ["org", slug, "keys"]],
-                    ["Settings", ["org", slug, "settings"]],
-                    ["Activity", ["org", slug, "activity"]],
-                  ] as [string, string[]][])),
-            ]}
-          </Section>
-        )}
-        <div class="who">
-          <b title={me.name}>
-            <Name>{me.name}</Name>
-          </b>
-          <span class="dim">
-            {[me.operator && "operator", mine && `${mine.role} of ${mine.slug}`].filter(Boolean).join(", ") ||
-              "no organization yet"}
-          </span>
-          <button type="button" onClick={() => void signOut()}>
-            Sign out
-          </button>
-        </div>
-      </header>
+      <Side me={me} parts={parts} slug={slug} />
       <main id="main" tabIndex={-1}>
-        {page}
+        {pageOf({ me, parts, slug, reload })}
       </main>
+      <Palette me={me} />
+      <Leaving />
     </div>
   );
 }
 
-const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
+/** What is typed and not saved is lost by a click on another page: asked first. */
+function Leaving() {
+  const to = useStore(leaving);
+  const what = unsaved.get();
+  if (to === null) return null;
+  const stay = () => leaving.set(null);
+  return (
+    <Dialog title="Leave without saving?" onClose={stay}>
+      <p>You have not saved {what ?? "what you typed"}.</p>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={stay}>
+          Stay here
+        </button>
+        <button type="button" onClick={leave}>
+          Leave, and lose it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
 
 function toMain() {
   document.getElementById("main")?.focus();
-}
-
-function Section({
-  title,
-  parts,
-  children,
-}: {
-  title: string;
-  parts: string[];
-  children: [label: string, to: string[]][];
-}): ComponentChildren {
-  const here = (to: string[]) =>
-    to.join("/") === parts.slice(0, Math.max(to.length, to[0] === "org" ? 3 : 1)).join("/") ||
-    (to[0] === "tenants" && parts[0] === "tenant");
-  return (
-    <nav aria-label={title}>
-      <h2>
-        <bdi>{title}</bdi>
-      </h2>
-      {children.map(([label, to]) => (
-        <a key={label} href={path(to)} aria-current={here(to) ? "page" : undefined}>
-          {label}
-        </a>
-      ))}
-    </nav>
-  );
 }

@@ -6,7 +6,7 @@ export interface Route {
   query: URLSearchParams;
 }
 
-function parse(hash: string): Route {
+export function parse(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
   const parts = path.split("/").filter(Boolean).map(decode);
   return { parts, query: new URLSearchParams(query) };
@@ -20,8 +20,30 @@ function decode(part: string): string {
   }
 }
 
-export const route = createStore(parse(location.hash));
-addEventListener("hashchange", () => route.set(parse(location.hash)));
+export const route = createStore(parse(globalThis.location?.hash ?? ""));
+
+/** What the reader has typed and not saved, in words: leaving the page asks first. */
+export const unsaved = createStore<string | null>(null);
+/** Where the reader wants to go, while they are asked. */
+export const leaving = createStore<string | null>(null);
+let shown = globalThis.location?.hash ?? "";
+
+globalThis.addEventListener?.("hashchange", () => {
+  if (unsaved.get() !== null && location.hash !== shown) {
+    leaving.set(location.hash);
+    history.replaceState(null, "", location.pathname + shown);
+    return;
+  }
+  show();
+});
+globalThis.addEventListener?.("beforeunload", event => {
+  if (unsaved.get() !== null) event.preventDefault();
+});
+
+function show(): void {
+  shown = location.hash;
+  route.set(parse(shown));
+}
 
 export const path = (parts: string[], query: Record<string, string> = {}): string => {
   const filled = Object.entries(query).filter(([, value]) => value !== "");
@@ -33,8 +55,16 @@ export function go(to: string): void {
   location.hash = to;
 }
 
+/** Goes on to where the reader wanted to go, without what they typed. */
+export function leave(): void {
+  const to = leaving.get();
+  leaving.set(null);
+  unsaved.set(null);
+  if (to !== null) go(to);
+}
+
 /** Without an entry in the history: for filters that change while somebody types. */
 export function replace(to: string): void {
   history.replaceState(null, "", to);
-  route.set(parse(location.hash));
+  show();
 }

@@ -4,6 +4,8 @@ export interface Settings {
   multiTenant: boolean;
   /** A slug for requests that must name a tenant and work in none. */
   defaultTenant: string;
+  /** So long a deleted tenant can be restored; 0: deletion is for good. */
+  deletionGraceDays: number;
   /** Null: no provider is configured, so people paste a token. */
   oidc: { issuer: string; clientId: string; scope: string; audience: string | null } | null;
 }

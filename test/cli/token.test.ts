@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:f
 import path from "node:path";
 import { after, test } from "node:test";
 import { jwtVerify } from "jose";
+import { some } from "../harness.ts";
 import { copyProject, makeFolder, outcome, tenancy } from "./command.ts";
 
 const folder = makeFolder();
@@ -131,7 +132,9 @@ test("token says in one sentence why it cannot", async () => {
       (claim): [string[], Record<string, string>, RegExp] => [
         ["--sub", "a", "--claim", claim],
         { SERVICE_JWT_SECRET: SECRET },
-        /^--claim n contains the number -?1(e400|\d+), which cannot be kept exactly: write it in quotes, as a text$/,
+        claim.includes("e400")
+          ? /^--claim n is a number out of range$/
+          : /^--claim n contains the number \d+, which cannot be kept exactly: write it in quotes, as a text$/,
       ],
     ),
     [
@@ -163,7 +166,7 @@ test("token says in one sentence why it cannot", async () => {
     [["--sub", "a", "--frob-x"], {}, /^Unknown argument: frob-x$/],
     [["--sub", "a"], { SERVICE_JWT_SECRET: "short" }, /SERVICE_JWT_SECRET: expected a secret of 32 bytes/],
   ];
-  for (const [args, env, sentence] of cases) {
+  for (const [args, env, sentence] of some(cases)) {
     const { code, stdout, stderr } = await outcome(tenancy(["token", ...args], env));
     assert.deepEqual({ code, stdout }, { code: 1, stdout: "" });
     assert.match(stderr, sentence);

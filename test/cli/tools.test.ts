@@ -15,6 +15,7 @@ import {
   seedTenant,
   seedUser,
   settled,
+  some,
   TEST_SECRET,
   token,
   withSettings,
@@ -55,7 +56,7 @@ test("a database without the schema says what to run", async () => {
 });
 
 test("what a command does not know, or is given twice, is said in one line", async () => {
-  for (const [line, status, sentence] of [
+  for (const [line, status, sentence] of some([
     ["audit --format json --format text", 2, "--format is given more than once"],
     ["audit --only data --only schema", 2, "--only is given more than once"],
     ["events --last 1 --last 2", 1, "--last is given more than once"],
@@ -63,7 +64,7 @@ test("what a command does not know, or is given twice, is said in one line", asy
     ["--", 1, "Name a command; tenancy --help lists them"],
     ["import", 1, "import and diff take a file that export wrote; - is standard input"],
     ["import  --json", 1, "import and diff take a file that export wrote; - is standard input"],
-  ] as const) {
+  ] as const)) {
     const { code, stdout, stderr } = await run(...line.split(" "));
     assert.deepEqual([code, stdout, stderr], [status, "", sentence]);
   }
@@ -386,7 +387,7 @@ long(
 );
 
 test("an option whose value a variable of the shell was to give is refused without one, as is a value for a flag", async () => {
-  for (const [line, status, sentence] of [
+  for (const [line, status, sentence] of some([
     ["audit --format", 2, "Not enough arguments following: format"],
     ["audit --only --sample 1", 2, "Not enough arguments following: only"],
     ["audit --tenant=", 2, "--tenant is empty"],
@@ -402,7 +403,7 @@ test("an option whose value a variable of the shell was to give is refused witho
     ["migrate --only-roles=no", 1, "--only-roles takes no value"],
     ["token --sub a --email=", 1, "--email is empty"],
     ["token --sub a --operator=", 1, "--operator takes no value"],
-  ] as const) {
+  ] as const)) {
     const { code, stdout, stderr } = await run(...line.split(" "));
     assert.deepEqual([code, stdout, stderr], [status, "", sentence], line);
   }

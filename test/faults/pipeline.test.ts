@@ -48,7 +48,7 @@ async function whileBoardsAreLocked(work: () => Promise<void>) {
   });
 }
 
-test("requests of many tenants, served and refused, share a connection, and each gets its own answer", () =>
+long("requests of many tenants, served and refused, share a connection, and each gets its own answer", () =>
   onWire({ SERVICE_DATABASE_POOL_SIZE: "1" }, async service => {
     await Promise.all(
       others(120, async i => {
@@ -74,7 +74,8 @@ test("requests of many tenants, served and refused, share a connection, and each
       }),
     );
     assert.equal(connections(service), 1);
-  }));
+  }),
+);
 
 long("short reads share a connection up to the configured depth, and not at depth 1", async t => {
   for (const [depth, expected] of [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { ALL, seedTenant, seedUser, type TestRequest, token } from "../harness.ts";
+import { seedTenant, seedUser, some, type TestRequest, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
 const world = await createWorld();
@@ -88,13 +88,6 @@ test("every operation of the document is attacked below", async () => {
     [],
   );
 });
-
-let turns = 0;
-/** In `npm test` every fourth, from another one on each time: each value attacks some operations, and each operation meets some values. */
-function some<T>(values: readonly T[]): readonly T[] {
-  const turn = turns++;
-  return ALL ? values : values.filter((_, i) => (i + turn) % 4 === 0);
-}
 
 let callers = 0;
 /** A new caller each time, because of rate limits, who is a member and an operator. */

@@ -241,20 +241,23 @@ test("--status and --dry-run say what would run, and leave the database as it wa
     );
   }));
 
-test("--status says which function of the release was replaced, and its exit status tells a pipeline", async () => {
-  const status = () => outcome(tenancy(["migrate", "--status"], { DATABASE_URL: database.urls.owner }));
-  assert.equal((await status()).code, 0);
-  await database.sql`
+long(
+  "--status says which function of the release was replaced, and its exit status tells a pipeline",
+  async () => {
+    const status = () => outcome(tenancy(["migrate", "--status"], { DATABASE_URL: database.urls.owner }));
+    assert.equal((await status()).code, 0);
+    await database.sql`
     update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
-  const replaced = await status();
-  await database.sql`
+    const replaced = await status();
+    await database.sql`
     update pg_proc set prosrc = left(prosrc, -1) where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
-  assert.equal(replaced.code, 2);
-  assert.match(
-    replaced.stdout,
-    /\nchanged +app\.enter_tenant\(.*\): the function is not what the release made\. To mend it, install the release again: npm run migrate -- --reinstall$/,
-  );
-});
+    assert.equal(replaced.code, 2);
+    assert.match(
+      replaced.stdout,
+      /\nchanged +app\.enter_tenant\(.*\): the function is not what the release made\. To mend it, install the release again: npm run migrate -- --reinstall$/,
+    );
+  },
+);
 
 test("a build whose files are not those of its release is an error", async () => {
   const tampered = copyProject();

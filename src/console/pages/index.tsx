@@ -1,22 +1,29 @@
 import type { ComponentChildren } from "preact";
 import type { Me } from "../me.ts";
 import { Title } from "../parts/text.tsx";
-import { Activity } from "./activity.tsx";
+import { Activity } from "./activity/index.tsx";
 import type { Here } from "./here.ts";
-import { Accept } from "./invitation.tsx";
-import { Isolation } from "./isolation.tsx";
+import { Accept } from "./invitations/accept.tsx";
+import { Isolation } from "./isolation/index.tsx";
 import { NewTenant } from "./new-tenant.tsx";
+import { NotHere } from "./not-here.tsx";
 import { Organization } from "./org/index.tsx";
-import { Register } from "./register.tsx";
+import { Register, Rejected } from "./register.tsx";
 import { Setup } from "./setup.tsx";
 import { TenantPage } from "./tenant/index.tsx";
 import { Tenants } from "./tenants.tsx";
 import { Waiting } from "./waiting.tsx";
-import { Why } from "./why.tsx";
+import { Why } from "./why/index.tsx";
 
-const NotHere = () => (
+/** An organization that is none of theirs, or not any more. */
+const NotYours = ({ here, slug }: { here: Here; slug: string }) => (
   <>
-    <Title id="nothing">There is no such page</Title>
+    <Title id={`not ${slug}`}>You do not belong to this organization</Title>
+    <Rejected here={here} />
+    <p class="note">
+      You are no member of <code>{slug}</code>. You were removed, or it was rejected or deleted, or it never
+      was: the service gives one answer to all of these. Its owner or an operator can say why.
+    </p>
     <p>
       <a href="#/">Go to the first page</a>
     </p>
@@ -41,6 +48,7 @@ function ownPage(here: Here): ComponentChildren {
   if (first === "register") return <Register here={here} />;
   if (first === "invitation") return <Accept here={here} />;
   const mine = first === "org" ? me.tenants.find(({ slug }) => slug === second) : undefined;
+  if (first === "org" && second && !mine) return <NotYours here={here} slug={second} />;
   return mine && <Organization key={mine.slug} mine={mine} tab={third} here={here} />;
 }
 

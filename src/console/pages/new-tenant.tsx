@@ -4,6 +4,7 @@ import { Form, TextField } from "../parts/form.tsx";
 import { useAction } from "../parts/load.tsx";
 import { say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
+import { randomId } from "../storage.ts";
 
 const slugOf = (name: string) =>
   name
@@ -19,7 +20,7 @@ export function NewTenant() {
   const [name, setName] = useState("");
   const [slug, setSlug] = useState("");
   /** The same for a second press after a lost answer. */
-  const [key] = useState(() => crypto.randomUUID());
+  const [key] = useState(() => randomId());
   const create = ({ samples, owner }: Record<string, string>) =>
     action.run(async () => {
       const body = {
@@ -38,7 +39,7 @@ export function NewTenant() {
         <a href="#/tenants">Tenants</a>
       </p>
       <Title id="new">New tenant</Title>
-      <div class="panel">
+      <div class="panel narrow">
         <Form action={action} submit="Create tenant" onSubmit={create}>
           <TextField label="Name" name="name" required maxLength={255} value={name} onInput={setName} />
           <TextField
@@ -47,13 +48,14 @@ export function NewTenant() {
             value={slug}
             onInput={setSlug}
             placeholder={slugOf(name)}
-            hint="How requests name the tenant: lower-case letters, digits, hyphens. Without one it is made from the name."
+            hint="The short name in requests (X-Tenant) and addresses: lower-case letters, digits, hyphens. Without one it is made from the name."
           />
           <TextField
             label="First owner"
             name="owner"
+            field="owner.auth_subject"
             maxLength={255}
-            hint="The subject (sub) of their token. You can add members later, too."
+            hint="Their subject: the “sub” of their token, as the identity provider names the account. Unknown? Leave it empty, and invite them by a link afterwards."
           />
           <label class="check">
             <input type="checkbox" name="samples" /> With sample data

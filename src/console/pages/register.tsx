@@ -2,9 +2,10 @@ import type { Register as Body } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { Form, SelectField, TextField } from "../parts/form.tsx";
 import { Loaded, useAction, useLoad } from "../parts/load.tsx";
-import { say, Title } from "../parts/text.tsx";
+import { Name, say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
 import { session } from "../session.ts";
+import { stored } from "../storage.ts";
 import type { Here } from "./here.ts";
 
 const SIZES = [
@@ -15,11 +16,28 @@ const SIZES = [
   ["enterprise", "enterprise"],
 ] as const;
 
+/** What the reader registered in this tab: a rejected registration leaves no trace that they could read. */
+const registered = stored<{ slug: string; name: string }>("registered");
+
+/** They were told to come back later. */
+export function Rejected({ here: { me } }: { here: Here }) {
+  const found = registered.read();
+  if (!found || me.tenants.some(({ slug }) => slug === found.slug)) return null;
+  return (
+    <p class="note warn">
+      The registration of <Name>{found.name}</Name> was not approved, or was removed since: there is no
+      organization <code>{found.slug}</code> of yours. Ask an operator of this deployment why; you can
+      register again.
+    </p>
+  );
+}
+
 /** For people who belong nowhere yet. */
 export function Register({ here }: { here: Here }) {
   const status = useLoad("registration", signal => call("getRegistrationStatus", undefined, { signal }));
   return (
     <>
+      <Rejected here={here} />
       <Title id="register">
         {here.me.tenants.length > 0 ? "Register an organization" : "You belong to no organization yet"}
       </Title>
@@ -51,18 +69,19 @@ function Fields({ approval, domains, here }: { approval: boolean; domains: strin
       const body = { ...given, ...(slug && { organization_slug: slug }) } as unknown as Body;
       const { body: made } = await call("registerTenant", { body });
       say(made.status === "pending" ? "Registered. An operator has to approve it" : "Registered");
+      registered.write({ slug: made.tenant_slug, name: made.organization_name });
       here.reload();
       go(path(["org", made.tenant_slug]));
     });
   return (
-    <div class="panel">
+    <div class="panel narrow">
       {approval && <p class="note">An operator approves it before anybody gets in.</p>}
       <Form action={action} submit="Register" onSubmit={register}>
         <TextField label="Name of the organization" name="organization_name" required maxLength={255} />
         <TextField
           label="Slug"
           name="organization_slug"
-          hint="Optional: lower-case letters, digits, hyphens. Without one it is made from the name."
+          hint="Optional. The short name in requests and addresses: lower-case letters, digits, hyphens. Without one it is made from the name."
         />
         <TextField
           label="Your e-mail"

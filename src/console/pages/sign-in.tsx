@@ -7,7 +7,7 @@ import { Name, Title } from "../parts/text.tsx";
 import { claimsOf, ended, signIn } from "../session.ts";
 import { settings } from "../settings.ts";
 import { useStore } from "../store.ts";
-import { Invitation } from "./invitation.tsx";
+import { Invitation } from "./invitations/accept.tsx";
 
 const icon = () => document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
 

@@ -89,6 +89,7 @@ export function Tenants() {
           {items => (
             <Table
               label="Tenants"
+              brief
               rows={items}
               keyOf={({ tenant_id }) => tenant_id}
               columns={[
@@ -101,8 +102,8 @@ export function Tenants() {
                   ),
                 ],
                 ["Slug", ({ slug }) => <Copy label="slug">{slug}</Copy>],
-                ["Status", ({ status }) => <Badge>{status}</Badge>, "tight"],
-                ["Created", ({ created_at }) => <Time at={created_at} />, "tight"],
+                ["Status", ({ status }) => <Badge>{status}</Badge>, "mark"],
+                ["Created", ({ created_at }) => <Time at={created_at} />, "time"],
               ]}
             />
           )}

@@ -1,11 +1,17 @@
 import { useState } from "preact/hooks";
 import type { Tenant } from "../../client/api.ts";
 import { call } from "../api.ts";
-import { Dialog, Form, TextField } from "../parts/form.tsx";
+import { Cancel } from "../parts/dialog.tsx";
+import { Dialog, Form } from "../parts/form.tsx";
 import { Failure, Loaded, More, Rows, useAction, useList, useLoad } from "../parts/load.tsx";
 import { Copy, Name, say, Time, Title } from "../parts/text.tsx";
 import { Written } from "../parts/written.tsx";
 import { path } from "../router.ts";
+import { createStore } from "../store.ts";
+import { Reason } from "./tenant/acts.tsx";
+
+/** Raised when a registration was decided: the menu counts again. */
+export const waitingChanged = createStore(0);
 
 export function Waiting() {
   const list = useList<Tenant>("waiting", async (cursor, signal) => {
@@ -13,7 +19,10 @@ export function Waiting() {
     const answer = await call("listTenants", { query }, { signal });
     return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
   });
-  const gone = (id: string) => list.change(items => items.filter(({ tenant_id }) => tenant_id !== id));
+  const gone = (id: string) => {
+    list.change(items => items.filter(({ tenant_id }) => tenant_id !== id));
+    waitingChanged.set(waitingChanged.get() + 1);
+  };
   return (
     <>
       <div class="head">
@@ -48,13 +57,13 @@ export function Waiting() {
 
 function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => void }) {
   const { tenant_id, name, slug, created_at } = tenant;
-  const action = useAction();
+  const action = useAction(() => gone(tenant_id));
   const [rejecting, setRejecting] = useState(false);
   const written = useLoad(tenant_id, signal => call("getTenant", { params: { tenant_id } }, { signal }));
   const approve = () =>
     action.run(async () => {
       await call("approveTenant", { params: { tenant_id } });
-      say(`${slug} is approved`);
+      say(`${slug} is approved. Its people get in at their next look; nobody is notified`);
       gone(tenant_id);
     });
   return (
@@ -107,9 +116,12 @@ export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => v
       }
       onClose={close}
     >
-      <Form action={action} submit="Reject and delete" danger onSubmit={reject}>
-        <p>The registration is deleted, and its slug is free again.</p>
-        <TextField label="Reason" name="reason" maxLength={500} hint="Optional. It stands in the activity." />
+      <Form action={action} submit="Reject and delete" danger onSubmit={reject} beside={<Cancel />}>
+        <p>
+          The registration is deleted for good, and its slug is free again. The person is not told: they see
+          that they belong nowhere.
+        </p>
+        <Reason />
       </Form>
     </Dialog>
   );

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Answer, Refused } from "../api.ts";
-import { count } from "./text.tsx";
+import { count, visible } from "./text.tsx";
 
 export interface Load<T> {
   value: T | undefined;
@@ -56,22 +56,29 @@ export function Loaded<T>({
   return <Failure error={of.error} again={of.reload} />;
 }
 
+/** The shape of what comes, so that the page does not jump. */
 export const Loading = () => (
-  <p class="loading" role="status">
-    Loading…
-  </p>
+  <div class="loading" role="status">
+    <span class="unseen">Loading…</span>
+    <i />
+    <i />
+    <i />
+  </div>
 );
 
 const WORDS: Record<number, string> = {
-  0: "The service cannot be reached",
+  0: "No answer",
   403: "You may not do this",
   404: "This does not exist, or no longer",
-  409: "This does not fit how things are now",
+  409: "This cannot be done now",
   412: "Somebody else changed this in the meantime",
-  422: "Something in it is not valid",
+  422: "Something in it is not right",
   429: "Too many requests",
   503: "The service is busy, or has no database",
 };
+
+/** What the reader gave is wrong, and the page knows it without the service. */
+export class Mistake extends Error {}
 
 /** An error in words, with the request's id for whoever reads the log. */
 export function Failure({ error, again }: { error: unknown; again?: (() => void) | undefined }) {
@@ -81,14 +88,15 @@ export function Failure({ error, again }: { error: unknown; again?: (() => void)
   return (
     <div class="failure" role="alert">
       <p>
-        <b>{words}.</b> {detail}
+        {!(error instanceof Mistake) && <b>{words}. </b>}
+        {visible(detail)}
         {/[.!?]$/.test(detail) ? "" : "."}
       </p>
       {refused?.problem.errors && (
         <ul>
           {refused.problem.errors.map(({ field, message }) => (
             <li key={field + message}>
-              <code>{field}</code>: {message}
+              <code>{field}</code> {message}
             </li>
           ))}
         </ul>
@@ -198,8 +206,11 @@ export interface Action {
   clear: () => void;
 }
 
-/** A write: one at a time, its refusal kept in sight. */
-export function useAction(): Action {
+/** The refusal says that the page shows what is no longer so. */
+const STALE = new Set([404, 409, 412]);
+
+/** A write: one at a time, its refusal kept in sight. `reload` reads again what it was about, if that has changed meanwhile. */
+export function useAction(reload?: () => void): Action {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(undefined);
   return {
@@ -214,6 +225,7 @@ export function useAction(): Action {
         return true;
       } catch (refused) {
         setError(refused);
+        if (refused instanceof Refused && STALE.has(refused.status)) reload?.();
         return false;
       } finally {
         setBusy(false);

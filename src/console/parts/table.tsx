@@ -1,28 +1,27 @@
-import type { ComponentChildren } from "preact";
+import { Component, type ComponentChildren } from "preact";
 
-/** A table that becomes a list of cards on a narrow screen: each cell then shows its column's name. */
-export function Table<T>({
-  label,
-  columns,
-  rows,
-  keyOf,
-}: {
-  label: string;
-  columns: readonly (readonly [head: string, cell: (row: T) => ComponentChildren, kind?: string])[];
+export type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, kind?: string];
+
+/** Rows of one chunk are drawn again only when one of them has changed: *Show more* draws the new ones. */
+const CHUNK = 100;
+
+interface ChunkProps<T> {
   rows: readonly T[];
+  columns: readonly Column<T>[];
   keyOf: (row: T) => string;
-}) {
-  return (
-    <table aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map(([head, , kind]) => (
-            <th key={head} scope="col" class={kind}>
-              {head === "Actions" ? <span class="unseen">{head}</span> : head}
-            </th>
-          ))}
-        </tr>
-      </thead>
+  /** What the cells show beside the row. */
+  shows: unknown;
+}
+
+class Chunk<T> extends Component<ChunkProps<T>> {
+  override shouldComponentUpdate({ rows, shows }: ChunkProps<T>): boolean {
+    const { rows: before, shows: shown } = this.props;
+    return shows !== shown || rows.length !== before.length || rows.some((row, i) => row !== before[i]);
+  }
+
+  render() {
+    const { rows, columns, keyOf } = this.props;
+    return (
       <tbody>
         {rows.map(row => (
           <tr key={keyOf(row)}>
@@ -34,6 +33,49 @@ export function Table<T>({
           </tr>
         ))}
       </tbody>
+    );
+  }
+}
+
+/** A table that becomes a list of cards on a narrow screen: each cell then shows its column's name. */
+export function Table<T>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  shows,
+  brief = false,
+}: {
+  label: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  keyOf: (row: T) => string;
+  shows?: unknown;
+  /** On a narrow screen two lines a row: the first and third column, the second and fourth. */
+  brief?: boolean;
+}) {
+  const chunks = Array.from({ length: Math.ceil(rows.length / CHUNK) }, (_, i) =>
+    rows.slice(i * CHUNK, (i + 1) * CHUNK),
+  );
+  return (
+    <table aria-label={label} class={brief ? "brief" : undefined}>
+      <colgroup>
+        {columns.map(([head, , kind]) => (
+          <col key={head} class={kind} />
+        ))}
+      </colgroup>
+      <thead>
+        <tr>
+          {columns.map(([head, , kind]) => (
+            <th key={head} scope="col" class={kind}>
+              {head === "Actions" ? <span class="unseen">{head}</span> : head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      {chunks.map((chunk, i) => (
+        <Chunk key={i} rows={chunk} columns={columns} keyOf={keyOf} shows={shows} />
+      ))}
     </table>
   );
 }

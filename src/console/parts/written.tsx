@@ -1,5 +1,5 @@
 import { pretty } from "../diff.ts";
-import { Name, visible } from "./text.tsx";
+import { visible } from "./text.tsx";
 
 const words = (key: string) => key.replaceAll("_", " ").replace(/^./, one => one.toUpperCase());
 
@@ -12,7 +12,11 @@ export function Written({ children }: { children: Record<string, unknown> }) {
       {shown.map(([key, value]) => [
         <dt key={key}>{words(key)}</dt>,
         <dd key={`${key} value`}>
-          {typeof value === "string" ? <Name>{value}</Name> : <pre>{visible(pretty(value))}</pre>}
+          {typeof value === "string" ? (
+            <bdi class="written">{visible(value)}</bdi>
+          ) : (
+            <pre>{visible(pretty(value))}</pre>
+          )}
         </dd>,
       ])}
     </dl>

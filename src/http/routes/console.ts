@@ -81,6 +81,7 @@ async function toFiles({ page, script, style, icon }: Bundle, config: Config): P
     version: VERSION,
     multiTenant: config.multiTenantMode,
     defaultTenant: config.defaultTenant.slug,
+    deletionGraceDays: config.deletionGraceDays,
     oidc: clientId && issuer ? { issuer, clientId, scope, audience: audience?.[0] ?? null } : null,
   };
   const others = Object.entries({ script, style, icon }).map(([kind, text]) => ({

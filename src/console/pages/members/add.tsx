@@ -1,4 +1,5 @@
 import type { Member } from "../../../client/api.ts";
+import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { useAction } from "../../parts/load.tsx";
 import { say } from "../../parts/text.tsx";
@@ -23,7 +24,7 @@ export function Add({
     });
   return (
     <Dialog title="Add a member" onClose={close}>
-      <Form action={action} submit="Add" onSubmit={add}>
+      <Form action={action} submit="Add" onSubmit={add} beside={<Cancel />}>
         <p class="dim">
           For somebody whose <i>subject</i> you know: the name that your identity provider gives to one
           account.

@@ -40,10 +40,10 @@ export function Members({ of }: { of: MembersOf }) {
               label="Members"
               rows={items}
               keyOf={({ user_id }) => user_id}
+              shows={of.roles.join() + of.self}
               columns={[
                 ["Name", member => <Who member={member} self={member.user_id === of.self} />],
-                ["Subject", ({ auth_subject }) => <Copy label="subject">{auth_subject}</Copy>],
-                ["Provider", ({ auth_provider }) => <code class="dim">{visible(auth_provider)}</code>],
+                ["Subject", member => <Identity member={member} />],
                 [
                   "Role",
                   member =>
@@ -60,25 +60,33 @@ export function Members({ of }: { of: MembersOf }) {
                     ) : (
                       <Badge>{member.role}</Badge>
                     ),
-                  "tight",
+                  "mark",
                 ],
-                ["Joined", ({ joined_at }) => <Time at={joined_at} />, "tight"],
+                ["Joined", ({ joined_at }) => <Time at={joined_at} />, "time"],
                 ...(manages || of.self
                   ? ([
                       [
                         "Actions",
-                        (member: Member) =>
-                          (mayChange(member) || member.user_id === of.self) && (
-                            <button
-                              type="button"
-                              class="quiet"
-                              onClick={() => setOpen({ what: "remove", member })}
-                            >
-                              {member.user_id === of.self ? "Leave…" : "Remove…"}
-                              <span class="unseen"> {visible(nameOf(member))}</span>
-                            </button>
-                          ),
-                        "tight",
+                        (member: Member) => (
+                          <>
+                            {of.why && (
+                              <a class="button quiet" href={of.why(member)}>
+                                Why?<span class="unseen"> {visible(nameOf(member))}</span>
+                              </a>
+                            )}
+                            {(mayChange(member) || member.user_id === of.self) && (
+                              <button
+                                type="button"
+                                class="quiet"
+                                onClick={() => setOpen({ what: "remove", member })}
+                              >
+                                {member.user_id === of.self ? "Leave…" : "Remove…"}
+                                <span class="unseen"> {visible(nameOf(member))}</span>
+                              </button>
+                            )}
+                          </>
+                        ),
+                        of.why ? "acts" : "act",
                       ],
                     ] as const)
                   : []),
@@ -138,4 +146,16 @@ const Who = ({ member, self }: { member: Member; self: boolean }) => (
       </span>
     )}
   </span>
+);
+
+/** The provider is said where it is not that of tokens without an issuer. */
+const Identity = ({ member: { auth_subject, auth_provider } }: { member: Member }) => (
+  <>
+    <Copy label="subject">{auth_subject}</Copy>
+    {auth_provider !== "jwt" && (
+      <code class="dim" title={`Provider: ${visible(auth_provider)}`}>
+        {visible(auth_provider)}
+      </code>
+    )}
+  </>
 );

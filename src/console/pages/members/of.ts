@@ -1,5 +1,6 @@
 import type { Member, MemberRole } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
+import { path } from "../../router.ts";
 
 /** The members of one tenant: by an operator, or by the tenant's own people. */
 export interface MembersOf {
@@ -10,6 +11,8 @@ export interface MembersOf {
   remove: (user_id: string) => Promise<unknown>;
   /** Roles that the reader may give and take; none for members. */
   roles: readonly MemberRole[];
+  /** Where it is explained why somebody is refused; for operators. */
+  why?: (member: Member) => string;
   /** The reader's own row. */
   self?: string;
   /** What happens once the reader's own membership has changed; null: it has ended. */
@@ -35,10 +38,12 @@ export const ROLES = (["member", "admin", "owner"] as const).map(
   role => [role, `${role}: ${MAY[role]}`] as const,
 );
 
-export function membersByOperator(tenant_id: string): MembersOf {
+export function membersByOperator(tenant_id: string, slug: string): MembersOf {
   return {
     key: tenant_id,
     roles: ["member", "admin", "owner"],
+    why: ({ auth_subject: subject, auth_provider: provider }) =>
+      path(["why"], { tenant: slug, subject, provider: provider === "jwt" ? "" : provider }),
     list: (cursor, signal) =>
       call("listTenantMembers", { params: { tenant_id }, query: page(cursor) }, { signal }),
     add: body => call("addTenantMember", { params: { tenant_id }, body }),

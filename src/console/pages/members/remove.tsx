@@ -1,4 +1,5 @@
 import type { Member } from "../../../client/api.ts";
+import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
@@ -36,7 +37,7 @@ export function Remove({
       }
       onClose={close}
     >
-      <Form action={action} submit={self ? "Leave" : "Remove"} danger onSubmit={remove}>
+      <Form action={action} submit={self ? "Leave" : "Remove"} danger onSubmit={remove} beside={<Cancel />}>
         <p>
           {self ? "You are" : "They are"} refused from the next request on, and {self ? "come" : "can come"}{" "}
           back only if somebody adds or invites {self ? "you" : "them"} again. What {self ? "you" : "they"}{" "}

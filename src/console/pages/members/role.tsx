@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Member, MemberRole } from "../../../client/api.ts";
+import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
@@ -40,6 +41,7 @@ export function Role({
         submit={role === member.role ? "Change the role" : `Make ${self ? "me" : "them"} ${role}`}
         disabled={role === member.role}
         onSubmit={change}
+        beside={<Cancel />}
       >
         <fieldset class="choices">
           <legend class="unseen">Role</legend>

@@ -1,19 +1,19 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
 import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { type Me, namedBy } from "../../me.ts";
-import { Dates } from "../../parts/dates.tsx";
-import { Form, TextField } from "../../parts/form.tsx";
-import { Loaded, useAction, useLoad } from "../../parts/load.tsx";
-import { Badge, Copy, Name, say, Time, Title } from "../../parts/text.tsx";
+import { Loaded, useLoad } from "../../parts/load.tsx";
+import { Badge, Name, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
-import { Events } from "../activity.tsx";
+import { Events } from "../activity/events.tsx";
 import type { Here } from "../here.ts";
+import { Invitations } from "../invitations/index.tsx";
+import { invitationsOfMine } from "../invitations/of.ts";
 import { Members } from "../members/index.tsx";
 import { membersOfMine } from "../members/of.ts";
-import { Invitations } from "./invitations.tsx";
+import { NotHere } from "../not-here.tsx";
 import { Keys } from "./keys.tsx";
+import { Overview } from "./overview.tsx";
 import type { Own } from "./own.ts";
 import { OwnSettings } from "./settings.tsx";
 
@@ -21,6 +21,7 @@ import { OwnSettings } from "./settings.tsx";
 export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string; here: Here }) {
   const { slug, status } = mine;
   const { only } = here.me;
+  if (tab && !Object.hasOwn(TITLES, tab)) return <NotHere />;
   if (only && only.slug !== slug) return <Elsewhere only={only} mine={mine} here={here} />;
   if (status === "active") return <Active slug={slug} tab={tab} here={here} />;
   return (
@@ -30,12 +31,12 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
       </Title>
       <p class="note warn">
         {status === "pending"
-          ? "It waits for an operator's approval. Come back later."
-          : `It is ${status}. An operator of this deployment can say why.`}
+          ? "It waits for an operator's approval. Nobody is notified: come back later, and look again here."
+          : `It is ${status}: everybody is refused, and nothing is deleted. An operator of this deployment can say why.`}
       </p>
       <div class="buttons">
         <button type="button" onClick={() => here.reload()}>
-          Refresh
+          Look again
         </button>
       </div>
     </>
@@ -98,6 +99,11 @@ function Page({ own, tab }: { own: Own; tab: string }) {
             </p>
           )}
           <Title id={`${own.slug} ${tab}`}>{tab ? TITLES[tab] : <Name>{tenant.name}</Name>}</Title>
+          {!tab && (
+            <p class="meta">
+              You are <Badge>{own.current.membership.role}</Badge>
+            </p>
+          )}
         </div>
       </div>
       {partOf(own, tab)}
@@ -107,83 +113,33 @@ function Page({ own, tab }: { own: Own; tab: string }) {
 
 function partOf(own: Own, tab: string): ComponentChildren {
   const { slug, current, here, load } = own;
-  if (tab === "members")
+  const members = membersOfMine(slug, current.membership, member => {
+    if (member) load.reload();
+    else go("#/");
+    here.reload();
+  });
+  if (tab === "members") return <Members of={members} />;
+  if (tab === "") return <Overview own={own} />;
+  if (current.membership.role === "member")
+    return <p class="note">Owners and admins of the organization see this.</p>;
+  if (tab === "invitations")
     return (
-      <Members
-        of={membersOfMine(slug, current.membership, member => {
-          if (member) load.reload();
-          else go("#/");
-          here.reload();
-        })}
+      <Invitations
+        of={invitationsOfMine(slug, current.membership.role, { to: current.tenant.name, by: here.me.name })}
       />
     );
-  if (current.membership.role !== "member") {
-    if (tab === "invitations") return <Invitations own={own} />;
-    if (tab === "keys") return <Keys own={own} />;
-    if (tab === "settings") return <OwnSettings own={own} />;
-    if (tab === "activity")
-      return (
-        <Events
-          feed={{ key: `events in ${slug}`, operation: "listTenantEvents", query: {}, tenant: slug }}
-          columns={false}
-        />
-      );
-  } else if (tab) return <p class="note">Owners and admins of the organization see this.</p>;
-  return <Overview own={own} />;
-}
-
-function Overview({ own }: { own: Own }) {
-  const { tenant, membership } = own.current;
+  if (tab === "keys") return <Keys own={own} />;
+  if (tab === "settings") return <OwnSettings own={own} />;
   return (
-    <div class="grid">
-      <section class="panel" aria-label="Facts">
-        <h2>Facts</h2>
-        <dl class="facts">
-          <dt>Slug</dt>
-          <dd>
-            <Copy label="slug">{tenant.slug}</Copy>
-          </dd>
-          <dt>Id</dt>
-          <dd>
-            <Copy label="id">{tenant.tenant_id}</Copy>
-          </dd>
-          <dt>You are</dt>
-          <dd>
-            <Badge>{membership.role}</Badge>
-          </dd>
-          <dt>You joined</dt>
-          <dd>
-            <Time at={membership.joined_at} />
-          </dd>
-          <Dates tenant={tenant} />
-        </dl>
-      </section>
-      {membership.role !== "member" && <Rename own={own} />}
-    </div>
-  );
-}
-
-function Rename({ own }: { own: Own }) {
-  const { slug, current, etag, load, here } = own;
-  const action = useAction();
-  const [name, setName] = useState(current.tenant.name);
-  const rename = () =>
-    action.run(async () => {
-      await call(
-        "patchCurrentTenant",
-        { body: { name }, headers: etag ? { "If-Match": etag } : {} },
-        { tenant: slug },
-      );
-      say("The name is saved");
-      load.reload();
-      here.reload();
-    });
-  return (
-    <section class="panel" aria-label="Name">
-      <h2>Name</h2>
-      <Form action={action} submit="Save name" disabled={name === current.tenant.name} onSubmit={rename}>
-        <TextField label="Name" name="name" required maxLength={255} value={name} onInput={setName} />
-      </Form>
-    </section>
+    <Events
+      feed={{
+        key: `events in ${slug}`,
+        operation: "listTenantEvents",
+        query: {},
+        tenant: slug,
+        members: members.list,
+      }}
+      tenants={false}
+    />
   );
 }

@@ -1,21 +1,28 @@
 import { useState } from "preact/hooks";
 import type { Key } from "../../../client/api.ts";
 import { call } from "../../api.ts";
+import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Field, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { More, Rows, useAction, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
-import { ROLES } from "../members/of.ts";
+import { Badge, Copy, Name, say, Time, visible } from "../../parts/text.tsx";
 import type { Own } from "./own.ts";
+
+/** No key makes keys. */
+const ROLES = [
+  ["member", "member: works with what the organization has"],
+  ["admin", "admin: manages members, invitations and settings, too, but no keys"],
+] as const;
 
 export function Keys({ own }: { own: Own }) {
   const { slug: tenant } = own;
-  const list = useList<Key>(`keys ${tenant}`, async (_cursor, signal) => {
-    const answer = await call("listKeys", {}, { tenant, signal });
+  const list = useList<Key>(`keys ${tenant}`, async (cursor, signal) => {
+    const query = { limit: 100, ...(cursor && { cursor }) };
+    const answer = await call("listKeys", { query }, { tenant, signal });
     return { ...answer, body: { items: answer.body.keys } };
   });
   const [open, setOpen] = useState<"make" | Key | null>(null);
-  const [secret, setSecret] = useState<string | null>(null);
+  const [secret, setSecret] = useState<{ of: string; key: string } | null>(null);
   return (
     <>
       <div class="head">
@@ -29,7 +36,7 @@ export function Keys({ own }: { own: Own }) {
       {secret && (
         <div class="note good stack">
           <p>Keep this key now: it is shown this once. Programs send it as a bearer token.</p>
-          <Copy label="key">{secret}</Copy>
+          <Copy label="key">{secret.key}</Copy>
           <div class="buttons">
             <button type="button" onClick={() => setSecret(null)}>
               I have it
@@ -53,23 +60,23 @@ export function Keys({ own }: { own: Own }) {
                     </b>
                   ),
                 ],
-                ["Role", ({ role }) => <Badge>{role}</Badge>, "tight"],
-                ["Made", ({ created_at }) => <Time at={created_at} />, "tight"],
-                ["Ends", ({ expires_at }) => (expires_at ? <Time at={expires_at} /> : "never"), "tight"],
+                ["Role", ({ role }) => <Badge>{role}</Badge>, "mark"],
+                ["Made", ({ created_at }) => <Time at={created_at} />, "time"],
+                ["Ends", ({ expires_at }) => (expires_at ? <Time at={expires_at} /> : "never"), "time"],
                 [
                   "Last used",
                   ({ last_used_at }) =>
                     last_used_at ? <Time at={last_used_at} /> : <span class="dim">not yet</span>,
-                  "tight",
+                  "time",
                 ],
                 [
                   "Actions",
                   key => (
-                    <button type="button" onClick={() => setOpen(key)}>
-                      Revoke…<span class="unseen"> {key.name}</span>
+                    <button type="button" class="quiet" onClick={() => setOpen(key)}>
+                      Revoke…<span class="unseen"> {visible(key.name)}</span>
                     </button>
                   ),
-                  "tight",
+                  "act",
                 ],
               ]}
             />
@@ -83,7 +90,7 @@ export function Keys({ own }: { own: Own }) {
           close={() => setOpen(null)}
           done={(key, secret) => {
             list.change(items => [key, ...items]);
-            setSecret(secret);
+            setSecret({ of: key.key_id, key: secret });
             setOpen(null);
           }}
         />
@@ -95,6 +102,7 @@ export function Keys({ own }: { own: Own }) {
           close={() => setOpen(null)}
           done={() => {
             list.change(items => items.filter(({ key_id }) => key_id !== open.key_id));
+            if (secret?.of === open.key_id) setSecret(null);
             setOpen(null);
           }}
         />
@@ -127,7 +135,7 @@ function Make({
     });
   return (
     <Dialog title="Make a key" onClose={close}>
-      <Form action={action} submit="Make the key" onSubmit={make}>
+      <Form action={action} submit="Make the key" onSubmit={make} beside={<Cancel />}>
         <TextField
           label="Name"
           name="name"
@@ -135,13 +143,12 @@ function Make({
           maxLength={255}
           hint="What uses it, such as “nightly export”."
         />
-        <SelectField
-          label="Role"
-          name="role"
-          value="member"
-          options={ROLES.filter(([role]) => role !== "owner")}
-        />
-        <Field label="Ends" hint="Optional. Without it the key works until somebody revokes it.">
+        <SelectField label="Role" name="role" value="member" options={ROLES} />
+        <Field
+          label="Ends"
+          name="expires_at"
+          hint="Optional. Without it the key works until somebody revokes it."
+        >
           {ids => <input {...ids} name="ends" type="datetime-local" />}
         </Field>
       </Form>
@@ -150,7 +157,7 @@ function Make({
 }
 
 function Revoke({ own, of, close, done }: { own: Own; of: Key; close: () => void; done: () => void }) {
-  const action = useAction();
+  const action = useAction(done);
   const revoke = () =>
     action.run(async () => {
       await call("revokeKey", { params: { key_id: of.key_id } }, { tenant: own.slug });
@@ -166,7 +173,7 @@ function Revoke({ own, of, close, done }: { own: Own; of: Key; close: () => void
       }
       onClose={close}
     >
-      <Form action={action} submit="Revoke" danger onSubmit={revoke}>
+      <Form action={action} submit="Revoke" danger onSubmit={revoke} beside={<Cancel />}>
         <p>Programs that use it are refused from the next request on.</p>
       </Form>
     </Dialog>

@@ -2,8 +2,8 @@ import { call } from "../../api.ts";
 import { pretty } from "../../diff.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { visible } from "../../parts/text.tsx";
-import type { Schema } from "../schema-form.tsx";
-import { readSchema, SettingsEditor } from "../settings-editor.tsx";
+import { readSchema, SettingsEditor } from "../settings/editor.tsx";
+import type { Schema } from "../settings/schema-form.tsx";
 import type { Own } from "./own.ts";
 
 /** The settings of one's own organization: what the schema lets its people write. */
@@ -16,8 +16,8 @@ export function OwnSettings({ own }: { own: Own }) {
         writable.length === 0 ? (
           <>
             <p class="note">
-              An operator of this deployment changes the settings. You can change the name of the
-              organization.
+              An operator of this deployment changes the settings. You can change the name of the organization
+              on its first page.
             </p>
             <section class="panel" aria-label="Settings">
               <pre>{visible(pretty(current.tenant.settings))}</pre>

@@ -1,24 +1,27 @@
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
-import { Badge, Copy, Name, Title } from "../../parts/text.tsx";
-import { path } from "../../router.ts";
-import { Events } from "../activity.tsx";
+import { Menu } from "../../parts/menu.tsx";
+import { Badge, Copy, count, Name, Time, Title } from "../../parts/text.tsx";
+import { go, path } from "../../router.ts";
+import { Events } from "../activity/events.tsx";
 import { Members } from "../members/index.tsx";
 import { membersByOperator } from "../members/of.ts";
-import type { Schema } from "../schema-form.tsx";
-import { readSchema, SettingsEditor, settingsIn } from "../settings-editor.tsx";
-import { Deletion } from "./deletion.tsx";
+import { NotHere } from "../not-here.tsx";
+import { Reject } from "../waiting.tsx";
+import { Rename, Suspend } from "./acts.tsx";
 import type { Open } from "./open.ts";
 import { Overview } from "./overview.tsx";
+import { TenantSettings } from "./settings.tsx";
+import { Status } from "./status.tsx";
 
 const TABS = [
   ["", "Overview"],
-  ["settings", "Settings"],
   ["members", "Members"],
   ["activity", "Activity"],
-  ["delete", "Delete"],
+  ["settings", "Settings"],
 ] as const;
 
 /** One tenant, as operators see it. */
@@ -26,6 +29,7 @@ export function TenantPage({ id, tab }: { id: string; tab: string }) {
   const load = useLoad(`tenant ${id}`, signal =>
     call("getTenant", { params: { tenant_id: id } }, { signal }),
   );
+  if (!TABS.some(([part]) => part === tab)) return <NotHere />;
   return (
     <>
       <p class="crumb">
@@ -37,7 +41,10 @@ export function TenantPage({ id, tab }: { id: string; tab: string }) {
 }
 
 function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>; tab: string }) {
-  const { tenant_id, name, slug, status } = answer.body;
+  const tenant = answer.body;
+  const { tenant_id, name, slug, status, members_count, created_at } = tenant;
+  const [asking, setAsking] = useState<"suspend" | "reject" | "rename" | null>(null);
+  const close = () => setAsking(null);
   return (
     <>
       <div class="head">
@@ -45,10 +52,28 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
           <Title id={tenant_id}>
             <Name>{name}</Name>
           </Title>
-          <p class="dim">
-            <Copy label="slug">{slug}</Copy> <Badge>{status}</Badge>
+          <p class="meta">
+            <Badge>{status}</Badge> <Copy label="slug">{slug}</Copy>{" "}
+            <span>{count(members_count, "member")}</span>{" "}
+            <span>
+              created <Time at={created_at} />
+            </span>
           </p>
         </div>
+        <Menu
+          label="Acts on this tenant"
+          entries={[
+            { label: "Rename…", act: () => setAsking("rename") },
+            ...(status === "active"
+              ? [{ label: "Suspend…", act: () => setAsking("suspend"), danger: true }]
+              : []),
+            {
+              label: status === "deleted" ? "Delete for good…" : "Delete…",
+              act: () => go(path(["tenant", tenant_id, "settings"], { act: "delete" })),
+              danger: true,
+            },
+          ]}
+        />
       </div>
       <nav class="tabs" aria-label="Parts of this tenant">
         {TABS.map(([part, label]) => (
@@ -61,46 +86,31 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
           </a>
         ))}
       </nav>
+      <Status load={load} tenant={tenant} reject={() => setAsking("reject")} />
       {partOf(load, answer, tab)}
+      {asking === "rename" && <Rename tenant={tenant} etag={answer.etag} close={close} done={load.reload} />}
+      {asking === "suspend" && <Suspend tenant={tenant} close={close} done={load.reload} />}
+      {asking === "reject" && <Reject tenant={tenant} close={close} done={() => go("#/waiting")} />}
     </>
   );
 }
 
 function partOf(load: Open, answer: Answer<TenantDetails>, tab: string): ComponentChildren {
-  const { tenant_id } = answer.body;
-  if (tab === "members") return <Members of={membersByOperator(tenant_id)} />;
-  if (tab === "delete") return <Deletion load={load} answer={answer} />;
+  const { tenant_id, slug } = answer.body;
+  const members = membersByOperator(tenant_id, slug);
+  if (tab === "members") return <Members of={members} />;
   if (tab === "activity")
     return (
       <Events
-        feed={{ key: `events of ${tenant_id}`, operation: "listEvents", query: { tenant_id } }}
-        columns={false}
+        feed={{
+          key: `events of ${tenant_id}`,
+          operation: "listEvents",
+          query: { tenant_id },
+          members: members.list,
+        }}
+        tenants={false}
       />
     );
-  if (tab === "settings") return <Settings load={load} answer={answer} />;
-  return <Overview load={load} answer={answer} />;
-}
-
-function Settings({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
-  const params = { tenant_id: answer.body.tenant_id };
-  const schema = useLoad("schema", signal => readSchema({ signal }));
-  return (
-    <Loaded of={schema}>
-      {({ body: { schema } }) => (
-        <SettingsEditor
-          now={settingsIn(answer)}
-          schema={schema as Schema | null}
-          writable={null}
-          save={async (_patch, settings, etag) => {
-            const headers = etag ? { "If-Match": etag } : {};
-            return settingsIn(await call("updateTenant", { params, headers, body: { settings } }));
-          }}
-          read={async () => settingsIn(await call("getTenant", { params }))}
-          saved={({ value, etag }) =>
-            load.set({ ...answer, etag, body: { ...answer.body, settings: value } })
-          }
-        />
-      )}
-    </Loaded>
-  );
+  if (tab === "settings") return <TenantSettings load={load} answer={answer} />;
+  return <Overview tenant={answer.body} />;
 }

@@ -1,13 +1,13 @@
-import { call } from "../api.ts";
-import { forgetInvitation, type Invited, invited } from "../arrival.ts";
-import { type Me, namedBy } from "../me.ts";
-import { Form } from "../parts/form.tsx";
-import { useAction } from "../parts/load.tsx";
-import { Copy, Name, say, Title } from "../parts/text.tsx";
-import { go, path } from "../router.ts";
-import { signOut } from "../session.ts";
-import { useStore } from "../store.ts";
-import type { Here } from "./here.ts";
+import { call, Refused } from "../../api.ts";
+import { forgetInvitation, type Invited, invited } from "../../arrival.ts";
+import { type Me, namedBy } from "../../me.ts";
+import { Form } from "../../parts/form.tsx";
+import { Mistake, useAction } from "../../parts/load.tsx";
+import { Copy, Name, say, Title } from "../../parts/text.tsx";
+import { go, path } from "../../router.ts";
+import { signOut } from "../../session.ts";
+import { useStore } from "../../store.ts";
+import type { Here } from "../here.ts";
 
 /** What a link says of its invitation. Nobody has checked it: the service tells more once it is accepted. */
 export function Invitation({ of: { to, as, by } }: { of: Invited }) {
@@ -48,7 +48,7 @@ export function Accept({ here }: { here: Here }) {
     );
   const accept = () =>
     action.run(async () => {
-      const { body } = await call("acceptInvitation", { body: { token: found.token } });
+      const { body } = await call("acceptInvitation", { body: { token: found.token } }).catch(explained);
       forgetInvitation();
       say(`You are ${body.membership.role} of ${body.tenant.name} now`);
       here.reload();
@@ -94,6 +94,15 @@ export function Accept({ here }: { here: Here }) {
       </section>
     </>
   );
+}
+
+/** The service gives one answer to all of these, so that nobody can probe invitations. */
+function explained(error: unknown): never {
+  if (error instanceof Refused && error.status === 403)
+    throw new Mistake(
+      "This invitation cannot be used. It was used already, was revoked, has ended, or is for another e-mail address than that of your sign-in. Ask for another one",
+    );
+  throw error;
 }
 
 /** Said before accepting, because the invitation is used up then. */

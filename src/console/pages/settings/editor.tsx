@@ -1,14 +1,15 @@
-import { useState } from "preact/hooks";
-import type { SettingsSchema } from "../../client/api.ts";
-import { type Answer, call, type Options, Refused } from "../api.ts";
-import { isObject, mergePatch, pretty } from "../diff.ts";
-import { Diff } from "../parts/diff.tsx";
-import { Field } from "../parts/form.tsx";
-import { Failure, useAction } from "../parts/load.tsx";
-import { say } from "../parts/text.tsx";
+import { useEffect, useState } from "preact/hooks";
+import type { SettingsSchema } from "../../../client/api.ts";
+import { type Answer, call, type Options, Refused } from "../../api.ts";
+import { mergePatch, pretty } from "../../diff.ts";
+import { Diff } from "../../parts/diff.tsx";
+import { Field } from "../../parts/form.tsx";
+import { Failure, useAction } from "../../parts/load.tsx";
+import { say } from "../../parts/text.tsx";
+import { unsaved } from "../../router.ts";
+import { Conflict } from "./conflict.tsx";
+import { type Json, parseSettings } from "./json.ts";
 import { type Schema, SchemaForm } from "./schema-form.tsx";
-
-type Json = Record<string, unknown>;
 
 export interface Settings {
   value: Json;
@@ -34,11 +35,15 @@ export function SettingsEditor({ now, schema, writable, save, read, saved }: Pro
   const [theirs, setTheirs] = useState<Settings | null>(null);
   const [raw, setRaw] = useState(schema === null);
   const action = useAction();
-  const parsed = parse(text);
+  const parsed = parseSettings(text);
   const fault = typeof parsed === "string" ? parsed : undefined;
   const value = typeof parsed === "string" ? null : parsed;
   const before = pretty(base.value);
-  const changed = value !== null && pretty(value) !== before;
+  const changed = value === null ? text !== before : pretty(value) !== before;
+  useEffect(() => {
+    unsaved.set(changed ? "the changed settings" : null);
+    return () => unsaved.set(null);
+  }, [changed]);
 
   const store = () =>
     action.run(async () => {
@@ -54,62 +59,34 @@ export function SettingsEditor({ now, schema, writable, save, read, saved }: Pro
         setTheirs(await read());
       }
     });
-  const takeTheirs = (mine: Json) => {
-    setBase(theirs!);
-    setText(pretty(mine));
-    setTheirs(null);
-  };
 
   if (theirs)
     return (
-      <div class="panel bad">
-        <h2>Somebody else changed the settings in the meantime</h2>
-        <div class="grid">
-          <div class="stack">
-            <h3>What they changed</h3>
-            <Diff label="What they changed" before={before} after={pretty(theirs.value)} />
-          </div>
-          <div class="stack">
-            <h3>What you would change now</h3>
-            <Diff label="What you would change now" before={pretty(theirs.value)} after={pretty(value)} />
-          </div>
-        </div>
-        <div class="buttons">
-          <button
-            type="button"
-            class="primary"
-            onClick={() => takeTheirs(onto(theirs.value, base.value, value!))}
-          >
-            Put my changes on theirs
-          </button>
-          <button type="button" onClick={() => takeTheirs(value!)}>
-            Keep mine as it is
-          </button>
-          <button
-            type="button"
-            onClick={() => {
-              takeTheirs(theirs.value);
-              setReviewing(false);
-            }}
-          >
-            Drop mine
-          </button>
-        </div>
-      </div>
+      <Conflict
+        base={base.value}
+        theirs={theirs.value}
+        mine={value!}
+        take={next => {
+          setBase(theirs);
+          setText(pretty(next));
+          setTheirs(null);
+          if (next === theirs.value) setReviewing(false);
+        }}
+      />
     );
 
   return (
-    <div class="panel">
-      {schema && (
-        <div class="buttons">
-          <button type="button" aria-pressed={raw} onClick={() => setRaw(!raw)}>
+    <section class="panel" aria-label="Settings">
+      <div class="head">
+        <h2>{reviewing ? "What changes" : "Settings"}</h2>
+        {schema && !reviewing && (
+          <button type="button" class="quiet" aria-pressed={raw} onClick={() => setRaw(!raw)}>
             {raw ? "As a form" : "As JSON"}
           </button>
-        </div>
-      )}
+        )}
+      </div>
       {reviewing && value ? (
         <>
-          <h2>What changes</h2>
           <Diff label="What changes" before={before} after={pretty(value)} />
           {action.error !== undefined && <Failure error={action.error} />}
           <div class="buttons">
@@ -164,7 +141,7 @@ export function SettingsEditor({ now, schema, writable, save, read, saved }: Pro
             </p>
           )}
           <div class="buttons">
-            <button type="submit" class="primary" disabled={!changed}>
+            <button type="submit" class="primary" disabled={!changed || fault !== undefined}>
               Review the change
             </button>
             {changed && (
@@ -172,34 +149,12 @@ export function SettingsEditor({ now, schema, writable, save, read, saved }: Pro
                 Undo
               </button>
             )}
-            {!changed && !fault && <span class="dim">Nothing is changed yet.</span>}
+            {!changed && <span class="dim">Nothing is changed yet.</span>}
           </div>
         </form>
       )}
-    </div>
+    </section>
   );
-}
-
-function parse(text: string): Json | string {
-  try {
-    const found: unknown = JSON.parse(text);
-    return isObject(found) ? found : "Settings are one object: { … }";
-  } catch (error) {
-    return `This is no JSON: ${(error as Error).message}`;
-  }
-}
-
-/** The reader's changes, key by key, made to what somebody else saved. */
-function onto(theirs: Json, base: Json, mine: Json): Json {
-  const found = { ...theirs };
-  for (const key of new Set([...Object.keys(base), ...Object.keys(mine)])) {
-    if (pretty(base[key]) === pretty(mine[key])) continue;
-    if (!Object.hasOwn(mine, key)) delete found[key];
-    else if (isObject(mine[key]) && isObject(theirs[key]))
-      found[key] = onto(theirs[key], isObject(base[key]) ? base[key] : {}, mine[key]);
-    else found[key] = mine[key];
-  }
-  return found;
 }
 
 export type Saved = (answer: Answer<{ settings: Json }>) => Settings;

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { isObject, pretty } from "../diff.ts";
-import { Field } from "../parts/form.tsx";
+import { isObject, pretty } from "../../diff.ts";
+import { Field } from "../../parts/form.tsx";
+import { parseSettings } from "./json.ts";
 
 type Json = Record<string, unknown>;
 
@@ -11,6 +12,7 @@ export interface Schema {
   description?: string;
   enum?: unknown[];
   properties?: Record<string, Schema>;
+  items?: Schema;
   required?: string[];
   minimum?: number;
   maximum?: number;
@@ -62,7 +64,16 @@ function Control(props: ControlProps): ComponentChildren {
   const { name, schema, value, disabled, onChange } = props;
   const label = schema.title ?? name;
   const type = Array.isArray(schema.type) ? schema.type.find(one => one !== "null") : schema.type;
-  const hint = [schema.description, disabled && "Only an operator changes this."].filter(Boolean).join(" ");
+  const list = type === "array" && schema.items?.type === "string" && isTexts(value);
+  const hint = [
+    schema.description,
+    list && "One a line",
+    !list && isFree(type, schema, value) && 'As JSON, such as [1, 2] or {"a": true}',
+    disabled && "Only an operator changes this",
+  ]
+    .filter(Boolean)
+    .map(text => `${String(text).replace(/\.$/, "")}.`)
+    .join(" ");
   if (type === "object" && schema.properties && (value === undefined || isObject(value)))
     return (
       <fieldset disabled={disabled}>
@@ -88,8 +99,37 @@ function Control(props: ControlProps): ComponentChildren {
     );
   return (
     <Field label={label} hint={hint}>
-      {ids => <Plain {...props} type={type} ids={ids} />}
+      {ids => (list ? <Lines {...props} ids={ids} /> : <Plain {...props} type={type} ids={ids} />)}
     </Field>
+  );
+}
+
+const isTexts = (value: unknown) =>
+  value === undefined ||
+  (Array.isArray(value) && value.every(one => typeof one === "string" && !one.includes("\n")));
+
+/** Whether nothing better than a box for JSON is known. */
+const isFree = (type: string | undefined, schema: Schema, value: unknown) =>
+  !schema.enum &&
+  !["number", "integer", "string"].some(
+    one => type === one && (value === undefined || typeof value === (one === "integer" ? "number" : one)),
+  );
+
+/** A list of texts, one a line. */
+function Lines({ value, disabled, onChange, ids }: ControlProps & { ids: object }) {
+  return (
+    <textarea
+      {...ids}
+      rows={4}
+      disabled={disabled}
+      defaultValue={((value as string[] | undefined) ?? []).join("\n")}
+      onChange={event => {
+        const lines = (event.target as HTMLTextAreaElement).value
+          .split("\n")
+          .filter(line => line.trim() !== "");
+        onChange(lines.length > 0 ? lines : undefined);
+      }}
+    />
   );
 }
 
@@ -152,13 +192,10 @@ function Plain({
       defaultValue={value === undefined ? "" : pretty(value)}
       onChange={event => {
         const area = event.target as HTMLTextAreaElement;
-        try {
-          onChange(area.value.trim() === "" ? undefined : JSON.parse(area.value));
-          area.setCustomValidity("");
-        } catch {
-          area.setCustomValidity("This is no JSON");
-          area.reportValidity();
-        }
+        const found = parseSettings(`{"value": ${area.value.trim() || "null"}}`);
+        area.setCustomValidity(typeof found === "string" ? found : "");
+        if (typeof found === "string") area.reportValidity();
+        else onChange(area.value.trim() === "" ? undefined : found.value);
       }}
     />
   );

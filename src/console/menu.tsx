@@ -1,0 +1,150 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { call } from "./api.ts";
+import type { Me } from "./me.ts";
+import { waitingChanged } from "./pages/waiting.tsx";
+import { finding } from "./palette.tsx";
+import { Icon, type IconName } from "./parts/icon.tsx";
+import { useLoad } from "./parts/load.tsx";
+import { Name } from "./parts/text.tsx";
+import { exactTimes } from "./parts/time.ts";
+import { go, path } from "./router.ts";
+import { signOut } from "./session.ts";
+import { useStore } from "./store.ts";
+
+type Entry = [label: string, icon: IconName, to: string[]];
+
+const DEPLOYMENT: Entry[] = [
+  ["Waiting", "waiting", ["waiting"]],
+  ["Tenants", "tenants", ["tenants"]],
+  ["Activity", "activity", ["activity"]],
+  ["Isolation", "isolation", ["isolation"]],
+  ["Why refused?", "why", ["why"]],
+  ["Setup", "setup", ["setup"]],
+];
+
+/** Of one organization, by what the reader may do in it. */
+export const entriesOf = (slug: string, role: string): Entry[] => [
+  ["Overview", "home", ["org", slug]],
+  ["Members", "members", ["org", slug, "members"]],
+  ...(role === "member"
+    ? []
+    : ([
+        ["Invitations", "invitation", ["org", slug, "invitations"]],
+        ["API keys", "key", ["org", slug, "keys"]],
+        ["Settings", "settings", ["org", slug, "settings"]],
+        ["Activity", "activity", ["org", slug, "activity"]],
+      ] as Entry[])),
+];
+export const deploymentEntries: readonly Entry[] = DEPLOYMENT;
+
+/** How many registrations wait; read again when one was decided. */
+function useWaiting(): number | undefined {
+  const times = useStore(waitingChanged);
+  const load = useLoad(`number that waits ${times}`, async signal => {
+    const query = { status: "pending" as const, limit: 1 };
+    return (await call("listTenants", { query }, { signal })).body.total_count;
+  });
+  return load.value;
+}
+
+export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: string | undefined }) {
+  const mine = me.tenants.find(tenant => tenant.slug === slug);
+  const exact = useStore(exactTimes);
+  return (
+    <header class="side">
+      <a class="brand" href="#/">
+        <img src={icon} alt="" /> Tenants
+      </a>
+      <button type="button" class="finder" onClick={() => finding.set(true)}>
+        <Icon of="search" /> Find <kbd>Ctrl K</kbd>
+      </button>
+      {me.operator && <Deployment parts={parts} />}
+      {me.tenants.length > 1 && (
+        <label class="picker field">
+          <span class="unseen">Organization</span>
+          <select
+            value={slug}
+            onChange={event => go(path(["org", (event.target as HTMLSelectElement).value]))}
+          >
+            {me.tenants.map(one => (
+              <option key={one.slug} value={one.slug}>
+                {one.name}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {slug && mine && (
+        <Section
+          title={me.tenants.length > 1 ? "Organization" : mine.name}
+          parts={parts}
+          entries={entriesOf(slug, mine.role)}
+        />
+      )}
+      <div class="who">
+        <b title={me.name}>
+          <Name>{me.name}</Name>
+        </b>
+        <span class="dim">
+          {[me.operator && "operator", mine && `${mine.role} of ${mine.slug}`].filter(Boolean).join(", ") ||
+            "no organization yet"}
+        </span>
+        <button type="button" class="quiet" aria-pressed={exact} onClick={() => exactTimes.set(!exact)}>
+          Exact times
+        </button>
+        <button type="button" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </div>
+    </header>
+  );
+}
+
+const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
+
+function Deployment({ parts }: { parts: string[] }) {
+  const waiting = useWaiting();
+  return <Section title="Deployment" parts={parts} entries={DEPLOYMENT} counts={{ Waiting: waiting }} />;
+}
+
+function Section({
+  title,
+  parts,
+  entries,
+  counts = {},
+}: {
+  title: string;
+  parts: string[];
+  entries: readonly Entry[];
+  counts?: Record<string, number | undefined>;
+}): ComponentChildren {
+  const nav = useRef<HTMLElement>(null);
+  const here = (to: string[]) =>
+    to.join("/") === parts.slice(0, Math.max(to.length, to[0] === "org" ? 3 : 1)).join("/") ||
+    (to[0] === "tenants" && parts[0] === "tenant");
+  useEffect(() => {
+    // On a phone the menu is one line that scrolls: it shows where one is.
+    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
+    if (current) nav.current!.scrollLeft = current.offsetLeft - nav.current!.offsetLeft - 40;
+  }, [parts.join("/")]);
+  return (
+    <nav ref={nav} aria-label={title}>
+      <h2>
+        <Name>{title}</Name>
+      </h2>
+      {entries.map(([label, of, to]) => (
+        <a key={label} href={path(to)} aria-current={here(to) ? "page" : undefined}>
+          <Icon of={of} />
+          <span>{label}</span>
+          {counts[label] ? (
+            <span class="count">
+              {counts[label]!.toLocaleString("en")}
+              <span class="unseen"> waiting</span>
+            </span>
+          ) : null}
+        </a>
+      ))}
+    </nav>
+  );
+}

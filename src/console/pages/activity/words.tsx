@@ -1,0 +1,134 @@
+import type { ComponentChildren } from "preact";
+import type { Event } from "../../../client/api.ts";
+import { Name } from "../../parts/text.tsx";
+import { path } from "../../router.ts";
+
+/** Of members, by their ids: events have no personal data. */
+export type Names = ReadonlyMap<string, { name: string; role: string }>;
+
+interface Parts {
+  tenant: ComponentChildren;
+  /** The person, invitation or key that it is about. */
+  on: ComponentChildren;
+  changed: readonly string[];
+  /** The role that the member has today. */
+  now: string | undefined;
+}
+
+/** After the actor's name: what they did. And what filters call it. */
+const WORDS: Record<string, [kind: string, says: (parts: Parts) => ComponentChildren]> = {
+  "tenant.created": ["tenant created", ({ tenant }) => <>created {tenant}</>],
+  "tenant.registered": ["tenant registered", ({ tenant }) => <>registered {tenant}</>],
+  "tenant.imported": ["tenant imported", ({ tenant }) => <>imported {tenant}</>],
+  "tenant.replaced": [
+    "data replaced by an import",
+    ({ tenant }) => <>replaced the data of {tenant} by an import</>,
+  ],
+  "tenant.approved": ["registration approved", ({ tenant }) => <>approved the registration of {tenant}</>],
+  "tenant.rejected": ["registration rejected", ({ tenant }) => <>rejected the registration of {tenant}</>],
+  "tenant.suspended": ["tenant suspended", ({ tenant }) => <>suspended {tenant}</>],
+  "tenant.resumed": ["tenant resumed", ({ tenant }) => <>resumed {tenant}</>],
+  "tenant.updated": [
+    "tenant changed",
+    ({ tenant, changed }) => (
+      <>
+        changed {changed.length > 0 ? `the ${changed.join(" and the ")} of ` : ""}
+        {tenant}
+      </>
+    ),
+  ],
+  "tenant.deletion_scheduled": ["tenant deleted, may be restored", ({ tenant }) => <>deleted {tenant}</>],
+  "tenant.restored": ["tenant restored", ({ tenant }) => <>restored {tenant}</>],
+  "tenant.deleted": ["tenant deleted for good", ({ tenant }) => <>deleted {tenant} for good</>],
+  "member.added": [
+    "member added",
+    ({ tenant, on }) => (
+      <>
+        added {on} to {tenant}
+      </>
+    ),
+  ],
+  "member.joined": ["member joined", ({ tenant }) => <>joined {tenant}</>],
+  "member.role_changed": [
+    "role changed",
+    parts => (
+      <>
+        changed the role of {parts.on} in {parts.tenant}
+        {parts.now && ` (now ${parts.now})`}
+      </>
+    ),
+  ],
+  "member.removed": [
+    "member removed",
+    ({ tenant, on }) => (
+      <>
+        removed {on} from {tenant}
+      </>
+    ),
+  ],
+  "member.left": ["member left", ({ tenant }) => <>left {tenant}</>],
+  "invitation.created": ["invitation made", ({ tenant }) => <>invited somebody to {tenant}</>],
+  "invitation.accepted": ["invitation accepted", ({ tenant }) => <>accepted an invitation to {tenant}</>],
+  "invitation.revoked": ["invitation revoked", ({ tenant }) => <>revoked an invitation to {tenant}</>],
+  "key.created": ["key made", ({ tenant }) => <>made an API key of {tenant}</>],
+  "key.revoked": ["key revoked", ({ tenant }) => <>revoked an API key of {tenant}</>],
+};
+
+export const TYPES: readonly (readonly [string, string])[] = [
+  ["", "Everything"],
+  ...Object.entries(WORDS).map(([type, [kind]]) => [type, kind] as const),
+];
+
+/** What ends somebody's access. */
+export const isEnd = (type: string): boolean =>
+  /rejected|suspended|deleted|deletion|removed|revoked/.test(type);
+
+function By({ actor }: { actor: Event["actor"] }) {
+  if (!actor) return <span class="dim">Somebody in the database</span>;
+  return (
+    <b title={actor.auth_provider}>
+      <Name>{actor.auth_subject}</Name>
+      {actor.auth_provider === "key" && " (an API key)"}
+    </b>
+  );
+}
+
+/** Who did what, to whom, why. */
+export function Sentence({ event, tenants, names }: { event: Event; tenants: boolean; names?: Names }) {
+  const { type, actor, changed, reason, tenant_id, tenant_name, tenant_slug, target_id } = event;
+  const [, says] = WORDS[type] ?? [
+    type,
+    ({ tenant }: Parts) => (
+      <>
+        did “{type}” to {tenant}
+      </>
+    ),
+  ];
+  const tenant = tenants ? (
+    <a class="row" href={path(["tenant", tenant_id])} title={tenant_slug}>
+      <Name>{tenant_name}</Name>
+    </a>
+  ) : (
+    "the organization"
+  );
+  const found = target_id === null ? undefined : names?.get(target_id);
+  const on = found ? (
+    <b>
+      <Name>{found.name}</Name>
+    </b>
+  ) : names ? (
+    "a former member"
+  ) : (
+    "a member"
+  );
+  return (
+    <p>
+      <By actor={actor} /> {says({ tenant, on, changed: changed ?? [], now: found?.role })}
+      {reason && (
+        <>
+          : “<Name>{reason}</Name>”
+        </>
+      )}
+    </p>
+  );
+}

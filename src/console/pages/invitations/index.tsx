@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import type { Invitation } from "../../../client/api.ts";
+import { More, Rows, useList } from "../../parts/load.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { Invite, Revoke } from "./acts.tsx";
+import type { InvitationsOf } from "./of.ts";
+
+interface Link {
+  of: string;
+  link: string;
+}
+
+export function Invitations({ of }: { of: InvitationsOf }) {
+  const list = useList<Invitation>(`invitations ${of.key}`, async (cursor, signal) => {
+    const answer = await of.list(cursor, signal);
+    return { ...answer, body: { items: answer.body.invitations } };
+  });
+  const [open, setOpen] = useState<"invite" | Invitation | null>(null);
+  const close = () => setOpen(null);
+  const [made, setMade] = useState<Link | null>(null);
+  return (
+    <>
+      <div class="head">
+        <p class="lead">Open invitations. Each lets in one person, once.</p>
+        <button type="button" class="primary" onClick={() => setOpen("invite")}>
+          Invite somebody
+        </button>
+      </div>
+      {made && (
+        <div class="note good stack">
+          <p>Send this link to the person you invite. It is shown this once; the service sends no mail.</p>
+          <Copy label="link">{made.link}</Copy>
+        </div>
+      )}
+      <div class="panel flush">
+        <Rows list={list} empty={<p>No invitation is open.</p>}>
+          {items => (
+            <Table
+              label="Invitations"
+              rows={items}
+              keyOf={({ invitation_id }) => invitation_id}
+              columns={[
+                [
+                  "For",
+                  ({ email }) =>
+                    email ? <Name>{email}</Name> : <span class="dim">anybody with the link</span>,
+                ],
+                ["Role", ({ role }) => <Badge>{role}</Badge>, "mark"],
+                ["Made", ({ created_at }) => <Time at={created_at} />, "time"],
+                ["Ends", ({ expires_at }) => <Time at={expires_at} />, "time"],
+                [
+                  "Actions",
+                  invitation => (
+                    <button type="button" class="quiet" onClick={() => setOpen(invitation)}>
+                      Revoke…
+                      <span class="unseen"> the invitation for {visible(invitation.email ?? "anybody")}</span>
+                    </button>
+                  ),
+                  "act",
+                ],
+              ]}
+            />
+          )}
+        </Rows>
+        <More list={list} one="invitation" />
+      </div>
+      {open === "invite" && (
+        <Invite
+          of={of}
+          close={close}
+          done={(invitation, link) => {
+            list.change(items => [invitation, ...items]);
+            setMade({ of: invitation.invitation_id, link });
+            close();
+          }}
+        />
+      )}
+      {open && open !== "invite" && (
+        <Revoke
+          of={of}
+          invitation={open}
+          close={close}
+          done={() => {
+            list.change(items => items.filter(one => one !== open));
+            if (made?.of === open.invitation_id) setMade(null);
+            close();
+          }}
+        />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,29 @@
+import { faultOf } from "../../../values/json-text.ts";
+import { isObject, pretty } from "../../diff.ts";
+
+export type Json = Record<string, unknown>;
+
+/** The object that a text is, or why it is none. What the service would refuse is not rounded or dropped before it is asked. */
+export function parseSettings(text: string): Json | string {
+  try {
+    const found: unknown = JSON.parse(text);
+    if (!isObject(found)) return "Settings are one object: { … }";
+    const fault = faultOf(text);
+    return fault ? `${fault.field === "body" ? "The text" : fault.field} ${fault.message}.` : found;
+  } catch (error) {
+    return `This is no JSON: ${(error as Error).message}`;
+  }
+}
+
+/** The reader's changes, key by key, made to what somebody else saved. */
+export function onto(theirs: Json, base: Json, mine: Json): Json {
+  const found = { ...theirs };
+  for (const key of new Set([...Object.keys(base), ...Object.keys(mine)])) {
+    if (pretty(base[key]) === pretty(mine[key])) continue;
+    if (!Object.hasOwn(mine, key)) delete found[key];
+    else if (isObject(mine[key]) && isObject(theirs[key]))
+      found[key] = onto(theirs[key], isObject(base[key]) ? base[key] : {}, mine[key]);
+    else found[key] = mine[key];
+  }
+  return found;
+}

@@ -1,0 +1,123 @@
+import type { Explanation } from "../../../client/api.ts";
+import { call } from "../../api.ts";
+import { useLoad } from "../../parts/load.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Badge, Name, Time } from "../../parts/text.tsx";
+import { path } from "../../router.ts";
+
+export function Answer({ found }: { found: Explanation }) {
+  const {
+    allowed,
+    because,
+    refusal,
+    tenant,
+    membership,
+    identity,
+    operator,
+    roles,
+    tables = [],
+    notes = [],
+  } = found;
+  return (
+    <section class="stack" aria-label="Answer" aria-live="polite">
+      <p class={`note ${allowed ? "good" : "bad"}`}>
+        <b>{allowed ? "Let in." : "Refused."}</b> {because}
+        {/[.!]$/.test(because) ? "" : "."}
+      </p>
+      {!allowed && (
+        <p>
+          What they see: <b>{refusal ? `${refusal.status} ${refusal.error}` : "403 Access denied"}</b>
+          {refusal
+            ? ""
+            : ", “User does not belong to tenant”: the same whatever the cause, so that nobody can probe tenants"}
+          . {tenant?.slug && tenant.exists && <TenantLink slug={tenant.slug} status={tenant.status ?? ""} />}
+        </p>
+      )}
+      {notes.map(note => (
+        <p key={note} class="note warn">
+          {note}.
+        </p>
+      ))}
+      {tenant && (
+        <ol class="flow" aria-label="The way of the request">
+          <li>
+            <b>Identity</b>
+            <Name>{identity?.subject}</Name>
+            <code class="dim">{identity?.provider}</code>
+            {operator && <Badge>operator</Badge>}
+          </li>
+          <li>
+            <b>Tenant</b>
+            <code>{tenant.slug ?? "(default)"}</code>
+            <span class="dim">
+              {tenant.source === "given" ? "as given" : `named by ${tenant.source.replaceAll("_", " ")}`}
+            </span>
+            {tenant.exists ? <Badge>{tenant.status ?? "unknown"}</Badge> : <Badge>unknown</Badge>}
+          </li>
+          <li>
+            <b>Membership</b>
+            {membership ? (
+              <>
+                <Badge>{membership.role}</Badge>
+                <span class="dim">
+                  since <Time at={membership.joined_at} />
+                </span>
+                {membership.removed_at && (
+                  <span>
+                    ended <Time at={membership.removed_at} />
+                  </span>
+                )}
+              </>
+            ) : (
+              "none"
+            )}
+          </li>
+          <li>
+            <b>Database</b>
+            <code>{roles?.login.name}</code>
+            <span class="dim">acts as</span>
+            <code>{roles?.acts_as.name}</code>
+          </li>
+        </ol>
+      )}
+      {tables.length > 0 && (
+        <div class="panel flush">
+          <Table
+            label="What they would see"
+            rows={tables}
+            keyOf={({ table }) => table}
+            columns={[
+              ["Table", ({ table }) => <code>{table}</code>],
+              ["Row security", ({ row_security }) => <Badge>{row_security}</Badge>, "mark"],
+              [
+                "The tenant has",
+                ({ held, more }) => (held === null ? "?" : `${held.toLocaleString("en")}${more ? "+" : ""}`),
+                "num",
+              ],
+              ["They see", ({ shown }) => (shown === null ? "?" : shown.toLocaleString("en")), "num"],
+            ]}
+          />
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** Where the cause stands, and is mended. */
+function TenantLink({ slug, status }: { slug: string; status: string }) {
+  const load = useLoad(`tenant ${slug}`, async signal => {
+    const all = status === "deleted" ? { status: "deleted" as const } : {};
+    const { body } = await call("listTenants", { query: { slug, limit: 1, ...all } }, { signal });
+    return body.tenants[0] ?? null;
+  });
+  if (!load.value) return null;
+  const { tenant_id, name } = load.value;
+  return (
+    <>
+      <a href={path(["tenant", tenant_id])}>
+        Open <Name>{name}</Name>
+      </a>{" "}
+      or <a href={path(["tenant", tenant_id, "members"])}>its members</a>.
+    </>
+  );
+}

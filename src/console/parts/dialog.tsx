@@ -1,0 +1,46 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+/** A question above the page: Escape, the cross and *Cancel* close it, the focus stays inside and returns after. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: ComponentChildren;
+  onClose: () => void;
+  children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const opener = document.activeElement as HTMLElement | null;
+    dialog.current?.showModal();
+    const first = "input:not([type=radio]), input:checked, select, textarea";
+    dialog.current?.querySelector<HTMLElement>(first)?.focus();
+    return () => {
+      // What opened it may be gone, such as the row of a member who was removed.
+      if (opener?.isConnected) opener.focus();
+      else document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    };
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="icon" aria-label="Close" onClick={() => dialog.current?.close()}>
+          <Icon of="close" />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+/** Beside the button that acts, in a dialog. */
+export const Cancel = () => (
+  <button type="button" onClick={event => (event.currentTarget as HTMLElement).closest("dialog")?.close()}>
+    Cancel
+  </button>
+);

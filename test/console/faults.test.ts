@@ -1,0 +1,282 @@
+/** Where strangers stumbled: each step once, in a real browser. What is pure is in pure.test.ts. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { long, seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
+import { until } from "../until.ts";
+import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+
+let world: World;
+let browser: Browser;
+let url: string;
+let operator: Visitor;
+let owner: Visitor;
+const ids: Record<string, string> = {};
+
+before(async () => {
+  if (skip) return;
+  world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
+  const { sql } = world.database;
+  for (const slug of ["acme", "globex"])
+    ids[slug] = await seedTenant(sql, { slug, name: slug.replace(/^./, one => one.toUpperCase()) });
+  await seedUser(sql, ids.acme!, { subject: "ada", email: "ada@acme.example", role: "owner" });
+  await seedUser(sql, ids.acme!, { subject: "a\u202eb\u200bc", role: "member" });
+  ids.hooli = await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
+  await sql`update app.tenants set registration = ${sql.json({ use_case: "One\nTwo\tTabs" })} where id = ${ids.hooli!}`;
+  await sql`update app.tenants set name = ${"W".repeat(255)} where id = ${ids.globex!}`;
+  url = await listen(world.service);
+  browser = await startBrowser();
+  operator = await Visitor.arrive(browser, url);
+  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
+  owner = await Visitor.arrive(browser, url);
+  await owner.signIn(await token({ sub: "ada" }));
+});
+after(async () => {
+  await browser?.close();
+  await world?.end();
+});
+
+test("signing in asks nothing that is refused, and the menu tells how many registrations wait", {
+  skip,
+}, async () => {
+  const refused: string[] = [];
+  const one = await Visitor.arrive(browser, url);
+  one.page.on("response", answer => answer.status() >= 400 && refused.push(answer.url()));
+  await one.signIn(await token({ sub: "ada" }));
+  await one.heading("Acme");
+  assert.deepEqual(refused, []);
+  await one.leave();
+  await operator.page.getByRole("link", { name: "Waiting 1 waiting" }).waitFor();
+  operator.assertFine();
+});
+
+test("what a newcomer wrote keeps its lines, and a subject shows what is hidden in it", {
+  skip,
+}, async () => {
+  const { page } = operator;
+  const written = page.locator(".written");
+  await written.waitFor();
+  assert.equal(await written.textContent(), "One\nTwo\tTabs");
+  assert.ok((await written.boundingBox())!.height > 40, "on two lines");
+  await operator.open(`#/tenant/${ids.acme}/members`, "Acme");
+  await operator.sees("a⟨202E⟩b⟨200B⟩c");
+  operator.assertFine();
+});
+
+test("one tenant's name takes one line of the list, and moves no other column", { skip }, async () => {
+  await operator.open("#/tenants", "Tenants");
+  const rows = operator.page.locator("tbody tr");
+  await rows.nth(2).waitFor();
+  const heights = await operator.page.evaluate<number[]>(
+    "[...document.querySelectorAll('tbody tr')].map(row => row.offsetHeight)",
+  );
+  assert.ok(Math.max(...heights) < 60, `rows of ${heights.join(", ")} px`);
+  await operator.check();
+  operator.assertFine();
+});
+
+test("a refusal is said at the field, in the form's own words, which takes the focus until it is corrected", {
+  skip,
+}, async () => {
+  const { page } = owner;
+  await owner.open("#/org/acme/members", "Members");
+  await owner.press("Add a member");
+  const subject = owner.dialog().getByLabel("Subject");
+  await subject.fill("   ");
+  await owner.press("Add", owner.dialog());
+  await owner.sees("It is required.", owner.dialog());
+  assert.equal(await owner.dialog().getByText("auth_subject").count(), 0);
+  assert.equal(await subject.getAttribute("aria-invalid"), "true");
+  await page.waitForFunction("document.activeElement.name === 'auth_subject'");
+  await owner.check();
+  await subject.fill("x");
+  await owner.dialog().getByText("It is required.").waitFor({ state: "detached" });
+  await owner.press("Cancel", owner.dialog());
+  owner.assertFine();
+});
+
+test("“copied” is said only when it is; else the text is selected", { skip }, async () => {
+  const { page } = owner;
+  await owner.open("#/org/acme", "Acme");
+  await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))");
+  await owner.press("Copy slug");
+  await owner.sees(/does not let the page copy/);
+  assert.equal(await page.evaluate("getSelection().toString()"), "acme");
+  owner.assertFine();
+});
+
+test("settings are never rounded or halved before the service is asked, and not lost by a click", {
+  skip,
+}, async () => {
+  await operator.open(`#/tenant/${ids.acme}/settings`, "Acme");
+  const area = operator.page.getByLabel("Settings as JSON");
+  await area.fill('{"n": 12345678901234567890}');
+  await operator.sees(/contains the number 12345678901234567890, which cannot be kept exactly/);
+  assert.equal(await operator.button("Review the change").isEnabled(), false);
+  await area.fill('{"n": 1, "n": 2}');
+  await operator.sees("contains a field twice");
+  await area.fill('{"n": 1}');
+  await operator.page.getByRole("link", { name: "Members" }).click();
+  await operator.sees("Leave without saving?");
+  await operator.check();
+  await operator.press("Stay here", operator.dialog());
+  assert.equal(await area.inputValue(), '{"n": 1}');
+  await operator.page.getByRole("link", { name: "Members" }).click();
+  await operator.press("Leave, and lose it", operator.dialog());
+  await operator.button("Add a member").waitFor();
+  operator.assertFine();
+});
+
+test("deletion says beforehand that it is for good, and what has changed meanwhile is read again", {
+  skip,
+}, async () => {
+  await operator.open(`#/tenant/${ids.acme}/settings`, "Acme");
+  await operator.sees("This is for good: this deployment keeps nothing of deleted tenants.");
+  await operator.open(`#/tenant/${ids.acme}`, "Acme");
+  await world.database.sql`update app.tenants set status = 'suspended' where id = ${ids.acme!}`;
+  await operator.page.locator(".menu summary").click();
+  await operator.press("Suspend…");
+  await operator.press("Suspend", operator.dialog());
+  await operator.sees("It is suspended.");
+  await operator.press("Cancel", operator.dialog());
+  await operator.press("Resume");
+  await operator.page.getByText("It is suspended.").waitFor({ state: "detached" });
+  operator.assertFine();
+});
+
+test("names that two operators change at once: the other's are shown before mine go over them", {
+  skip,
+}, async () => {
+  await operator.page.locator(".menu summary").click();
+  await operator.press("Rename…");
+  await operator.dialog().getByLabel("Name").fill("Acme Mine");
+  await world.database
+    .sql`update app.tenants set name = 'Acme Theirs', updated_at = now() where id = ${ids.acme!}`;
+  await operator.press("Save names", operator.dialog());
+  await operator.sees("Meanwhile somebody else saved:", operator.dialog());
+  await operator.sees("Acme Theirs", operator.dialog());
+  await operator.check();
+  await operator.press("Save mine over it", operator.dialog());
+  await operator.heading("Acme Mine");
+  operator.assertFine();
+});
+
+test("what is shown once goes when it is revoked", { skip }, async () => {
+  await owner.page.reload();
+  await owner.open("#/org/acme/invitations", "Invitations");
+  await owner.press("Invite somebody");
+  await owner.press("Make the link", owner.dialog());
+  await owner.sees("Send this link");
+  await owner.sees("in 7 days");
+  await owner.press(/^Revoke…/);
+  await owner.press("Revoke", owner.dialog());
+  await owner.page.getByText("Send this link").waitFor({ state: "detached" });
+  await owner.open("#/org/acme/keys", "API keys");
+  await owner.press("Make a key");
+  assert.match(await owner.dialog().getByLabel("Role").innerText(), /admin: .*but no keys/);
+  await owner.dialog().getByLabel("Name").fill("Once");
+  await owner.press("Make the key", owner.dialog());
+  await owner.sees("Keep this key now");
+  await owner.press(/^Revoke…/);
+  await owner.press("Revoke", owner.dialog());
+  await owner.page.getByText("Keep this key now").waitFor({ state: "detached" });
+  owner.assertFine();
+});
+
+test("the reader's own mistakes are no fault of the page, and rubbish is no invitation", {
+  skip,
+}, async () => {
+  await operator.open("#/why", "Why?");
+  await operator.press("By a token's claims");
+  await operator.page.getByLabel("Claims or token").fill("{");
+  await operator.press("Explain");
+  await operator.sees("The claims are no JSON");
+  assert.equal(await operator.page.getByText("The page has a fault").count(), 0);
+  await operator.open(`#/tenant/${ids.acme}/nonsense`, "There is no such page");
+  await owner.open("#/org/acme/nonsense", "There is no such page");
+  await owner.page.evaluate("location.hash = '#/invitation/xyz'");
+  await owner.heading("You are invited");
+  await owner.press("Accept the invitation");
+  await owner.sees(/It was used already, was revoked, has ended, or is for another e-mail address/);
+  await owner.press("Not now");
+  owner.assertFine();
+  operator.assertFine();
+});
+
+test("from a member's row to why they are refused, and from there to the tenant", { skip }, async () => {
+  await operator.open(`#/tenant/${ids.acme}/members`, "Acme Mine");
+  await operator.page.getByRole("link", { name: "Why? ada@acme.example" }).click();
+  await operator.sees("Let in.");
+  await operator.page.getByLabel("Person").fill("nobody@acme.example");
+  await operator.press("Explain");
+  await operator.sees("What they see");
+  await operator.page.getByRole("link", { name: "Open Acme Mine" }).click();
+  await operator.heading("Acme Mine");
+  operator.assertFine();
+});
+
+test("somebody whose registration was rejected reads so, not that there is no such page", {
+  skip,
+}, async () => {
+  const dave = await Visitor.arrive(browser, url);
+  await dave.signIn(await token({ sub: "dave" }));
+  await dave.page.getByLabel("Name of the organization").fill("Dave's");
+  await dave.page.getByLabel("Slug").fill("No slug!");
+  await dave.page.getByLabel("Your e-mail").fill("dave@dave.example");
+  await dave.press("Register");
+  await dave.page.locator(".wrong").waitFor();
+  await dave.check();
+  await dave.page.getByLabel("Slug").fill("dave");
+  await dave.press("Register");
+  await dave.sees("It waits for an operator's approval.");
+  await operator.open("#/waiting", "Waiting for approval");
+  await operator.press("Reject…", operator.page.getByRole("article", { name: "Dave's" }));
+  await operator.press("Reject and delete", operator.dialog());
+  await dave.press("Look again");
+  await dave.heading("You do not belong to this organization");
+  await dave.sees(/The registration of Dave's was not approved/);
+  await dave.check();
+  dave.assertFine();
+  await dave.leave();
+});
+
+test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () => {
+  const { page } = operator;
+  await page.keyboard.press("Control+k");
+  await operator.dialog().waitFor();
+  await page.keyboard.type("acm");
+  await operator
+    .dialog()
+    .getByRole("link", { name: /Acme Mine/ })
+    .waitFor();
+  await operator.check();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await operator.heading("Acme Mine");
+  operator.assertFine();
+});
+
+long(
+  "after a stop the reader asks again at once, and a lost answer to a write is said once",
+  { skip },
+  async () => {
+    const { page } = owner;
+    let away = true;
+    await page.route("**/api/tenants/**", route => (away ? route.abort() : route.continue()));
+    await page.evaluate("location.hash = '#/org/acme/members'");
+    await owner.sees("The service cannot be reached.");
+    await owner.sees(/Trying again in \d s\./);
+    away = false;
+    await owner.press("Try now");
+    await owner.sees("ada@acme.example");
+    await until("the banner goes", async () => (await page.locator(".banner").count()) === 0);
+    away = true;
+    await owner.press("Add a member");
+    await owner.dialog().getByLabel("Subject").fill("carl");
+    await owner.press("Add", owner.dialog());
+    await owner.sees("No answer. The service cannot be reached.", owner.dialog());
+    await page.unroute("**/api/tenants/**");
+    owner.faults.splice(0); // net::ERR_FAILED
+  },
+);
