@@ -5,6 +5,15 @@ export type Column<T> = readonly [head: string, cell: (row: T) => ComponentChild
 /** Rows of one chunk are drawn again only when one of them has changed: *Show more* draws the new ones. */
 const CHUNK = 100;
 
+/** By kind; the others share what is left. Rows are grids: a table's own layout would look at every row again for each new one. */
+const WIDTHS: Record<string, string> = {
+  time: "9.5rem",
+  mark: "8rem",
+  num: "10rem",
+  act: "7.5rem",
+  acts: "13rem",
+};
+
 interface ChunkProps<T> {
   rows: readonly T[];
   columns: readonly Column<T>[];
@@ -58,12 +67,11 @@ export function Table<T>({
     rows.slice(i * CHUNK, (i + 1) * CHUNK),
   );
   return (
-    <table aria-label={label} class={brief ? "brief" : undefined}>
-      <colgroup>
-        {columns.map(([head, , kind]) => (
-          <col key={head} class={kind} />
-        ))}
-      </colgroup>
+    <table
+      aria-label={label}
+      class={brief ? "brief" : undefined}
+      style={{ "--columns": columns.map(([, , kind]) => WIDTHS[kind ?? ""] ?? "minmax(0, 1fr)").join(" ") }}
+    >
       <thead>
         <tr>
           {columns.map(([head, , kind]) => (
