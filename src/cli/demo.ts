@@ -4,7 +4,7 @@ import { type Config, loadConfig } from "../config/config.ts";
 import { DEMO_DATA_DIR } from "../config/paths.ts";
 import { TABLE } from "../config/variables.ts";
 import { onConnection } from "../database/command-connection.ts";
-import { StartupError } from "../errors/startup-error.ts";
+import { DefaultSlugTaken, StartupError } from "../errors/startup-error.ts";
 import { flagOf } from "../values/flag.ts";
 import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
 import { signToken } from "./token.ts";
@@ -65,67 +65,118 @@ async function runOnSomePort(config: Config, signal: AbortSignal): Promise<Runni
   try {
     return await runService(config, () => {}, signal);
   } catch (error) {
+    // An operator may delete the default tenant and give its slug to another.
+    if (error instanceof DefaultSlugTaken)
+      return runOnSomePort(
+        { ...config, defaultTenant: { ...config.defaultTenant, slug: `demo-${Date.now()}` } },
+        signal,
+      );
     if (!(error instanceof PortTaken)) throw error;
     console.log(`Port ${config.port} is taken by another program, so the demo listens on another one.`);
     return runService({ ...config, port: 0 }, () => {}, signal);
   }
 }
 
-/** A GET; with a body, a POST. */
-async function ask(address: string, token: string, path: string, body?: object): Promise<Response> {
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
-  const post = body && { method: "POST", body: JSON.stringify(body) };
-  return fetch(`${address}/api/${path}`, { headers, ...post });
+interface Asked {
+  method?: "PATCH" | "POST";
+  body?: object;
+  /** X-Tenant */
+  tenant?: string;
 }
 
-/** Registers an organization over HTTP. It waits for an operator's approval. */
-async function register(address: string, token: string, { slug, organization, sub, ...more }: Newcomer) {
-  const answer = await ask(address, token, "tenants/register", {
-    organization_name: organization,
-    organization_slug: slug,
-    admin_email: `${sub}@${slug}.example`,
-    ...more,
+type Ask = <T>(path: string, asked?: Asked) => Promise<{ ok: boolean; body: T & { detail?: string } }>;
+
+/** Requests with one token. */
+const asker =
+  (address: string, token: string): Ask =>
+  async <T>(path: string, { method, body, tenant }: Asked = {}) => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(body && { "content-type": "application/json" }),
+      ...(tenant !== undefined && { "x-tenant": tenant }),
+    };
+    const sent = body && { body: JSON.stringify(body) };
+    const answer = await fetch(`${address}/api/${path}`, {
+      method: method ?? (body ? "POST" : "GET"),
+      headers,
+      ...sent,
+    });
+    return { ok: answer.ok, body: (await answer.json()) as T & { detail?: string } };
+  };
+
+/** Fails with the service's own words. */
+async function must(what: string, asked: ReturnType<Ask>): Promise<void> {
+  const { ok, body } = await asked;
+  if (!ok) throw new StartupError(`The demo could not ${what}: ${body.detail}`);
+}
+
+/** Registers an organization. It waits for an operator's approval. */
+const register = (ask: Ask, { slug, organization, sub, ...more }: Newcomer) =>
+  must(
+    `register ${organization}`,
+    ask("tenants/register", {
+      tenant: slug,
+      body: {
+        organization_name: organization,
+        organization_slug: slug,
+        admin_email: `${sub}@${slug}.example`,
+        ...more,
+      },
+    }),
+  );
+
+interface Found {
+  tenant_id: string;
+  status: "pending" | "active" | "suspended" | "deleted";
+}
+
+async function find(operator: Ask, slug: string): Promise<Found | undefined> {
+  for (const status of ["", "&status=deleted"]) {
+    const { body } = await operator<{ tenants?: Found[] }>(`setup/tenants?slug=${slug}${status}`);
+    if (!body.tenants) throw new StartupError(`The demo could not look for ${slug}: ${body.detail}`);
+    if (body.tenants[0]) return body.tenants[0];
+  }
+  return undefined;
+}
+
+/** What makes a tenant active, by its status. */
+const REPAIRS = [
+  ["deleted", "restore"],
+  ["suspended", "resume"],
+  ["pending", "approve"],
+] as const;
+
+/** Registers the member's organization and approves it. What an earlier demo left otherwise is put right, and told. */
+async function ensureTenant(operator: Ask, ask: Ask, { sub, slug, organization }: (typeof MEMBERS)[number]) {
+  const was = await find(operator, slug);
+  if (!was) await register(ask, { sub, slug, organization });
+  for (const [status, repair] of REPAIRS) {
+    const found = (await find(operator, slug))!;
+    if (found.status !== status) continue;
+    await must(
+      `${repair} ${slug}`,
+      operator(`setup/tenant/${found.tenant_id}/${repair}`, { method: "POST" }),
+    );
+    if (was) console.log(`The tenant ${slug} was ${status}, and is active again.`);
+  }
+  const { ok, body } = await ask<{ membership?: { user_id: string; role: string } }>("tenants/current", {
+    tenant: slug,
   });
-  if (answer.ok) return;
-  const { detail } = (await answer.json()) as { detail?: string };
-  throw new StartupError(
-    `The demo could not register ${organization}: ${detail} (to start again, remove ${process.env.SERVICE_DATA_DIR ?? DEMO_DATA_DIR})`,
+  if (ok && body.membership?.role === "owner") return;
+  const members = `setup/tenant/${(await find(operator, slug))!.tenant_id}/members`;
+  const asked = body.membership
+    ? operator(`${members}/${body.membership.user_id}`, { method: "PATCH", body: { role: "owner" } })
+    : operator(members, { body: { auth_subject: sub, role: "owner" } });
+  await must(`make ${sub} an owner of ${slug}`, asked);
+  console.log(
+    `${sub} was ${body.membership ? `${body.membership.role} of` : "not in"} ${slug}, and is an owner again.`,
   );
 }
 
-const LETS_IN: Record<string, string> = { pending: "approve", suspended: "resume", deleted: "restore" };
-
-/** Registers the member's organization, and lets them in whatever was done to it in an earlier demo. */
-async function ensureTenant(
-  address: string,
-  { token, operator }: { token: string; operator: string },
-  { sub, slug, organization }: (typeof MEMBERS)[number],
-) {
-  const isIn = async () => (await ask(address, token, "tenants/current")).ok;
-  const found = async (status = "") => {
-    const answer = await ask(address, operator, `setup/tenants?slug=${slug}${status}`);
-    return ((await answer.json()) as { tenants?: { tenant_id: string; status: string }[] }).tenants?.[0];
-  };
-  if (await isIn()) return;
-  if (!(await found()) && !(await found("&status=deleted")))
-    await register(address, token, { sub, slug, organization });
-  // A tenant that was suspended, then deleted, is restored, then resumed.
-  for (let tries = 0; tries < 2; tries++) {
-    const { tenant_id, status } = (await found()) ?? (await found("&status=deleted"))!;
-    const way = LETS_IN[status];
-    if (way) await ask(address, operator, `setup/tenant/${tenant_id}/${way}`, {});
-    else if (!(await isIn()))
-      await ask(address, operator, `setup/tenant/${tenant_id}/members`, { auth_subject: sub, role: "owner" });
-  }
-}
-
-/** So that there is something to approve. */
-async function ensureNewcomer(address: string, token: string) {
-  const mine = await ask(address, token, "tenants/mine");
-  const { tenants } = (await mine.json()) as { tenants: unknown[] };
-  if (tenants.length > 0) return;
-  // Refused where an earlier demo's visitor gave the slug away: then there is nothing to approve.
-  await register(address, token, NEWCOMER).catch(() => {});
+/** So that there is something to approve. Returns whether it waits. */
+async function ensureNewcomer(operator: Ask, ask: Ask): Promise<boolean> {
+  if (!(await find(operator, NEWCOMER.slug))) await register(ask, NEWCOMER);
+  return (await find(operator, NEWCOMER.slug))?.status === "pending";
 }
 
 /** So that the console has a result to show. Silent: it goes on while the printed commands are tried. */
@@ -139,6 +190,7 @@ async function ensureAudit({ urls }: Running) {
 async function guide(
   { address, urls, config }: Running,
   tokens: { operator: string; members: string[]; carol: string },
+  waits: boolean,
 ) {
   const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
   const [acme] = await onConnection(
@@ -151,8 +203,8 @@ ${consoleFor(tokens.operator)}
 or as Alice, who owns acme:
 ${consoleFor(tokens.members[0]!)}
 
-The tenant management service is at ${address} (try the API at ${address}/docs).
-Multi-tenant mode is on; the tenants acme and globex have sample data, Vandelay Industries waits for approval. Ctrl-C stops it.
+The tenant management service is at ${address} (try the API at ${address}/docs). Ctrl-C stops it.
+Multi-tenant mode is on. The tenants acme and globex have sample data${waits ? `; ${NEWCOMER.organization} waits for approval` : ""}.
 Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, npm run audit and the other commands work on them.
 
 Paste into another terminal. First, who you are, for the next 12 hours:
@@ -204,20 +256,25 @@ export const demo: CommandModule = {
       // Every request names a tenant: the operator's token names the default one, Carol's the one she will register.
       const operator = sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
       const carol = sign({ sub: "carol", tenant: "hooli" });
+      // A name of its own, so that its requests count against nobody's limit.
+      const asOperator = asker(
+        address,
+        sign({ sub: "demo", operator: true, tenant: config.defaultTenant.slug }),
+      );
       const members: string[] = [];
       for (const member of MEMBERS) {
-        const { sub, slug } = member;
-        await ensureTenant(address, { token: sign({ sub, tenant: slug }), operator }, member);
-        // Without a tenant claim X-Tenant decides, which shows the refusal.
-        members.push(sign({ sub }));
+        const token = sign({ sub: member.sub });
+        await ensureTenant(asOperator, asker(address, token), member);
+        members.push(token);
       }
-      await ensureNewcomer(address, sign({ sub: "dana", tenant: "vandelay" }));
-      console.log(await guide(running, { operator, members, carol }));
+      const waits = await ensureNewcomer(asOperator, asker(address, sign({ sub: NEWCOMER.sub })));
+      console.log(await guide(running, { operator, members, carol }, waits));
       ensureAudit(running).catch(() => {}); // the service is stopping
     } catch (error) {
       if (signal.aborted) return; // the request failed because the service is stopping
       await running.stop();
-      throw error;
+      if (!(error instanceof StartupError)) throw error;
+      throw new StartupError(`${error.message}. To begin anew, remove the demo's folder ${config.dataDir}`);
     }
   },
 };

@@ -11,6 +11,9 @@ export class StartupError extends Error {
   }
 }
 
+/** Another tenant has the slug of the default one, which is missing. */
+export class DefaultSlugTaken extends StartupError {}
+
 /** Prints the message; with SERVICE_DEBUG the stack. */
 export function tell(fault: unknown): void {
   const debug = flagOf(process.env.SERVICE_DEBUG ?? "");

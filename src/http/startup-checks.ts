@@ -5,7 +5,7 @@ import { explainDatabase } from "../database/connection-errors.ts";
 import { callFunction, contextFaults, loginFaults } from "../database/database.ts";
 import { codeOf } from "../errors/errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
-import { StartupError } from "../errors/startup-error.ts";
+import { DefaultSlugTaken, StartupError } from "../errors/startup-error.ts";
 import { RELEASE } from "../migrate/release.ts";
 
 /** Refuses to start on a login that could look past row-level security, or on a schema that is behind this release. */
@@ -20,7 +20,7 @@ export default fp(
       const { slug, name } = config.defaultTenant;
       await callFunction(app, "ensure_default_tenant", slug, name).catch(error => {
         if (codeOf(error) !== "TM409") throw error;
-        throw new StartupError(
+        throw new DefaultSlugTaken(
           `The default tenant cannot be made: another tenant has the slug ${slug}. Set SERVICE_DEFAULT_TENANT_SLUG to one that is free`,
         );
       });

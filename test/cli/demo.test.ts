@@ -149,26 +149,11 @@ long(
   },
 );
 
-test("a demo brings an audit along, and starts again whatever was done to its tenants", async () => {
-  const api = () => /^API=(.+)$/m.exec(demo.stdout)![1]!;
-  const as = async (name: string, path: string, slug: string) => {
-    const token = new RegExp(`^${name}=(.+)$`, "m").exec(demo.stdout)![1]!;
-    const headers = { authorization: `Bearer ${token}`, "x-tenant": slug };
-    return fetch(`${api()}/${path}`, { headers });
-  };
-  await until("the audit has ended", async () => {
-    const { run } = (await (await as("OPERATOR", "setup/audit", "default")).json()) as {
-      run: { result: string } | null;
-    };
-    return run?.result === "clean";
-  });
-  const client = new pg.Client({ connectionString: /^DATABASE='(.+)'$/m.exec(demo.stdout)![1]! });
-  await client.connect();
-  await client.query("update app.users set removed_at = now() where auth_subject = 'alice'");
-  await client.query("update app.tenants set status = 'suspended' where slug = 'globex'");
-  await client.query("delete from app.tenants where slug = 'vandelay'");
-  await client.end();
-  await stopDemo();
+/** What the demo prints before its first link. */
+const told = (printed: string) => printed.slice(0, printed.indexOf("Open the console as the operator"));
+
+/** What the demo leaves behind when it has ended. */
+function assertStopped() {
   assert.deepEqual(readdirSync(path.join(folder, "demo")).sort(), [
     "postgres",
     "postgres.log",
@@ -176,7 +161,121 @@ test("a demo brings an audit along, and starts again whatever was done to its te
   ]);
   assert.equal(existsSync(path.join(folder, "demo", "postgres", "postmaster.pid")), false);
   assert.equal(statSync(path.join(folder, "demo")).mode & 0o066, 0, "nobody else looks into it");
-  await startDemo("0");
-  assert.equal((await as("ALICE", "tenants/current", "acme")).status, 200);
-  assert.equal((await as("BOB", "tenants/current", "globex")).status, 200);
+}
+
+async function restartDemo(): Promise<string> {
+  await stopDemo();
+  assertStopped();
+  return startDemo("0");
+}
+
+/** As the operator, and as the members, whose tokens the running demo has printed. */
+function actors() {
+  const variable = (name: string) => RegExp(`^${name}=(.+)$`, "m").exec(demo.stdout)![1]!;
+  const api = async (
+    who: string,
+    tenant: string | undefined,
+    method: string,
+    path: string,
+    body?: object,
+  ) => {
+    const headers = {
+      authorization: `Bearer ${variable(who)}`,
+      ...(tenant !== undefined && { "x-tenant": tenant }),
+      ...(body && { "content-type": "application/json" }),
+    };
+    const sent = body && { body: JSON.stringify(body) };
+    const answer = await fetch(`${variable("API")}/${path}`, { method, headers, ...sent });
+    return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+  };
+  const idOf = async (slug: string): Promise<string> => {
+    const { body } = await api("OPERATOR", undefined, "GET", `setup/tenants?slug=${slug}`);
+    return (body.tenants as { tenant_id: string }[])[0]!.tenant_id;
+  };
+  const act = async (slug: string, method: string, path = "", body?: object) => {
+    const answer = await api("OPERATOR", undefined, method, `setup/tenant/${await idOf(slug)}${path}`, body);
+    assert.ok(answer.status < 300, JSON.stringify(answer.body));
+    return answer.body;
+  };
+  const roleOf = async (who: string, slug: string) => {
+    const { body } = await api(who, slug, "GET", "tenants/current");
+    return (body.membership as { role: string } | undefined)?.role;
+  };
+  return { api, act, roleOf };
+}
+
+async function inDatabase(text: string) {
+  const client = new pg.Client({ connectionString: /^DATABASE='(.+)'$/m.exec(demo.stdout)![1]! });
+  await client.connect();
+  await client.query(text);
+  await client.end();
+}
+
+test("a demo brings an audit along", async () => {
+  const { api } = actors();
+  await until("the audit has ended", async () => {
+    const { body } = await api("OPERATOR", undefined, "GET", "setup/audit");
+    return (body.run as { result: string } | null)?.result === "clean";
+  });
 });
+
+test("after a day's play the demo starts again, puts its cast right, and tells what it found", async () => {
+  const { act, roleOf } = actors();
+  const { user_id } = (await act("globex", "POST", "/members", { auth_subject: "eve", role: "owner" })) as {
+    user_id: string;
+  };
+  assert.ok(user_id);
+  const { members } = (await act("globex", "GET", "/members")) as {
+    members: { user_id: string; auth_subject: string }[];
+  };
+  const bob = members.find(({ auth_subject }) => auth_subject === "bob")!;
+  await act("globex", "PATCH", `/members/${bob.user_id}`, { role: "member" });
+  await act("globex", "POST", "/suspend", { reason: "To see what happens" });
+  await act("acme", "PUT", "", { name: "Acme, renamed", slug: "acme-renamed" });
+  await act("vandelay", "POST", "/reject");
+  assert.equal(
+    told(await restartDemo()),
+    "The tenant globex was suspended, and is active again.\nbob was member of globex, and is an owner again.\n",
+  );
+  assert.deepEqual([await roleOf("ALICE", "acme"), await roleOf("BOB", "globex")], ["owner", "owner"]);
+  assert.match(demo.stdout, /Vandelay Industries waits for approval/);
+});
+
+long(
+  "it starts without its tenants and members, and where another tenant has the default one's slug",
+  async () => {
+    const { api, act } = actors();
+    await act("globex", "DELETE");
+    await act("vandelay", "POST", "/approve");
+    await act("default", "DELETE");
+    const { status } = await api("OPERATOR", undefined, "POST", "setup/tenant", {
+      name: "Taken",
+      slug: "default",
+    });
+    assert.equal(status, 201);
+    await inDatabase("update app.users set removed_at = now() where auth_subject = 'alice'");
+    assert.equal(told(await restartDemo()), "alice was not in acme, and is an owner again.\n");
+    const { roleOf } = actors();
+    assert.deepEqual([await roleOf("ALICE", "acme"), await roleOf("BOB", "globex")], ["owner", "owner"]);
+    assert.doesNotMatch(demo.stdout, /waits for approval/);
+  },
+);
+
+long(
+  "a demo that cannot put its cast right says what failed, and which folder to remove, and leaves no Postgres",
+  async () => {
+    await inDatabase(`update app.users set removed_at = now() where auth_subject = 'alice';
+    alter table app.users add constraint no_alice check (auth_subject <> 'alice' or removed_at is not null)`);
+    await stopDemo();
+    const { code, stdout, stderr } = await outcome(launch("0"));
+    assert.equal(code, 1);
+    assert.doesNotMatch(stdout, /^(?!\{"level":40,)/m, "the service's own warning only");
+    assert.match(
+      stderr,
+      new RegExp(
+        `^The demo could not make alice an owner of acme: .+\\. To begin anew, remove the demo's folder ${folder}/demo$`,
+      ),
+    );
+    assertStopped();
+  },
+);
