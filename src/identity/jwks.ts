@@ -9,6 +9,8 @@ import { Problem } from "../errors/errors.ts";
 const TIMEOUT = 3_000;
 const COOLDOWN = 10_000;
 const RETRY = 5_000;
+/** Bytes of an answer. Key sets of providers have a few thousand. */
+const LARGEST = 256 * 1024;
 /** How long the keys of a read serve without another one, and how long while the address gives no keys. */
 const FRESH = 10 * 60_000;
 const STALE = 60 * 60_000;
@@ -79,9 +81,16 @@ async function readJson(address: string, signal: AbortSignal): Promise<Record<st
     const location = headers.get("location");
     throw new Error(`it answers ${status}${location ? `, a redirect to ${location}` : ""}`);
   }
-  const text = await response.text();
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  // Leaving the loop ends the download.
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > LARGEST) throw new Error(`it answers more than ${LARGEST / 1024} KiB`);
+    chunks.push(chunk);
+  }
   try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
+    return Object(JSON.parse(Buffer.concat(chunks).toString())) as Record<string, unknown>;
   } catch {
     throw new Error(`it answers ${headers.get("content-type") ?? "a text"} that is no JSON`);
   }

@@ -302,6 +302,7 @@ test("a service that starts reads the key set, and says what is wrong at the add
     ],
     [json({ issuer: "https://a.example" }), /it answers JSON without a list `keys`$/],
     [json(null), /it answers JSON without a list `keys`$/],
+    [json({ keys: [jwk(rsa.publicKey)], more: "x".repeat(256 * 1024) }), /it answers more than 256 KiB$/],
     [json({ keys: [] }), /it has no key that can be used$/],
     [
       json({ keys: [{ ...jwk(rsa.publicKey, "e1"), use: "enc" }, jwk(rsa.privateKey)] }),
