@@ -129,8 +129,7 @@ export const KINDS = {
   file: { expects: "a file", parse: (text: string) => resolve(text) },
   database: {
     expects:
-      "an address like postgres://user:password@host:5432/database, " +
-      "with one host and no target_session_attrs, with / ? # % in a password as %2F %3F %23 %25, and of TLS no more than ?sslmode=verify-full (or require, also with channel_binding), no-verify or disable",
+      "postgres://user:password@host:5432/database. See *Addresses* in docs/reference/configuration.md",
     parse: (text: string) => {
       const parsed = url(text, ["postgres:", "postgresql:"]);
       return parsed && isDecodable(parsed) && hasKnownTls(parsed) && isOneHost(parsed)

@@ -41,7 +41,7 @@ test("what a command needs and the environment lacks is one sentence, and nothin
       { SHADOW_DATABASE_URL: DATABASE_URL },
       "DATABASE_URL is missing: tms_owner's login on the database to work on",
     ],
-    ["migrate", { DATABASE_URL: "garbage" }, /^DATABASE_URL: expected an address like /],
+    ["migrate", { DATABASE_URL: "garbage" }, /^DATABASE_URL: expected postgres:/],
     ["migrate", { DATABASE_URL: `${DATABASE_URL}X` }, /^DATABASE_URL: the database's name must be /],
   ];
   for (const [line, env, sentence] of some(cases)) {

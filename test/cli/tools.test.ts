@@ -437,7 +437,7 @@ test("a database that is not named says which variable is missing", async () => 
     assert.doesNotMatch(stderr, /^ +at /m, "no stack");
   }
   env = { DATABASE_URL: database.urls.owner, ROOT_DATABASE_URL: "nonsense" };
-  assert.match((await run("migrate")).stderr, /^ROOT_DATABASE_URL: expected an address/);
+  assert.match((await run("migrate")).stderr, /^ROOT_DATABASE_URL: expected postgres:/);
 });
 
 test("completion prints a script, and completes commands", async () => {
