@@ -2,6 +2,8 @@
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { compile } from "graphile-migrate";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
@@ -151,6 +153,19 @@ function installOnChange(url: string) {
   setInterval(() => look().catch(fault => tell(explainDatabase(fault, url, "DATABASE_URL"))), 500).unref();
 }
 
+/** graphile-migrate applies current.sql once at the start, and says that it has finished: from then on it sees every save. */
+function sayWhenReady(output: Readable) {
+  let isReady = false;
+  createInterface(output).on("line", line => {
+    console.log(line);
+    if (isReady || !/: Finished \(/.test(line)) return;
+    isReady = true;
+    console.log(
+      "Ready: save db/migrations/current.sql, or a file of db/install.sql, to apply it. Ctrl-C stops",
+    );
+  });
+}
+
 async function run(databases: Record<string, string>, signal: AbortSignal): Promise<number> {
   await checkDatabases(databases);
   if (signal.aborted) return statusOf(signal.reason as NodeJS.Signals);
@@ -158,12 +173,16 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
   const committed = readdirSync(COMMITTED).sort();
   if (text) refuseUngated(String(text));
   if (text) await refuseTwice(String(text), committed.at(-1)!, databases.DATABASE_URL!);
+  const watches = args[0] === "watch" && !asked(/^--(once|help)$/);
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...databases },
-    stdio: "inherit",
+    stdio: ["inherit", watches ? "pipe" : "inherit", "inherit"],
   });
-  if (args[0] === "watch" && !asked(/^--once$/)) installOnChange(databases.DATABASE_URL!);
+  if (watches) {
+    installOnChange(databases.DATABASE_URL!);
+    sayWhenReady(child.stdout!);
+  }
   signal.addEventListener("abort", () => child.kill(signal.reason as NodeJS.Signals));
   const code = await new Promise<number>((resolve, reject) =>
     child

@@ -165,9 +165,16 @@ long(
       const watch = spawn(process.execPath, ["dist/cli/gm.js", "watch"], {
         cwd: folder,
         env: { PATH: process.env.PATH, ...env },
-        stdio: "ignore",
+        stdio: ["ignore", "pipe", "ignore"],
       });
       const ended = once(watch, "close");
+      let printed = "";
+      watch.stdout.on("data", data => {
+        printed += data;
+      });
+      await until("it says that it is ready", async () =>
+        /^Ready: save db\/migrations\/current\.sql/m.test(printed),
+      );
       await until("it is applied", async () => {
         const [said] = await database.sql`select obj_description('app.boards'::regclass) as comment`;
         return said!.comment === "of a test";
