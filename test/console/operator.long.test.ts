@@ -195,7 +195,7 @@ test("deletion shows what would go, asks for the slug, and can be undone while t
   await operator.open(`#/tenant/${acme}/settings`, "Acme Inc.");
   await operator.sees("it cannot be restored afterwards");
   await operator.press("Restore");
-  await operator.page.getByText("It is deleted").waitFor({ state: "detached" });
+  await operator.page.getByText("It is deleted.", { exact: true }).waitFor({ state: "detached" });
   assert.equal(await statusOf(acme), "active");
   operator.assertFine();
 });
