@@ -273,7 +273,7 @@ as $$
     ('function', 'audit.require_isolation()', 'tms_owner', 'tms_auditor', '44181857aa49148b7fa63cb5c23ccb97'),
     ('function', 'audit.require_unfiltered(regclass)', 'tms_owner', 'tms_auditor', '4ab6885a92e5986c7051f0032ce4ffc5'),
     ('function', 'audit.role_name(oid)', 'tms_owner', 'tms_auditor', 'd93e0bfa0cc30ca6a3a0e814d7901901'),
-    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', 'd8d47af3ae9f3bc4d059e185e594d276'),
+    ('function', 'audit.row_tests(regclass)', 'tms_owner', 'tms_auditor', '7ef325b69519297ee699ff96d2603bfa'),
     ('function', 'audit.run(text,text,integer,bigint)', 'tms_owner', 'tms_auditor', '325790b0ede9c81ee612a26476b2a357'),
     ('function', 'audit.run_check(text,text,integer)', 'tms_owner', 'tms_auditor', 'd4f5e06dee60c858690543f7df24581c'),
     ('function', 'audit.run_family(text,boolean,integer)', 'tms_owner', 'tms_auditor', '4a5aec1abf6967d5a7612f0b670ee6f2'),

@@ -4,7 +4,10 @@ create table app.api_keys (
   user_id uuid not null,
   name text not null
     constraint api_keys_name_length check (char_length(name) between 1 and 255)
-    constraint api_keys_name_not_blank check (name ~ '\S'),
+    constraint api_keys_name_not_blank check (name ~
+      '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+      '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd'
+      '\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'),
   secret_hash bytea not null constraint api_keys_secret_hash_length check (octet_length(secret_hash) = 32),
   created_by uuid not null,
   created_at timestamptz not null default now(),

@@ -2,7 +2,11 @@ create table app.tenants (
   id uuid primary key default gen_random_uuid(),
   name text not null
     constraint tenants_name_length check (char_length(name) between 1 and 255)
-    constraint tenants_name_not_blank check (name ~ '\S'),
+    -- A character that shows: src/values/visible.ts says which do not.
+    constraint tenants_name_not_blank check (name ~
+      '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+      '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd'
+      '\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'),
   slug text collate "C" not null
     constraint tenants_slug_format check (slug ~ '^[a-z0-9-]{1,255}$'),
   settings jsonb not null default '{}'
@@ -42,7 +46,7 @@ grant select on table app.tenants to tms_app, tms_auditor;
 grant select, insert, update, delete on table app.tenants to tms_registrar;
 
 comment on table app.tenants is 'The organizations. The only table with a key that is unique across tenants.';
-comment on column app.tenants.name is '1 to 255 characters, not only white space. The service stores it in Unicode form NFC.';
+comment on column app.tenants.name is '1 to 255 characters, one of which shows. The service stores it in Unicode form NFC.';
 comment on column app.tenants.slug is 'The name of the tenant in tokens and in the X-Tenant header.';
 comment on column app.tenants.settings is 'A JSON object that operators write, and the tenant''s owners and admins where the settings schema lets them. The service reads nothing in it.';
 comment on column app.tenants.status is

@@ -4,7 +4,11 @@ create table app.users (
   auth_provider text collate "C" not null constraint users_provider_length check (char_length(auth_provider) between 1 and 255),
   auth_subject text collate "C" not null constraint users_subject_length check (char_length(auth_subject) between 1 and 255),
   email text constraint users_email_length check (char_length(email) <= 320),
-  display_name text constraint users_display_name_length check (char_length(display_name) <= 255),
+  display_name text constraint users_display_name_length check (char_length(display_name) <= 255)
+    constraint users_display_name_not_blank check (display_name ~
+      '[^\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+      '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u2800\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd'
+      '\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d159\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'),
   role text not null default 'member' constraint users_role_known check (role in ('owner', 'admin', 'member')),
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now() constraint users_times_in_order check (updated_at >= created_at),

@@ -153,11 +153,11 @@ export type FirstOwner = {
   /** The `sub` of the new member's token */ auth_subject: string;
   /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
   /** Its domain has two labels or more */ email?: string;
-  /** Stored in NFC; the length counts code points of that form */ display_name?: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ display_name?: string;
 };
 
 export type CreateTenant = {
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   slug: string;
   settings?: Record<string, unknown>;
   include_sample_data?: boolean;
@@ -166,7 +166,7 @@ export type CreateTenant = {
 
 export type CreatedTenant = {
   tenant_id: string;
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   slug: string;
   message: string;
   existing: boolean;
@@ -174,7 +174,7 @@ export type CreatedTenant = {
 
 export type Tenant = {
   tenant_id: string;
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   slug: string;
   status: TenantStatus;
   settings: Record<string, unknown>;
@@ -188,7 +188,7 @@ export type TenantList = { tenants: Array<Tenant>; total_count: number; };
 
 export type TenantDetails = {
   tenant_id: string;
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   slug: string;
   status: TenantStatus;
   settings: Record<string, unknown>;
@@ -206,13 +206,13 @@ export type TenantDetails = {
 };
 
 export type UpdateTenant = {
-  /** Stored in NFC; the length counts code points of that form */ name?: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name?: string;
   slug?: string;
   settings?: Record<string, unknown>;
 };
 
 export type PatchTenant = {
-  /** Stored in NFC; the length counts code points of that form */ name?: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name?: string;
   slug?: string;
   settings?: Record<string, unknown>;
 };
@@ -250,7 +250,7 @@ export type AddMember = {
   /** The `sub` of the new member's token */ auth_subject: string;
   /** The `iss` of that token; the caller's own by default */ auth_provider?: string;
   /** Its domain has two labels or more */ email?: string;
-  /** Stored in NFC; the length counts code points of that form */ display_name?: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ display_name?: string;
   role?: "owner" | "admin" | "member";
 };
 
@@ -266,10 +266,10 @@ export type RegistrationStatus = {
 };
 
 export type Register = {
-  /** Stored in NFC; the length counts code points of that form */ organization_name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ organization_name: string;
   organization_slug?: string;
   /** Its domain has two labels or more */ admin_email: string;
-  /** Stored in NFC; the length counts code points of that form */ admin_name?: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ admin_name?: string;
   use_case?: string;
   organization_size?: "small" | "medium" | "large" | "enterprise";
   metadata?: Record<string, unknown>;
@@ -278,7 +278,7 @@ export type Register = {
 
 export type RegisteredTenant = {
   tenant_id: string;
-  /** Stored in NFC; the length counts code points of that form */ organization_name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ organization_name: string;
   tenant_slug: string;
   status: "active" | "pending";
   admin_instructions: string;
@@ -293,13 +293,13 @@ export type RegisteredTenant = {
 
 export type CurrentTenant = { tenant: Tenant; membership: Member; };
 
-export type PatchCurrentTenant = { /** Stored in NFC; the length counts code points of that form */ name?: string; settings?: Record<string, unknown>; };
+export type PatchCurrentTenant = { /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name?: string; settings?: Record<string, unknown>; };
 
 export type SettingsSchema = { schema: Record<string, unknown> | null; /** Top-level keys that a tenant's owners and admins may change */ writable: Array<string>; };
 
 export type MyTenant = {
   tenant_id: string;
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   slug: string;
   status: TenantStatus;
   role: MemberRole;
@@ -349,7 +349,7 @@ export type KeyRole = "admin" | "member";
 
 export type Key = {
   key_id: string;
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   role: KeyRole;
   created_by: string;
   created_at: string;
@@ -360,14 +360,14 @@ export type Key = {
 export type KeyList = { keys: Array<Key>; };
 
 export type CreateKey = {
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   role: KeyRole;
   /** With a time zone: `Z` or an offset */ expires_at?: string;
 };
 
 export type CreatedKey = {
   key_id: string;
-  /** Stored in NFC; the length counts code points of that form */ name: string;
+  /** Has a character that shows; stored in NFC, and the length counts code points of that form */ name: string;
   role: KeyRole;
   created_by: string;
   created_at: string;

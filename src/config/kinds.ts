@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { asciiDomain } from "../values/domain.ts";
 import { flagOf } from "../values/flag.ts";
 import { isSlug } from "../values/slug.ts";
+import { isVisible } from "../values/visible.ts";
 
 export const HS = ["HS256", "HS384", "HS512"];
 const RSA = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"];
@@ -168,7 +169,10 @@ export const KINDS = {
     parse: (text: string) => (list(text).length > 0 ? list(text) : undefined),
   },
   domains: { expects: "a comma-separated list of domains like acme.com", parse: domains },
-  name: { expects: "1 to 255 characters", parse: (text: string) => shorter(text.normalize("NFC")) },
+  name: {
+    expects: "1 to 255 characters, one of which shows",
+    parse: (text: string) => (isVisible(text) ? shorter(text.normalize("NFC")) : undefined),
+  },
   text: { expects: "1 to 255 characters", parse: shorter },
   slug: {
     expects: "1 to 255 lowercase letters, digits and hyphens",

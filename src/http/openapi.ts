@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifySchema, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 import { type Example, PROBLEMS, type ProblemName } from "../errors/problems.ts";
+import { VISIBLE_PATTERN } from "../values/visible.ts";
 import type { RequestHeader, ResponseHeader } from "./operations.ts";
 import { ErrorBody, IDEMPOTENCY_KEY_PATTERN, Uuid } from "./schemas/common.ts";
 
@@ -193,7 +194,7 @@ function complete(operation: Operation, route: Route, shared: Json): void {
   Object.assign(operation.responses, problemResponses(route, operation.responses, shared));
 }
 
-/** Moves every schema with a title to the components, and replaces the formats that only our validator knows. */
+/** Moves every schema with a title to the components, and replaces what only our validator knows. */
 function share(value: unknown, schemas: Json): unknown {
   if (Array.isArray(value)) return value.map(item => share(item, schemas));
   if (typeof value !== "object" || value === null) return value;
@@ -202,6 +203,7 @@ function share(value: unknown, schemas: Json): unknown {
   );
   if (found.format === "email-address") found.format = "idn-email";
   if (found.format === "instant") found.format = "date-time";
+  if (found.pattern === VISIBLE_PATTERN) delete found.pattern; // few validators of other languages know \p
   if (found.format === "faithful-text" || found.format === "json-object") delete found.format;
   if (Array.isArray(found.enum) && found.enum.every(one => typeof one === "string")) found.type = "string";
   // The validator fills in defaults before it checks for missing fields.

@@ -5,8 +5,9 @@ import { asciiDomain } from "../values/domain.ts";
 import { splitEmail } from "../values/email.ts";
 import { textFault } from "../values/json-text.ts";
 import { SLUG_PATTERN } from "../values/slug.ts";
+import { VISIBLE_PATTERN } from "../values/visible.ts";
 import { invalid } from "./json-body.ts";
-import { CURSOR_PATTERN, NAME_PATTERN, PRINTABLE_PATTERN, UUID_PATTERN } from "./schemas/common.ts";
+import { CURSOR_PATTERN, PRINTABLE_PATTERN, UUID_PATTERN } from "./schemas/common.ts";
 
 const formats = {
   "email-address": isEmail,
@@ -57,7 +58,7 @@ const REPEATED = { keyword: "repeated", params: {}, schemaPath: "", message: "mu
 
 /** The patterns of the schemas in words. */
 const PATTERNS: Record<string, string> = {
-  [NAME_PATTERN]: "must not be only white space",
+  [VISIBLE_PATTERN]: "must have a character that shows",
   [SLUG_PATTERN]: "must contain only lowercase letters, numbers and hyphens",
   [PRINTABLE_PATTERN]: "must not contain control characters",
   [UUID_PATTERN]: "must be a UUID",

@@ -7,6 +7,7 @@ import { CHALLENGE, challengeOf, Problem } from "../errors/errors.ts";
 import { TOKEN_REASONS } from "../errors/problems.ts";
 import { networkOf } from "../values/network.ts";
 import { text } from "../values/printable.ts";
+import { isVisible } from "../values/visible.ts";
 import type { Claims } from "./claims.ts";
 import type { Identity } from "./identity.ts";
 import type { Header } from "./jwks.ts";
@@ -96,7 +97,8 @@ export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity 
   if (Object.hasOwn(Object(claims.events) as object, LOGOUT_EVENT)) throw refusal("type");
   if (audience && ![aud].flat().some(one => audience.includes(one as string))) throw refusal("audience");
   freezeDeep(claims);
-  const [email, name] = [text(claims.email, 320), text(claims.name)];
+  const [email, called] = [text(claims.email, 320), text(claims.name)];
+  const name = called !== null && isVisible(called) ? called : null;
   return Object.freeze({ provider, subject, email, name, claims, operator: isOperator(claims, operator) });
 }
 

@@ -278,6 +278,7 @@ void describe("the data checks", () => {
   it("values that are blank, too long or missing are found as those that are wrong", async () => {
     for (const [check, table, column, value] of [
       ["tenant_malformed", "tenants", "name", "E' \\t'"],
+      ["tenant_malformed", "tenants", "name", "chr(8203)"],
       ["tenant_malformed", "tenants", "name", "repeat('x', 256)"],
       ["tenant_malformed", "tenants", "name", "null"],
       ["tenant_malformed", "tenants", "slug", "null"],

@@ -237,7 +237,7 @@ test("a value that is almost right is a fault", () => {
       "::1/129",
     ],
     SERVICE_DEFAULT_TENANT_SLUG: ["a_b", "A", "a b", "x".repeat(256)],
-    SERVICE_DEFAULT_TENANT_NAME: ["x".repeat(256)],
+    SERVICE_DEFAULT_TENANT_NAME: ["x".repeat(256), "\u200b"],
     SERVICE_JWT_JWKS_URL: [
       "http://keys.acme.com/jwks",
       "http://localhost.acme.com/",

@@ -19,8 +19,21 @@ test("names are stored in NFC; slugs and names have 1 to 255 characters, counted
 const refused: [what: string, body: unknown, field: string, message: string][] = [
   ["no name", { slug: "x" }, "name", "is required"],
   ["no slug", { name: "x" }, "slug", "is required"],
-  ["a name of white space", { name: " \t\u3000\u00a0", slug: "x" }, "name", "must not be only white space"],
-  ["a name of U+0085", { name: "\u0085", slug: "x" }, "name", "must not be only white space"],
+  [
+    "a name of white space",
+    { name: " \t\u3000\u00a0", slug: "x" },
+    "name",
+    "must have a character that shows",
+  ],
+  ["a name of U+0085", { name: "\u0085", slug: "x" }, "name", "must have a character that shows"],
+  [
+    "a name of format characters",
+    { name: "\u200b\u2060", slug: "x" },
+    "name",
+    "must have a character that shows",
+  ],
+  ["a name of fillers", { name: "\u3164\u2800", slug: "x" }, "name", "must have a character that shows"],
+  ["a name of tags", { name: "\u{e0041}", slug: "x" }, "name", "must have a character that shows"],
   ["an empty name", { name: "", slug: "x" }, "name", "must not be empty"],
   ["an empty slug", { name: "x", slug: "" }, "slug", "must not be empty"],
   ["a long name", { name: "x".repeat(256), slug: "x" }, "name", "must have at most 255 characters"],

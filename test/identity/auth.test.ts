@@ -42,6 +42,12 @@ test("e-mail and name are null when they are no text that can be stored", async 
   }
 });
 
+test("a name that shows nothing is no name", async t => {
+  const ask = await guarded(t, HMAC);
+  const { status, body } = await ask(`Bearer ${hmac(good({ name: "\u200b\u{e0041}" }))}`);
+  assert.deepEqual([status, body.name], [200, null]);
+});
+
 test("a claim is as long as it has code points", async t => {
   const ask = await guarded(t, HMAC);
   const { status, body } = await ask(`Bearer ${hmac(good({ sub: "🙂".repeat(255) }))}`);

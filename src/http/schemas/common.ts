@@ -1,10 +1,9 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { EXAMPLE_ID } from "../../values/example.ts";
 import { LONGEST_SLUG, SLUG_PATTERN } from "../../values/slug.ts";
+import { VISIBLE_PATTERN } from "../../values/visible.ts";
 
 // For validators of other languages too: some match the whole text with a pattern, some do not support \p.
-/** Not only white space (JavaScript does not count U+0085 as that). */
-export const NAME_PATTERN = "^[\\s\\S]*[^\\s\\u0085][\\s\\S]*$";
 /** A token's `sub` or `iss`: no control characters, so that a log prints it on one line. */
 export const PRINTABLE_PATTERN = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 
@@ -21,8 +20,8 @@ const nameLike = (example: string) =>
   Type.String({
     minLength: 1,
     maxLength: 255,
-    pattern: NAME_PATTERN,
-    description: "Stored in NFC; the length counts code points of that form",
+    pattern: VISIBLE_PATTERN,
+    description: "Has a character that shows; stored in NFC, and the length counts code points of that form",
     examples: [example],
   });
 export const Name = nameLike("Acme Corp");
@@ -48,7 +47,7 @@ export const Email = Type.String({
 export const Reason = Type.String({
   minLength: 1,
   maxLength: 500,
-  pattern: NAME_PATTERN,
+  pattern: VISIBLE_PATTERN,
   format: "faithful-text",
   description: "Why; stands in the event, for operators only",
   examples: ["Contract ended, ticket 4711"],

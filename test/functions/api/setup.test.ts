@@ -299,6 +299,7 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "tenants_status_known status": ["'closed'"],
       "tenants_times_in_order updated_at": [before],
       "users_display_name_length display_name": ["repeat('x', 256)"],
+      "users_display_name_not_blank display_name": ["''", "chr(8203)"],
       "users_email_length email": ["repeat('x', 321)"],
       "users_provider_length auth_provider": text(255),
       "users_role_known role": ["'operator'"],
