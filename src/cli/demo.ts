@@ -182,7 +182,10 @@ async function ensureNewcomer(operator: Ask, ask: Ask): Promise<boolean> {
 /** So that the console has a result to show. Silent: it goes on while the printed commands are tried. */
 async function ensureAudit({ urls }: Running) {
   const url = Object.assign(new URL(urls!.owner), { pathname: "/tms" }).href;
-  const [last] = await onConnection(url, sql => sql`select from audit.runs limit 1`);
+  const [last] = await onConnection(
+    url,
+    sql => sql`select from audit.runs where finished_at is not null limit 1`,
+  );
   if (!last) await runAudit(url, { sample: 10 });
 }
 
