@@ -2,14 +2,14 @@ import { readFileSync } from "node:fs";
 import pg from "pg";
 import postgres from "postgres";
 import { proofOf } from "../src/database/proof.ts";
-import { statementOf } from "../src/database/statement.ts";
+import { statementOf, valuesOf } from "../src/database/statement.ts";
 import { storeSecret } from "../src/migrate/tenant-context.ts";
 import { type BenchServer, vacuum } from "./database.ts";
 import { type Figure, median } from "./report.ts";
 
 const SECRET = "a tenant context secret for the benchmark only";
 const CALLER = ["t-7", "jwt", "u", null, null];
-const CALLS: Record<string, unknown[]> = { get_current_tenant: [], list_boards: [20, null] };
+const CALLS = { get_current_tenant: {}, list_boards: { limit: 20, cursor: null } } as const;
 export const WITH = "with a secret";
 export const WITHOUT = "without";
 
@@ -39,23 +39,21 @@ export async function contextBench(server: BenchServer, { quick }: { quick: bool
     }
     const figures: Figure[] = [];
     const [rounds, calls] = quick ? [3, 200] : [15, 1_000];
-    for (const [name, rest] of Object.entries(CALLS)) {
+    for (const [name, given] of Object.entries(CALLS) as [keyof typeof CALLS, Record<string, unknown>][]) {
       const rates: Record<string, number[]> = { [WITH]: [], [WITHOUT]: [] };
       const cpu: Record<string, number> = { [WITH]: 0, [WITHOUT]: 0 };
       for (let round = 0; round <= rounds; round++)
         for (const variant of round % 2 ? [WITH, WITHOUT] : [WITHOUT, WITH]) {
           const { client, pid } = clients[variant]!;
           const proves = variant === WITH;
-          const statement = statementOf(name, 6 + rest.length, { settings: proves ? ["app.proof"] : [] });
+          const statement = statementOf(name, { settings: proves ? ["app.proof"] : [] });
           const [before, began] = [cpuOf(pid), performance.now()];
           for (let i = 0; i < calls; i++)
             await client.query({
               ...statement,
               values: [
                 ...(proves ? [proofOf(SECRET, "caller", CALLER)] : []),
-                ...CALLER,
-                "operator",
-                ...rest,
+                ...valuesOf(name, [...CALLER, "operator"], given),
               ],
             });
           if (round === 0) continue; // plans and caches

@@ -60,7 +60,7 @@ async function remove(
     for (const statement of BY_HAND) await client.query(statement, [id]);
     await client.query("delete from app.tenants where id = $1", [id]);
   } else {
-    await client.query("select api.delete_tenant('x', 'jwt', 'operator', null, null, null, $1)", [id]);
+    await client.query("select api.delete_tenant(row('x', 'jwt', 'operator', null, null, null), $1)", [id]);
   }
   await client.query("commit");
   await client.end();
@@ -79,7 +79,7 @@ async function others({ urls }: BenchDatabase, work: Promise<unknown>): Promise<
       const start = process.hrtime.bigint();
       await pool.query({
         name: "current",
-        text: "select * from api.get_current_tenant($1, 'jwt', $2, null, null, null)",
+        text: "select * from api.get_current_tenant(row($1, 'jwt', $2, null, null, null))",
         values: [`t-${n}`, `user-${n}`],
       });
       times.push(Number(process.hrtime.bigint() - start) / 1e6);

@@ -13,12 +13,12 @@ const CASES: {
 }[] = [
   {
     name: "resolve a tenant and its membership",
-    sql: "select * from api.get_current_tenant($1, 'jwt', $2, null, null, null)",
+    sql: "select * from api.get_current_tenant(row($1, 'jwt', $2, null, null, null))",
     values: n => [`t-${n}`, `user-${n}`],
   },
   {
     name: "refuse a stranger",
-    sql: "select * from api.get_current_tenant($1, 'jwt', 'stranger', null, null, null)",
+    sql: "select * from api.get_current_tenant(row($1, 'jwt', 'stranger', null, null, null))",
     values: n => [`t-${n}`],
   },
   {
@@ -38,7 +38,7 @@ const CASES: {
   },
   {
     name: "register with a taken name",
-    sql: `select * from api.register_tenant('nobody-yet', 'jwt', $1, null, null, null, 'Taken', null, 'taken', 'corp.example',
+    sql: `select * from api.register_tenant(row('nobody-yet', 'jwt', $1, null, null, null), 'Taken', null, 'taken', 'corp.example',
             '{"admin_email": "a@corp.example"}', false, false, 3, null, null)`,
     values: n => [`founder-${n}`],
     undo: true,

@@ -217,6 +217,24 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir audit/manifest.sql
 \ir audit/end.sql
 
+-- What requests may call: every function of api, and nothing else. Their owners grant it.
+do $$
+declare
+  v_function record;
+begin
+  for v_function in
+    select p.oid::regprocedure as name, p.proowner::regrole as owner
+    from pg_proc p
+    where p.pronamespace = 'api'::regnamespace and p.proowner in ('tms_app'::regrole, 'tms_registrar'::regrole)
+      and p.proname <> 'explain_access' -- for DBAs: its file grants it
+  loop
+    execute format('set local role %s', v_function.owner);
+    execute format('revoke all on function %s from public', v_function.name);
+    execute format('grant execute on function %s to tms_service', v_function.name);
+  end loop;
+  reset role;
+end
+$$;
 revoke create on schema app, api from tms_app, tms_registrar;
 revoke create, usage on schema control from tms_app, tms_auditor;
 -- The functions with two bodies were installed as they are without a secret.

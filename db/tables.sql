@@ -10,6 +10,7 @@
 \ir functions/app/adopt.sql
 \ir functions/app/isolate.sql
 \ir functions/control/gate.sql
+\ir tables/caller.sql
 \ir tables/users.sql
 \ir tables/invitations.sql
 \ir tables/api_keys.sql

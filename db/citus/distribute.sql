@@ -295,7 +295,6 @@ declare
   v_tenant constant uuid := '0c175c17-5c17-4c17-8c17-5c175c175c17';
   -- By the names of parameters; every other one is null.
   v_values constant jsonb := '{
-    "p_tenant_slug": "trial-of-distribute-sql", "p_auth_provider": "distribute.sql",
     "p_user_id": "0c175c17-5c17-4c17-8c17-000000000002",
     "p_key_id": "0c175c17-5c17-4c17-8c17-000000000004", "p_invitation_id": "0c175c17-5c17-4c17-8c17-000000000005",
     "p_new_subject": "another", "p_new_role": "member", "p_role": "admin", "p_name": "Trial", "p_settings": {},
@@ -315,7 +314,7 @@ begin
   for v_function in
     select p.oid::regprocedure::text as name, format('select * from api.%I(%s)', p.proname, (
         select string_agg(case a.name
-            when 'p_auth_subject' then 'p_auth_subject => $1'
+            when 'p_caller' then 'p_caller => row(''trial-of-distribute-sql'', ''distribute.sql'', $1, null, null, null)'
             when 'p_token_hash' then 'p_token_hash => $2'
             else format('%I => %L::%s', a.name, v_values ->> a.name, a.type::regtype) end, ', ' order by a.n)
         from unnest(p.proargnames, p.proargmodes, coalesce(p.proallargtypes, p.proargtypes::oid[]))

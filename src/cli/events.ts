@@ -60,7 +60,7 @@ async function read(
   const place = ({ epoch, xid, n }: Place) => sql`(${epoch}::int, ${xid}::text::xid8, ${n}::text::bigint)`;
   const direction = which === "first" ? sql`` : sql`desc`;
   const found = await sql<(Event & Place)[]>`
-    select id, app.iso_time(at) as at, case when event like '%.%' then event else 'tenant.' || event end as event, tenant_id, slug, name,
+    select id, app.iso_time(at) as at, event, tenant_id, slug, name,
       target_id, to_json(changed) as changed,
       case when actor_subject is not null then json_build_object('provider', actor_provider, 'subject', actor_subject) end as actor, login,
       reason, request_id, epoch, xid::text as xid, n::text as n

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { call } from "./api.ts";
+import { finding } from "./finding.ts";
 import type { Me } from "./me.ts";
 import { waitingChanged } from "./pages/waiting.tsx";
-import { finding } from "./palette.tsx";
 import { Icon, type IconName } from "./parts/icon.tsx";
 import { useLoad } from "./parts/load.tsx";
 import { Name } from "./parts/text.tsx";

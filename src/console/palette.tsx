@@ -1,15 +1,13 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "./api.ts";
+import { finding } from "./finding.ts";
 import type { Me } from "./me.ts";
 import { deploymentEntries, entriesOf } from "./menu.tsx";
 import { Dialog } from "./parts/form.tsx";
 import { useLoad } from "./parts/load.tsx";
 import { Badge, Name } from "./parts/text.tsx";
 import { go, path } from "./router.ts";
-import { createStore, useStore } from "./store.ts";
-
-/** Whether the reader looks for a page or a tenant. */
-export const finding = createStore(false);
+import { useStore } from "./store.ts";
 
 addEventListener("keydown", event => {
   if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey)

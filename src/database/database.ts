@@ -1,16 +1,24 @@
 import postgres from "@fastify/postgres";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
 import type { Config } from "../config/config.ts";
-import { codeOf, toProblem } from "../errors/errors.ts";
+import { type Problem, toProblem } from "../errors/errors.ts";
 import { isUnresolved } from "../errors/problems.ts";
 import { hasState } from "../errors/sqlstates.ts";
-import { tenantLog } from "../observability/log.ts";
 import { Entered, Shares } from "./connection-shares.ts";
 import { Pipeline } from "./pipeline.ts";
 import { proofOf } from "./proof.ts";
-import { execute, onOwnConnection, type Row, statementOf } from "./statement.ts";
+import {
+  type ApiFunction,
+  type Arguments,
+  type Caller,
+  execute,
+  onOwnConnection,
+  type Row,
+  statementOf,
+  valuesOf,
+} from "./statement.ts";
 
 export type { Row };
 
@@ -83,112 +91,92 @@ type Pools = { primary: pg.Pool; replica?: pg.Pool };
 
 /** A function of the schema `api`, and how to call it. Each operation of src/http/operations.ts has one. */
 export interface Call {
-  calls: string;
+  calls: ApiFunction;
   /**
    * Changes nothing. `short`: by an index and without waiting for a lock, so that several requests may share a connection.
    * `replica`: and asks for no membership. A replica that lags may answer it, but must never let a removed member in.
    */
   reads?: { short?: true; replica?: true };
-  /** The place of a page's limit among the values. A large page is no short read. */
-  limitAt?: number;
   /** False: the tenant that the request names need not exist, or have the caller as a member. */
   needsMembership?: false;
   /** Takes as long as a tenant is large: without the server's statement timeout, and with a share of the connections of its own. */
   long?: true;
 }
 
-/** Calls a function as the caller of a request, in the tenant of the request. */
-export async function callAsCaller(
-  request: FastifyRequest,
-  { config: call }: { config: Call },
-  ...values: unknown[]
+/** Who asks. */
+export interface Asking {
+  caller: Caller;
+  /** The caller's name in the shares, until it has entered a tenant. */
+  name: string;
+  /** The slug of the tenant that the call enters; undefined for the default one, and for that of a key which is not known yet. */
+  tenant: string | undefined;
+  byKey: boolean;
+  operator: boolean;
+  /** Events name the request. */
+  requestId: string;
+}
+
+/** Calls a function for a caller. Of an API key the row tells the id, and the slug of its tenant. @throws Problem */
+export async function callAs<F extends ApiFunction>(
+  app: FastifyInstance,
+  asking: Asking,
+  call: Call & { calls: F },
+  given: Arguments<F>,
 ): Promise<Row> {
-  const { identity, tenant, server } = request;
-  const { key } = identity;
-  const byKey = key !== undefined;
-  const { operatorRole, entered } = server.database;
-  const lacks = identity.operator ? null : operatorRole;
-  const caller = [
-    tenant.slug,
-    identity.provider,
-    key?.credential ?? identity.subject,
-    identity.email,
-    identity.name,
-    lacks,
-  ];
-  const mayLag = identity.operator && call.reads?.replica;
-  const large = call.limitAt !== undefined && Number(values[call.limitAt]) > SHORT_PAGE;
-  const context = contextOf(request, call, caller);
-  const work = async () => {
-    const given = [...caller, ...values];
-    const short = call.reads?.short && !large;
-    return (
-      (mayLag && (await askReplica(server, call, given, context))) ||
-      send(server, "primary", call, given, { context, byKey, short })
-    );
-  };
-  const name = callerName(identity);
+  const { entered } = app.database;
+  const { caller, name, byKey } = asking;
+  const mayLag = asking.operator && call.reads?.replica;
+  const large = "limit" in given && Number(given.limit) > SHORT_PAGE;
+  const short = call.reads?.short && !large;
+  const context = contextOf(app, call, asking);
+  const values = valuesOf(call.calls, caller, given);
+  const work = async () =>
+    (mayLag && (await askReplica(app, call, values, context))) ||
+    send(app, "primary", call, values, { context, byKey, short });
   // Only these put the transaction into the tenant that the request names.
-  const named = key && tenant.slug !== null ? key.tenant : tenant.slug;
-  const enters = call.needsMembership !== false ? named : null;
-  const span = request.span?.call(call.calls);
+  const enters = call.needsMembership === false ? undefined : asking.tenant;
   try {
-    const share = enters !== null && entered.has(enters, name) ? `tenant ${enters}` : name;
-    const row = await inShare(server, share, call, large, () => retried(work));
-    if (key) admitted(request, key, row);
-    else if (enters !== null) entered.add(enters, name);
-    logResolved(request);
+    const share = enters !== undefined && entered.has(enters, name) ? `tenant ${enters}` : name;
+    const row = await inShare(app, share, call, large, () => retried(work));
+    if (!byKey && enters !== undefined) entered.add(enters, name);
+    else if (row.key_id && row.tenant_slug && call.needsMembership !== false)
+      entered.add(row.tenant_slug, callerName({ provider: "key", subject: row.key_id }));
     return row;
   } catch (error) {
     const problem = toProblem(error);
-    // A refusal for another reason comes after the tenant was resolved.
-    const denied = problem && (problem.status === 401 || isUnresolved(problem));
-    if (denied) key?.refused();
-    if (denied && enters !== null) entered.delete(enters, name);
-    if (problem && problem.status < 500 && !denied) {
-      if (key && tenant.slug === "") request.tenant = { ...tenant, slug: slugOf(error) ?? key.tenant ?? "" };
-      logResolved(request);
-    }
+    if (problem && isDenied(problem) && enters !== undefined) entered.delete(enters, name);
     throw problem ?? error;
-  } finally {
-    span?.end();
   }
 }
 
-type Key = NonNullable<FastifyRequest["identity"]["key"]>;
-
-/** From here on the request, and the requests with its key that follow, count for the key and its tenant. */
-function admitted(request: FastifyRequest, key: Key, { key_id, tenant_slug }: Row): void {
-  const { tenant, server, routeOptions } = request;
-  if (!key_id || !tenant_slug) return; // the function entered no tenant
-  key.admitted(key_id, tenant_slug);
-  if (tenant.slug === null) return;
-  if (routeOptions.config.needsMembership !== false)
-    server.database.entered.add(tenant_slug, callerName({ provider: "key", subject: key_id }));
-  request.tenant = { ...tenant, slug: tenant_slug };
-}
-
-/** The slug of the key's tenant, as app.refuse() sends it. */
-const slugOf = (error: unknown): string | undefined =>
-  error instanceof pg.DatabaseError && codeOf(error).startsWith("TM") ? error.schema : undefined;
+/** The caller is not who they say, or is in no such tenant. A refusal for another reason comes after the tenant was resolved. */
+export const isDenied = (problem: Problem): boolean => problem.status === 401 || isUnresolved(problem);
 
 /** Settings of the transaction, made when the statement is sent. */
 type Context = Record<string, () => string>;
 
 /** The proof covers what decides about the caller. */
-function contextOf({ id, identity, server }: FastifyRequest, call: Call, caller: (string | null)[]): Context {
-  const { contextSecret } = server.database;
-  const kind = identity.operator ? "operator" : "caller";
+function contextOf(
+  { database }: FastifyInstance,
+  call: Call,
+  { caller, operator, requestId }: Asking,
+): Context {
+  const { contextSecret } = database;
+  const kind = operator ? "operator" : "caller";
   return {
     // What writes may write an event, which names the request.
-    ...(!call.reads && { "app.request_id": () => id }),
+    ...(!call.reads && { "app.request_id": () => requestId }),
     ...(contextSecret !== null && { "app.proof": () => proofOf(contextSecret, kind, caller.slice(0, 5)) }),
   };
 }
 
 /** Calls a function for the service itself. */
-export function callFunction(app: FastifyInstance, calls: string, ...values: unknown[]): Promise<Row> {
-  return send(app, "primary", { calls }, values);
+export function callFunction<F extends ApiFunction>(
+  app: FastifyInstance,
+  calls: F,
+  given: Arguments<F>,
+): Promise<Row> {
+  return send(app, "primary", { calls }, valuesOf(calls, [], given));
 }
 
 /** The name of a caller who entered no tenant; neither part can contain a line feed. */
@@ -218,8 +206,12 @@ function inShare<T>(
 }
 
 /** As callFunction(), in the share of a caller. */
-export const callInShare = (app: FastifyInstance, name: string, calls: string, ...values: unknown[]) =>
-  inShare(app, name, { calls }, false, () => callFunction(app, calls, ...values));
+export const callInShare = <F extends ApiFunction>(
+  app: FastifyInstance,
+  name: string,
+  calls: F,
+  given: Arguments<F>,
+) => inShare(app, name, { calls }, false, () => callFunction(app, calls, given));
 
 /** After a deadlock or a serialization failure nothing was committed, and another try may succeed. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
@@ -300,7 +292,7 @@ async function send(
 ): Promise<Row> {
   const { database, log } = app;
   const pool = database.pools[at]!;
-  const { name, text } = statementOf(call.calls, values.length, { settings: Object.keys(context), byKey });
+  const { name, text } = statementOf(call.calls, { settings: Object.keys(context), byKey });
   const pipeline = short ? database.pipelines.get(pool) : undefined;
   const begin = call.long ? BEGIN_LONG : database.explicit ? "begin" : undefined;
   const attempt = (options: { name?: string; query_timeout?: number }) => {
@@ -327,16 +319,6 @@ async function send(
 
 const BEGIN_LONG = "begin; set local statement_timeout = 0; set local lock_timeout = '10s'";
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** Once per request, though GraphQL calls several functions. */
-function logResolved(request: FastifyRequest): void {
-  if (request.resolved) return;
-  request.resolved = true;
-  // A child logger costs more than the rest of this function; below `info` only sendError() may need one, and makes it.
-  if (!request.log.isLevelEnabled("info")) return;
-  request.log = tenantLog(request);
-  request.log.info({ tenant_source: request.tenant.source }, "tenant resolved");
-}
 
 declare module "fastify" {
   interface FastifyBaseLogger {

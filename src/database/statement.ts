@@ -1,7 +1,7 @@
 /** One statement on one connection. */
 import pg from "pg";
 import { takesNoWrites } from "../errors/errors.ts";
-import { parametersOf } from "../migrate/manifest.ts";
+import { API_FUNCTIONS } from "./api-functions.ts";
 import { isOfStatement } from "./pipeline.ts";
 
 /** One row of an `api` function: `body` is JSON text made by the database and sent as it is. */
@@ -17,6 +17,16 @@ export interface Row {
   tenant_slug?: string | null;
 }
 
+/** The parameters of a function of `api` beside its caller, and their types; the SQL function has `p_` before each name. */
+export type ApiFunction = keyof typeof API_FUNCTIONS;
+type Parameters<F extends ApiFunction> = Exclude<keyof (typeof API_FUNCTIONS)[F], "caller">;
+/** Arguments by name. What is undefined is null. */
+export type Arguments<F extends ApiFunction> = { [P in Parameters<F>]: unknown };
+
+/** In the order of the fields of the type app.caller. */
+export type Caller = readonly (string | null)[];
+const CALLER_FIELDS = 6;
+
 const statements = new Map<string, { name: string; text: string }>();
 
 export interface Form {
@@ -30,28 +40,38 @@ export interface Form {
 const OF_KEY =
   "current_setting('app.key_id', true) as key_id, current_setting('app.tenant_slug', true) as tenant_slug";
 
-/** By function, number of arguments and form; the name is also the one that it is prepared under. */
+const parametersOf = (calls: ApiFunction) =>
+  Object.entries(API_FUNCTIONS[calls] as Record<string, string>).filter(([name]) => name !== "caller");
+
+/** In the order in which statementOf() numbers them. */
+export const valuesOf = (calls: ApiFunction, caller: Caller, given: Record<string, unknown>): unknown[] => [
+  ...caller,
+  ...parametersOf(calls).map(([name]) => given[name]),
+];
+
+/** By function and form; the name is also the one that it is prepared under. */
 export function statementOf(
-  calls: string,
-  parameters: number,
+  calls: ApiFunction,
   { settings = [], byKey = false }: Form,
 ): { name: string; text: string } {
-  const name = [`${calls}/${parameters}`, ...settings, ...(byKey ? ["by key"] : [])].join(" ");
+  const name = [calls, ...settings, ...(byKey ? ["by key"] : [])].join(" ");
   let statement = statements.get(name);
   if (!statement) {
-    // Without its type a value could mean another function of the same name, whoever made that.
-    const types = parametersOf(`api.${calls}`);
-    const typed = (i: number) => (types?.[i] ? `::${types[i]}` : "");
-    const values = Array.from(
-      { length: settings.length + parameters },
-      (_, i) => `$${i + 1}${typed(i - settings.length)}`,
-    );
+    let n = 0;
+    const next = () => `$${++n}`;
     const columns = byKey ? `f.*, ${OF_KEY}` : "f.*";
+    const set = settings.map(setting => `set_config('${setting}', ${next()}, true)`).join(" || ");
+    const given: string[] = [];
+    if ("caller" in API_FUNCTIONS[calls]) {
+      const [slug, ...rest] = Array.from({ length: CALLER_FIELDS }, () => `${next()}::text`);
+      // The first field depends on the settings, so that they are made before the call.
+      const first = set ? `case when c.context is not null then ${slug} end` : slug;
+      given.push(`p_caller => row(${[first, ...rest].join(", ")})`);
+    }
+    // With its type, so that no other function of the name can be the one that is called.
+    for (const [parameter, type] of parametersOf(calls)) given.push(`p_${parameter} => ${next()}::${type}`);
     // The alias names the column of functions that return one value; the first column of others gets the same name.
-    const set = settings.map(setting => `set_config('${setting}', ${values.shift()}, true)`).join(" || ");
-    // The first argument depends on the settings, so that they are made before the call.
-    if (set) values[0] = `case when c.context is not null then ${values[0]} end`;
-    const call = `api.${calls}(${values.join(", ")}) as f (body)`;
+    const call = `api.${calls}(${given.join(", ")}) as f (body)`;
     const from = set ? `(select ${set}) as c (context) cross join lateral ${call}` : call;
     statement = { name, text: `select ${columns} from ${from}` };
     statements.set(name, statement);

@@ -8,6 +8,7 @@ export interface Beside {
   headers?: Record<string, string>;
   /** The reason in one word, for logs and metrics; never sent. */
   reason?: string | undefined;
+  keyTenant?: string;
   /** For the log only. */
   cause?: unknown;
 }
@@ -17,17 +18,20 @@ export class Problem extends Error {
   readonly extra: Record<string, unknown>;
   readonly headers: Record<string, string>;
   readonly reason: string | undefined;
+  /** The slug of the tenant that an API key has entered, as app.refuse() sends it. */
+  readonly keyTenant: string | undefined;
 
   constructor(
     readonly status: number,
     readonly error: string,
     detail: string,
-    { extra = {}, headers = {}, reason, cause }: Beside = {},
+    { extra = {}, headers = {}, reason, keyTenant, cause }: Beside = {},
   ) {
     super(detail, { cause });
     this.extra = extra;
     this.headers = headers;
     this.reason = reason;
+    this.keyTenant = keyTenant;
   }
 }
 
@@ -147,6 +151,7 @@ function fromDatabase(error: pg.DatabaseError): Problem | undefined {
       extra: fieldsOf(error),
       ...(own[1] === "401" && { headers: { "www-authenticate": challengeOf(error.message) } }),
       reason: error.constraint,
+      ...(error.schema && { keyTenant: error.schema }),
     });
   }
   const reason = constraintOf(error);

@@ -7,6 +7,7 @@ import Negotiator from "negotiator";
 import { callerName, type Row } from "../database/database.ts";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
+import { slugOf } from "../values/request-tenant.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { sendPage } from "./responses.ts";
 import type { Event, EventPage, ListTenantEvents } from "./schemas/events.ts";
@@ -105,10 +106,10 @@ export default fp(
     const open = new OpenStreams();
     let stopping = false;
     app.decorate("streams", { getter: () => open.size });
-    app.decorate("openStream", ({ identity, tenant: { slug }, routeOptions: { config } }, reply, keyId) => {
+    app.decorate("openStream", ({ identity, tenant: asked, routeOptions: { config } }, reply, keyId) => {
       const who = callerName(keyId === null ? identity : { ...identity, subject: keyId });
       // An operator may name any tenant.
-      const tenant = config.needsMembership === false ? null : slug;
+      const tenant = config.needsMembership === false ? null : (slugOf(asked) ?? null);
       if (stopping) throw refusal("stopping");
       // Its client left during the first look: nothing would tell us again.
       if (reply.raw.destroyed) throw new Problem(...BY_STATUS[400]!);

@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { Problem } from "../errors/errors.ts";
-import { type FieldError, MOST_ERRORS } from "../errors/field-errors.ts";
 import { PROBLEMS } from "../errors/problems.ts";
+import { type FieldError, MOST_ERRORS } from "../values/field-errors.ts";
 import { faultOf } from "../values/json-text.ts";
 
 /** Each of a hundred errors may repeat a path. */

@@ -14,6 +14,7 @@ import { refusal } from "../errors/problems.ts";
 import type { Identity } from "../identity/auth.ts";
 import { lineOf } from "../observability/log.ts";
 import { networkOf } from "../values/network.ts";
+import { slugOf } from "../values/request-tenant.ts";
 import { type Connection, Connections } from "./connections.ts";
 
 /** A stopping service answers for so long, so that a client with keep-alive reads 503 instead of a lost connection. */
@@ -146,7 +147,7 @@ export default fp(
     app.addHook("preValidation", (request, _reply, done) => {
       const { entry, identity, tenant } = request;
       if (!identity) return done();
-      const slug = identity.key ? identity.key.tenant : tenant?.slug;
+      const slug = identity.key ? identity.key.tenant : slugOf(tenant);
       if (slug && memberships.get(identity) === slug && !room.countTenant(entry!, slug))
         return done(TOO_MANY);
       if (entry!.works) done();
@@ -154,8 +155,9 @@ export default fp(
     });
     app.addHook("onSend", (request, reply, _payload, done) => {
       const { entry, identity, tenant, resolved, raw } = request;
-      if (resolved && tenant.slug && request.routeOptions.config.needsMembership !== false)
-        if (memberships.get(identity) !== tenant.slug) memberships.set(identity, tenant.slug);
+      const slug = resolved ? slugOf(tenant) : undefined;
+      if (slug !== undefined && request.routeOptions.config.needsMembership !== false)
+        if (memberships.get(identity) !== slug) memberships.set(identity, slug);
       if (entry) {
         entry.answered = true;
         if (raw.socket.destroyed || reply.raw.destroyed) room.leave(entry);

@@ -52,10 +52,10 @@ export default fp(
       const isStream = String(reply.getHeader("content-type")).startsWith("text/event-stream");
       if (!isStream) requests.observe({ method: request.method, route, status }, reply.elapsedTime / 1000);
       if (request.resolved) {
-        const { source, slug } = tenant;
+        const { source, kind } = tenant;
         // A slug that needs no membership need not exist: each would be one more series.
         resolutions.inc(
-          config.metricsTenantLabel && (slug === null || operation.needsMembership !== false)
+          config.metricsTenantLabel && (kind === "default" || operation.needsMembership !== false)
             ? { source, outcome: "resolved", tenant: shownSlug(request) }
             : { source, outcome: "resolved" },
         );

@@ -174,7 +174,7 @@ export const getSetupStatus = setup(
 );
 
 export const getAudit = setup("getAudit", "What the isolation audit has found", {
-  config: { calls: "get_audit", reads: { replica: true }, limitAt: 0, limit: "setup_read" },
+  config: { calls: "get_audit", reads: { replica: true }, limit: "setup_read" },
   description: "The last run, the findings that are still open, and the trend. Starts no audit.",
   querystring: AuditPage,
   response: { 200: Audit },
@@ -182,7 +182,7 @@ export const getAudit = setup("getAudit", "What the isolation audit has found", 
 });
 
 export const listEvents = setup("listEvents", "What happened, to all tenants", {
-  config: { calls: "list_events", reads: { short: true }, limitAt: 0, limit: "setup_read" },
+  config: { calls: "list_events", reads: { short: true }, limit: "setup_read" },
   description:
     "The oldest first. The `Link` header and `cursor` lead on, after the last event too. " +
     "`Accept: text/event-stream` gives what there is, then each new event.",
@@ -225,7 +225,7 @@ export const createTenant = setup("createTenant", "Create a tenant", {
 });
 
 export const listTenants = setup("listTenants", "List tenants", {
-  config: { calls: "list_tenants", reads: { replica: true }, limitAt: 0, limit: "setup_read" },
+  config: { calls: "list_tenants", reads: { replica: true }, limit: "setup_read" },
   description:
     "The newest first, unless `order` says otherwise. `total_count` counts all that match the filter. The `Link` header leads to the next page.",
   querystring: ListTenants,
@@ -288,7 +288,12 @@ export const deleteTenant = setup("deleteTenant", "Delete a tenant and all of it
   ...changesTenant("default_tenant_delete", "wrong_status", "tenant_busy"),
 });
 
-const move = (name: string, summary: string, description: string, ...problems: ProblemName[]) =>
+const move = <Name extends "approve" | "resume" | "restore">(
+  name: Name,
+  summary: string,
+  description: string,
+  ...problems: ProblemName[]
+) =>
   setup(`${name}Tenant`, summary, {
     config: { calls: `${name}_tenant` },
     description,
@@ -329,7 +334,6 @@ export const listTenantMembers = setup("listTenantMembers", "List the members of
   config: {
     calls: "list_tenant_members",
     reads: { short: true, replica: true },
-    limitAt: 1,
     limit: "setup_read",
   },
   description: "Newest first. The `Link` header leads to the next page.",
@@ -439,7 +443,7 @@ export const getSettingsSchema = membership("getSettingsSchema", "The schema tha
 });
 
 export const listMyTenants = membership("listMyTenants", "Every tenant that I belong to", {
-  config: { calls: "list_my_tenants", reads: {}, limitAt: 0, needsMembership: false },
+  config: { calls: "list_my_tenants", reads: {}, needsMembership: false },
   description:
     "The oldest membership first. The `Link` header leads to the next page. The caller need not be a member of the tenant that the request names.",
   querystring: ListPage,
@@ -448,7 +452,7 @@ export const listMyTenants = membership("listMyTenants", "Every tenant that I be
 });
 
 export const listMembers = membership("listMembers", "List the members of the tenant", {
-  config: { calls: "list_members", reads: { short: true }, limitAt: 0 },
+  config: { calls: "list_members", reads: { short: true } },
   description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: MemberList },
@@ -481,7 +485,7 @@ export const removeMember = membership("removeMember", "Remove a member, or leav
 });
 
 export const listTenantEvents = membership("listTenantEvents", "What happened, to the tenant", {
-  config: { calls: "list_tenant_events", reads: { short: true }, limitAt: 0 },
+  config: { calls: "list_tenant_events", reads: { short: true } },
   description:
     "For owners and admins of the tenant. The oldest first. The `Link` header and `cursor` lead on, after the last event too. " +
     "`Accept: text/event-stream` gives what there is, then each new event.",
@@ -502,7 +506,7 @@ export const createInvitation = membership("createInvitation", "Invite a person"
 });
 
 export const listInvitations = membership("listInvitations", "List the open invitations of the tenant", {
-  config: { calls: "list_invitations", reads: { short: true }, limitAt: 0 },
+  config: { calls: "list_invitations", reads: { short: true } },
   description: "For owners and admins. Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: InvitationList },
@@ -538,7 +542,7 @@ export const createKey = membership("createKey", "Make an API key for a program"
 });
 
 export const listKeys = membership("listKeys", "List the API keys of the tenant", {
-  config: { calls: "list_keys", reads: { short: true }, limitAt: 0 },
+  config: { calls: "list_keys", reads: { short: true } },
   description: "For owners and admins of the tenant. Newest first; `last_used_at` to the minute.",
   querystring: ListPage,
   response: { 200: KeyList },
@@ -554,7 +558,7 @@ export const revokeKey = membership("revokeKey", "Revoke an API key", {
 });
 
 export const listBoards = work("listBoards", "List the boards of the tenant", {
-  config: { calls: "list_boards", reads: { short: true }, limitAt: 0 },
+  config: { calls: "list_boards", reads: { short: true } },
   description: "Newest first. The `Link` header leads to the next page.",
   querystring: ListPage,
   response: { 200: BoardList },

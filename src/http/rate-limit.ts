@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { callerName, callInShare } from "../database/database.ts";
 import { refusal } from "../errors/problems.ts";
+import { slugOf } from "../values/request-tenant.ts";
 
 const HOUR = 3_600_000;
 
@@ -45,8 +46,11 @@ function storeIn(app: FastifyInstance) {
     }
     incr(caller: string, counted: Counted, timeWindow: number) {
       const [identity, key] = caller.split("\0") as [string, string?];
-      const call = key ? "take_key_rate_limit" : "take_rate_limit";
-      callInShare(app, identity, call, this.bucket, key ?? identity, timeWindow / 1000).then(
+      const counted_in = { bucket: this.bucket, window_seconds: timeWindow / 1000 };
+      const taken = key
+        ? callInShare(app, identity, "take_key_rate_limit", { ...counted_in, key })
+        : callInShare(app, identity, "take_rate_limit", { ...counted_in, identity });
+      taken.then(
         row => {
           // callInShare() names the first column `body`.
           const { body: hits, reset_at } = row as unknown as { body: number; reset_at: string };
@@ -122,8 +126,8 @@ function exceeded({ max, ttl }: Found, timeWindow: number): Error {
 }
 
 /** As callAsCaller() names it. */
-const tenantOf = ({ identity: { key }, tenant: { slug } }: FastifyRequest) =>
-  (key && slug !== null ? key.tenant : slug) ?? "";
+const tenantOf = ({ identity: { key }, tenant }: FastifyRequest) =>
+  (key && tenant.kind !== "default" ? key.tenant : slugOf(tenant)) ?? "";
 
 /** With an API key, also what the database finds the key by: it counts valid keys only. */
 const identityKey = ({ identity }: FastifyRequest) =>

@@ -44,7 +44,7 @@ export default fp(
     let answer: Promise<Readiness> | undefined;
     const question = () => {
       underWay++;
-      return callFunction(app, "get_readiness", RELEASE.number).finally(() => underWay--);
+      return callFunction(app, "get_readiness", { release: RELEASE.number }).finally(() => underWay--);
     };
     app.decorate("readiness", () => {
       const now = performance.now(); // a clock that is set back would keep the answer

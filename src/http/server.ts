@@ -32,7 +32,7 @@ export async function startServer(config: Config, facts: Record<string, unknown>
 async function setupOf(app: FastifyInstance, config: Config): Promise<Record<string, unknown>> {
   const [{ rows }, { body: release }] = await Promise.all([
     app.pg.query<{ version: string }>("select current_setting('server_version') as version"),
-    callFunction(app, "get_release"),
+    callFunction(app, "get_release", {}),
   ]);
   const { host, pathname } = new URL(config.databaseUrl!);
   return {

@@ -5,9 +5,9 @@ import { Worker } from "node:worker_threads";
 import { Shares } from "../database/connection-shares.ts";
 import type { Row } from "../database/database.ts";
 import { BY_SQLSTATE, Problem } from "../errors/errors.ts";
-import type { FieldError } from "../errors/field-errors.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import type { FieldError } from "../values/field-errors.ts";
 import { invalid } from "./json-body.ts";
 import { compileSettings, keysOf, TOO_MUCH, WRITABLE } from "./settings-validator.ts";
 

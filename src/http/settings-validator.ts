@@ -1,6 +1,6 @@
 /** A schema of settings as a function that lists the faults of settings. */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.js";
-import { type FieldError, MOST_ERRORS } from "../errors/field-errors.ts";
+import { type FieldError, MOST_ERRORS } from "../values/field-errors.ts";
 
 export const WRITABLE = "x-tenant-writable";
 

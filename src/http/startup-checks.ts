@@ -18,7 +18,7 @@ export default fp(
       });
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
       const { slug, name } = config.defaultTenant;
-      await callFunction(app, "ensure_default_tenant", slug, name).catch(error => {
+      await callFunction(app, "ensure_default_tenant", { slug, name }).catch(error => {
         if (codeOf(error) !== "TM409") throw error;
         throw new DefaultSlugTaken(
           `The default tenant cannot be made: another tenant has the slug ${slug}. Set SERVICE_DEFAULT_TENANT_SLUG to one that is free`,
@@ -50,7 +50,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
         : `The schema is missing in the database ${name}, and this build needs release ${RELEASE.number}: run npm run migrate`,
     );
   });
-  const found = Number((await callFunction(app, "get_release")).body);
+  const found = Number((await callFunction(app, "get_release", {})).body);
   // Functions keep what the build before calls: it works on, and may start again, until the next one is deployed.
   const behind = found < RELEASE.number;
   if (found > RELEASE.number)

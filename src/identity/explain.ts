@@ -1,7 +1,8 @@
 import type { Config } from "../config/config.ts";
 import { Problem } from "../errors/errors.ts";
+import type { TenantSource } from "../values/request-tenant.ts";
 import { type Claims, toIdentity } from "./auth.ts";
-import { resolveTenant, type TenantSource } from "./tenant.ts";
+import { resolveTenant } from "./tenant.ts";
 
 /** The arguments of api.explain_access. slug null: the default tenant. */
 export interface Asked {
@@ -26,9 +27,8 @@ export interface Refused {
 export function askedByClaims(claims: Claims, header: string | undefined, config: Config): Asked | Refused {
   try {
     const { provider, subject, operator } = toIdentity({ exp: Date.now() / 1000, ...claims }, config);
-    const { slug, source } = config.multiTenantMode
-      ? resolveTenant(claims, header, config)
-      : { slug: null, source: "single_tenant" as const };
+    if (!config.multiTenantMode) return { slug: null, source: "single_tenant", provider, subject, operator };
+    const { slug, source } = resolveTenant(claims, header, config);
     return { slug, source, provider, subject, operator };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;

@@ -8,31 +8,16 @@ import type { Config } from "../config/config.ts";
 import { refusal } from "../errors/problems.ts";
 import { asciiDomain } from "../values/domain.ts";
 import { splitEmail } from "../values/email.ts";
+import { type NamedTenant, named, type RequestTenant } from "../values/request-tenant.ts";
 import { isSlug, LONGEST_SLUG } from "../values/slug.ts";
 import { type Claims, claimValue, isVerified } from "./claims.ts";
-
-export type TenantSource =
-  | "configured_claim"
-  | "tenant"
-  | "organization"
-  | "namespace"
-  | "email"
-  | "header"
-  | "key"
-  | "single_tenant";
 
 /** The settings that decide how a request names its tenant. */
 export type Naming = Pick<Config, "tenantPrecedence"> & { jwt: Pick<Config["jwt"], "tenantClaim"> };
 
-interface Resolved {
-  readonly slug: string;
-  readonly source: TenantSource;
-}
-
 declare module "fastify" {
   interface FastifyRequest {
-    /** The tenant that the request names. The database checks the membership. null: the default tenant. Empty: that of the API key. */
-    tenant: { readonly slug: string | null; readonly source: TenantSource };
+    tenant: RequestTenant;
   }
 }
 
@@ -80,7 +65,7 @@ export function slugify(text: string): string {
 const filled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
 /** The text of a claim that counts: a non-empty string, or an object's `slug`, else `id`, else `name`. */
-function named(value: unknown): string | undefined {
+function textOf(value: unknown): string | undefined {
   if (filled(value)) return value;
   if (typeof value !== "object" || value === null) return undefined;
   const { slug, id, name } = value as Claims;
@@ -89,7 +74,7 @@ function named(value: unknown): string | undefined {
 
 /** Empty when the claim does not count, or has no character of a slug. */
 function slugOf(value: unknown): string {
-  const text = named(value);
+  const text = textOf(value);
   return text === undefined ? "" : slugify(text);
 }
 
@@ -107,23 +92,23 @@ function fromEmail(claims: Claims): string {
   return slugify(domainToUnicode(label));
 }
 
-function fromClaims(claims: Claims, tenantClaim: string | null): Resolved | undefined {
+function fromClaims(claims: Claims, tenantClaim: string | null): NamedTenant | undefined {
   if (tenantClaim !== null && tenantClaim !== "tenant" && isVerified(claims, tenantClaim) !== false) {
     const slug = slugOf(claimValue(claims, tenantClaim));
-    if (slug) return { slug, source: "configured_claim" };
+    if (slug) return named(slug, "configured_claim");
   }
-  const tenant = named(claims.tenant);
+  const tenant = textOf(claims.tenant);
   if (tenant !== undefined) {
     // A slug that no tenant can have has no members: the same answer as for one that has others.
     if (!isSlug(tenant)) throw refusal("tenant_claim_malformed");
-    return { slug: tenant, source: tenantClaim === "tenant" ? "configured_claim" : "tenant" };
+    return named(tenant, tenantClaim === "tenant" ? "configured_claim" : "tenant");
   }
   for (const [name, source] of CLAIMS) {
     const slug = slugOf(claims[name]);
-    if (slug) return { slug, source };
+    if (slug) return named(slug, source);
   }
   const slug = fromEmail(claims);
-  return slug ? { slug, source: "email" } : undefined;
+  return slug ? named(slug, "email") : undefined;
 }
 
 /**
@@ -134,9 +119,9 @@ export function resolveTenant(
   claims: Claims,
   header: string | string[] | undefined,
   { jwt: { tenantClaim }, tenantPrecedence }: Naming,
-): Resolved {
+): NamedTenant {
   const slug = slugInHeader(header);
-  const given = slug === undefined ? undefined : { slug, source: "header" as const };
+  const given = slug === undefined ? undefined : named(slug, "header");
   const headerWins = given && tenantPrecedence === "header";
   const found = headerWins ? given : (fromClaims(claims, tenantClaim) ?? given);
   if (found) return found;
@@ -157,7 +142,8 @@ function asSent(header: string): string {
   return isUtf8(bytes) ? bytes.toString("utf8") : header;
 }
 
-const SINGLE = Object.freeze({ slug: null, source: "single_tenant" as const });
+const DEFAULT = Object.freeze({ kind: "default", source: "single_tenant" } as const);
+const OF_KEY = Object.freeze({ kind: "of_key", source: "key" } as const);
 
 /** Sets `request.tenant`. Registered after `auth`, whose claims it reads. */
 export default fp(
@@ -165,14 +151,15 @@ export default fp(
     app.decorateRequest("tenant");
     app.addHook("onRequest", (request, _reply, done) => {
       if (!config.multiTenantMode) {
-        request.tenant = SINGLE;
+        request.tenant = DEFAULT;
         done();
         return;
       }
       const header = request.headers["x-tenant"];
       if (request.identity.key) {
         // The database compares it with the key's tenant, and says which one that is.
-        request.tenant = { slug: slugInHeader(header) ?? "", source: "key" };
+        const slug = slugInHeader(header);
+        request.tenant = slug === undefined ? OF_KEY : named(slug, "key");
         done();
         return;
       }

@@ -2,9 +2,9 @@
 import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
 import { writtenManifest } from "./manifest.ts";
-import { INSTALL_SQL, RELEASE, type Release } from "./release.ts";
+import { hashOfRelease, INSTALL_SQL, RELEASE, type Release } from "./release.ts";
 import { settle } from "./session.ts";
-import { hashOf, readSqlFile } from "./sql-files.ts";
+import { readSqlFile } from "./sql-files.ts";
 
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;
@@ -41,7 +41,7 @@ export async function installWithin(
   await tx`set local lock_timeout = '10s'`;
   await refuseOlderBuild(tx);
   const files = readSqlFile(INSTALL_SQL);
-  const build = { number: RELEASE.number, hash: hashOf(files) };
+  const build = { number: RELEASE.number, hash: hashOfRelease(files) };
   const before = await installedRelease(tx);
   const gate = files.pop()!; // db/gate.sql
   const installed = before?.hash !== build.hash || options.reinstall === true;

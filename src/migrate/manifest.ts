@@ -33,8 +33,7 @@ const BUILT = !existsSync(path.join(PACKAGE_ROOT, "src"));
 const OTHER_FILES: Changed = {
   name: "db/",
   detail: `its files are not those of release ${RELEASE.number}, so that nothing tells a changed function`,
-  remedy:
-    "build from a tree whose db/release.json is written: UPDATE_DOCS=1 npm test -- test/migrations/release.test.ts",
+  remedy: "build from a tree whose db/release.json is written: npm run release",
 };
 
 interface Shipped {
@@ -48,16 +47,6 @@ const source = BODY.exec(readFileSync(MANIFEST_SQL, "utf8"))![0].replaceAll("\r\
 const shipped = [...source.matchAll(FUNCTION)].map(
   ([, name, owner, body]) => ({ name, owner, body }) as Shipped,
 );
-const parameters = new Map(
-  shipped.map(({ name }) => {
-    const [called, types] = name.slice(0, -1).split("(") as [string, string];
-    return [called, types.split(",")];
-  }),
-);
-
-/** The types of a function's parameters, such as of `api.list_boards`; undefined for one that the release does not have (yet). */
-export const parametersOf = (name: string): string[] | undefined => parameters.get(name);
-
 /**
  * Those that differ, and those of no release that a call could mean, or that run with rights of their owner and are not in
  * audit.accepted. Of a release of another number all differ, and only the manifest is named.

@@ -16,7 +16,6 @@ import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, releaseHash } from "./release.ts";
 import { INSTALLER_SESSION } from "./session.ts";
-import { takeOver } from "./takeover.ts";
 import { storeSecret } from "./tenant-context.ts";
 
 interface MigrateOptions {
@@ -78,8 +77,6 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const turn = { key: 8624367002, holder: "Another process is migrating this database", log };
     unlock = await unlessInterrupted(takeLock(sql, turn));
     const build = await committedMigrations();
-    if (await takeOver(sql, build[0]!))
-      log("The 34 migrations of before 0.1.0 are taken over as the first one");
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
     await refuseOlderBuild(sql);

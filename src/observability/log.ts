@@ -1,6 +1,7 @@
 import { type FastifyReply, type FastifyRequest, type FastifyServerOptions, LogController } from "fastify";
 import boom from "sonic-boom";
 import type { Config } from "../config/config.ts";
+import { slugOf } from "../values/request-tenant.ts";
 
 /** Receives the log lines instead of standard output. */
 export type LogStream = { write(line: string): void };
@@ -61,7 +62,7 @@ export const tenantLog = (request: FastifyRequest) => request.log.child({ tenant
 
 /** The slug of a resolved request's tenant; in single-tenant mode the default tenant's. */
 export const shownSlug = ({ tenant, server }: FastifyRequest): string =>
-  tenant.slug ?? server.defaultTenantSlug;
+  slugOf(tenant) ?? server.defaultTenantSlug;
 
 /** The trace id of a W3C `traceparent` header; undefined if it is invalid. */
 export function traceId(header: string | string[] | undefined): string | undefined {

@@ -1,5 +1,5 @@
 /** What JSON text says that Postgres or JavaScript would not keep, found in one pass. */
-import type { FieldError } from "../errors/field-errors.ts";
+import type { FieldError } from "./field-errors.ts";
 
 const MAX_DEPTH = 32;
 /** Postgres stores numbers written out: 1e308 has five characters in a body and 309 digits in the database. */

@@ -74,7 +74,7 @@ void describe("the gate", () => {
     await database.sql.unsafe("create publication gate_feed for table app.boards");
     await checkIsolation();
     await database.sql`
-      update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
+      update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(app.caller)'::regprocedure`;
     await assert.rejects(checkIsolation(), {
       message:
         /enter_tenant\(.*\): the function is not what the release made\. Fix it with: \/\* install the release again: npm run migrate -- --reinstall \*\//,

@@ -27,7 +27,7 @@ const repaired = () => migrate({ ownerUrl: urls.owner, reinstall: true });
 
 const BLIND = `create or replace function audit.check_function_changed() returns setof audit.observation language sql stable set search_path = pg_catalog, pg_temp
   as $$ select 'info', null::uuid, null::text, '{}'::jsonb, null::text, null::text from generate_series(1, 200) $$;
-  update pg_proc set prosrc = replace(prosrc, 'and u.auth_subject = p_auth_subject', '') where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure;`;
+  update pg_proc set prosrc = replace(prosrc, 'and u.auth_subject = p_caller.subject', '') where oid = 'app.enter_tenant(app.caller)'::regprocedure;`;
 
 void describe("the shipped manifest", () => {
   afterEach(() => repaired());
@@ -47,14 +47,14 @@ void describe("the shipped manifest", () => {
     await sql.unsafe(BLIND);
     const [told] = await sql`select count(*)::int as n from audit.run_check('function_changed')`;
     assert.equal(told!.n, 0);
-    const changed = ["app.enter_tenant(text,text,text,text,text)", "audit.check_function_changed()"];
+    const changed = ["app.enter_tenant(app.caller)", "audit.check_function_changed()"];
     assert.deepEqual(await audited(), {
       errors: 2,
       found: changed.map(name => `${name}: the function is not what the release made`),
     });
     await assert.rejects(migrate({ ownerUrl: urls.owner }), {
       message:
-        "The release in the database was changed: app.enter_tenant(text,text,text,text,text): the function is not what the release made (and 1 more). To mend it, install the release again: npm run migrate -- --reinstall",
+        "The release in the database was changed: app.enter_tenant(app.caller): the function is not what the release made (and 1 more). To mend it, install the release again: npm run migrate -- --reinstall",
     });
     await repaired();
     assert.deepEqual([await names(), await audited()], [[], { errors: 0, found: [] }]);
@@ -83,7 +83,7 @@ void describe("the shipped manifest", () => {
   });
 
   it("says once what the database's own check says too", async () => {
-    await sql`update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure`;
+    await sql`update pg_proc set prosrc = prosrc || ' ' where oid = 'app.enter_tenant(app.caller)'::regprocedure`;
     const { errors, found } = await audited();
     assert.deepEqual([errors, found.length], [1, 1]);
   });

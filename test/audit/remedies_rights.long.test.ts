@@ -37,7 +37,7 @@ void describe("the remedies of roles, rights and functions", () => {
 
   it("give a function of the release its owner back", () =>
     undone(async sql => {
-      await sql.unsafe(`alter function app.enter_tenant(text, text, text, text, text) owner to tms_owner;
+      await sql.unsafe(`alter function app.enter_tenant(app.caller) owner to tms_owner;
         grant create on schema app to tms_registrar; alter function app.tenant_id() owner to tms_registrar; revoke create on schema app from tms_registrar`);
       assert.equal((await paste(sql, "function_changed")).length, 2);
       for (const check of ["function_changed", "schema_grants"])

@@ -46,8 +46,8 @@ test("under load nobody gets in after a deletion has been answered, and no write
       const inRound = round;
       const state = await stateOf(
         n % 2
-          ? service`select api.add_member('busy', 'jwt', 'ann', null, null, 'x', 'jwt', ${`m-${n}-${++made}`}, null, null, 'member')`
-          : service`select api.get_current_tenant('busy', 'jwt', 'ann', null, null, 'x')`,
+          ? service`select api.add_member(row('busy', 'jwt', 'ann', null, null, 'x'), 'jwt', ${`m-${n}-${++made}`}, null, null, 'member')`
+          : service`select api.get_current_tenant(row('busy', 'jwt', 'ann', null, null, 'x'))`,
       );
       seen.add(state);
       if (begunLate && deleted && inRound === round) {

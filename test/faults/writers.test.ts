@@ -507,7 +507,7 @@ long("nor where all counters that there are are held; where no more can be, one 
     await sql.begin(async holder => {
       await holder`update control.tenant_counts set active = active`;
       created =
-        login`select api.create_tenant('x', 'jwt', 'op', null, null, null, 'x', ${`held-${shards}`}, null, false, false, null)`.execute();
+        login`select api.create_tenant(row('x', 'jwt', 'op', null, null, null), 'x', ${`held-${shards}`}, null, false, false, null)`.execute();
       await (shards === 63 ? created : lockWaiters(sql));
     });
     await created;

@@ -38,16 +38,25 @@ const callerArguments = ({ slug, provider = "jwt", subject = "ann", operator = f
   operator ? null : "tenant-operator",
 ];
 
+/** Of so many values; the first six are the fields of a caller. */
+export const placesOf = (values: number, hasCaller = true): string => {
+  const places = Array.from({ length: values }, (_, i) => `$${i + 1}`);
+  return hasCaller
+    ? [`row(${places.slice(0, 6).join(", ")})`, ...places.slice(6)].join(", ")
+    : places.join(", ");
+};
+
 /** The one row of an `api` function, called by the service's role for a caller: `body` is its first column. */
 export const call = (
   tx: Transaction,
   name: string,
-  caller: Caller | null,
+  caller: Caller | readonly (string | null)[] | null,
   ...values: unknown[]
 ): Promise<Answer> =>
   as(tx, "tms_service", async sp => {
-    const all = caller ? [...callerArguments(caller), ...values] : values;
-    const places = all.map((_, i) => `$${i + 1}`).join(", ");
+    const fields = caller && "slug" in caller ? callerArguments(caller) : (caller ?? []);
+    const all = [...fields, ...values];
+    const places = placesOf(all.length, caller !== null);
     const [row] = await sp.unsafe(`select * from api.${name}(${places}) as f (body)`, all as never[]);
     // Some functions return JSON as text.
     return typeof row?.body === "string" && row.body !== ""
@@ -63,7 +72,7 @@ export const createTenant = (
   tx: Transaction,
   slug: string,
   { settings = null as object | null, sample = false, key = null as string | null } = {},
-) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key);
+) => call(tx, "create_tenant", operator, `The ${slug}`, slug, settings, sample, false, key, null);
 
 /** Fails unless the promise rejects with this status, error and detail. */
 export async function refused(promise: Promise<unknown>, status: number, error: string, detail: string) {

@@ -32,6 +32,7 @@ test("GET status answers the fields of the specification, without creating anyth
     "default_tenant_slug",
     "multi_tenant_mode",
     "auth_provider",
+    "events_wait_seconds",
     "recommendations",
   ]);
   assert.deepEqual(

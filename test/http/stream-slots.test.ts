@@ -31,7 +31,8 @@ test("a client that leaves before its stream begins keeps no place", async () =>
   await sql.begin(async gate => {
     await gate`lock table control.tenant_events`;
     const clients = Array.from({ length: 5 }, () => ask(boss));
-    await lockWaiters(sql, 5);
+    await lockWaiters(sql, 1); // short reads share a connection
+    await until("all five are asked", () => app.inFlight.length === 5);
     for (const { socket } of clients) socket.destroy();
     const left = () => world.service.logs.filter(({ msg }) => msg === "client left").length;
     await until("the service knows", () => left() === 5);

@@ -45,12 +45,12 @@ const LEAKS: [what: string, plant: string, learns: RegExp][] = [
   ["a policy that is gone", "drop policy tenant_only on app.boards", /B: every row of app\.boards/],
   [
     "a function that counts the boards of all tenants",
-    `alter function api.get_current_tenant(text, text, text, text, text, text) rename to get_mine;
-     create function api.get_current_tenant(text, text, text, text, text, text) returns json language sql security definer
+    `alter function api.get_current_tenant(app.caller) rename to get_mine;
+     create function api.get_current_tenant(app.caller) returns json language sql security definer
      begin atomic
-       select (api.get_mine($1, $2, $3, $4, $5, $6)::jsonb || jsonb_build_object('counted', (select count(*) from app.boards)))::json;
+       select (api.get_mine($1)::jsonb || jsonb_build_object('counted', (select count(*) from app.boards)))::json;
      end;
-     grant execute on function api.get_current_tenant(text, text, text, text, text, text) to tms_service`,
+     grant execute on function api.get_current_tenant(app.caller) to tms_service`,
     /"counted": [1-9]/,
   ],
   [

@@ -141,13 +141,13 @@ test("no tenant table has a key, foreign key, trigger or persistence that Citus 
 const EVERY_SHARD: Record<string, RegExp> = {
   // The tenants of a person: an index look-up in each shard, on no hot path.
   "api/tenants/list_my_tenants.sql":
-    /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
+    /where u\.auth_provider = p_caller\.provider and u\.auth_subject = p_caller\.subject/,
   // A sample of all people: whether some belong to several tenants.
   "api/setup/get_setup_status.sql":
     /select auth_provider, auth_subject from app\.users where removed_at is null/,
   // How many tenants the person owns.
   "api/tenants/register_tenant.sql":
-    /where u\.auth_provider = p_auth_provider and u\.auth_subject = p_auth_subject/,
+    /where u\.auth_provider = p_caller\.provider and u\.auth_subject = p_caller\.subject/,
   // The table has no tenant_id yet, so it is not distributed.
   "app/adopt.sql": /execute format\('select from %s (?:where %I <> \$1|r join app\.tenants t on)/,
   // The question is what the policies alone show, so the statement names no tenant.

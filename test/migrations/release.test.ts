@@ -6,7 +6,7 @@ import { MANIFEST_SQL, writtenManifest } from "../../src/migrate/manifest.ts";
 import { RELEASE, RELEASE_JSON, releaseHash } from "../../src/migrate/release.ts";
 import { createDatabase } from "../harness.ts";
 
-const AGAIN = "write it again: UPDATE_DOCS=1 npm test -- test/migrations/release.test.ts";
+const AGAIN = "write it again: npm run release";
 
 const database = await createDatabase();
 after(() => database.drop());

@@ -34,7 +34,7 @@ begin
     select json_build_object('events', coalesce((
         select json_agg(json_build_object(
           'cursor', app.event_cursor(epoch, xid, n),
-          'type', case when event like '%%.%%' then event else 'tenant.' || event end,
+          'type', event,
           'at', app.iso_time(at), 'tenant_id', tenant_id, 'tenant_slug', slug, 'tenant_name', name,
           'actor', case when $10 and by_operator then json_build_object('auth_provider', 'operator', 'auth_subject', 'operator')
             when actor_subject is not null then json_build_object('auth_provider', actor_provider, 'auth_subject', actor_subject) end,
@@ -46,8 +46,7 @@ begin
     case when v_down then 'desc' end,
     case when p_after is not null then format(case when p_tenant_id is null then 'and (e.epoch, e.xid, e.n) %s ($3, $4, $5)'
       else 'and (e.tenant_id, e.epoch, e.xid, e.n) %s ($2, $3, $4, $5)' end, case when v_down then '<' else '>' end) end,
-    -- As release 1 wrote it, too.
-    case when p_type is not null then 'and e.event in ($6, substring($6 from ''^tenant\.(.*)''))' end,
+    case when p_type is not null then 'and e.event = $6' end,
     -- Of one tenant the planner must not take the index of all: it knows nothing of xmin, and would read every event.
     case when p_tenant_id is not null then 'e.tenant_id, ' end, case when p_tenant_id is not null then '$2, ' end)
   into body, next_cursor

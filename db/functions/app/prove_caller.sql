@@ -1,7 +1,5 @@
 set local role tms_registrar;
-create or replace function app.prove_caller(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_operator boolean default false
-)
+create or replace function app.prove_caller(p_caller app.caller, p_operator boolean default false)
 returns void
 language plpgsql
 volatile
@@ -11,13 +9,13 @@ as $$
 begin
   if app.requires_proof() then
     perform app.sign_proved_tenant(case when p_operator then array['operator'] else array['caller', 'operator'] end,
-      app.proved_values(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name), null::uuid);
+      app.proved_values(p_caller), null::uuid);
   end if;
 end
 $$;
-comment on function app.prove_caller(text, text, text, text, text, boolean) is
+comment on function app.prove_caller(app.caller, boolean) is
 $$Raises TM503 unless the setting app.proof proves the caller; p_operator: as an operator. Does nothing while no secret is stored. For
 functions of api that do not begin with app.enter_tenant() or another function that asks for the proof.$$;
-revoke all on function app.prove_caller(text, text, text, text, text, boolean) from public;
-grant execute on function app.prove_caller(text, text, text, text, text, boolean) to tms_app;
+revoke all on function app.prove_caller(app.caller, boolean) from public;
+grant execute on function app.prove_caller(app.caller, boolean) to tms_app;
 reset role;

@@ -8,7 +8,7 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  select at, case when event like '%.%' then event else 'tenant.' || event end, tenant_id, slug, name, target_id, changed,
+  select at, event, tenant_id, slug, name, target_id, changed,
     actor_provider, actor_subject, login, reason, request_id
   from control.tenant_events
   order by epoch desc, xid desc, n desc

@@ -6,7 +6,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_keys constant text[] := array(
-    select k from jsonb_object_keys(coalesce(p_patch, '{}')) k where k <> all (coalesce(p_writable, '{}')) order by k limit 100);
+    select case when length(k) > 200 then left(k, 200) || '…' else k end
+    from jsonb_object_keys(coalesce(p_patch, '{}')) k where k <> all (coalesce(p_writable, '{}')) order by k limit 100);
   v_named constant text := array_to_string(v_keys, ' can be changed by operators only; settings.');
 begin
   if v_keys <> '{}' then

@@ -1,7 +1,7 @@
 -- For tms_registrar, inside the tenant of the invitation; runs as tms_app, which alone reads invitations, under row-level security.
 set local role tms_app;
 create or replace function control.accept_invitation(
-  p_auth_provider text, p_auth_subject text, p_email text, p_display_name text,
+  p_caller app.caller,
   p_tenant_id uuid, p_token_hash bytea, p_verified_email text, p_default_only boolean
 )
 returns json
@@ -30,7 +30,7 @@ begin
   where u.tenant_id = p_tenant_id and u.id = coalesce(v_invitation.invited_by, p_tenant_id) and u.removed_at is null;
   if (v_tenant.id = p_tenant_id and v_invitation.token_hash = p_token_hash and v_invitation.expires_at > now()
       and coalesce(v_invitation.email = p_verified_email, v_invitation.email is null)
-      and app.manages(v_inviter_role, v_invitation.role) and p_auth_provider <> 'key') is not true then
+      and app.manages(v_inviter_role, v_invitation.role) and p_caller.provider <> 'key') is not true then
     perform app.refuse_invitation();
   end if;
   perform app.set_tenant(p_tenant_id);
@@ -38,18 +38,18 @@ begin
   if not exists (select from app.tenants t where t.id = p_tenant_id and t.status = 'active') then
     perform app.refuse_invitation();
   end if;
-  perform app.set_actor(p_auth_provider, p_auth_subject);
+  perform app.set_actor(p_caller);
   -- Of parallel calls one deletes the row; the others wait for it, and find nothing.
   delete from app.invitations i where i.tenant_id = p_tenant_id and i.id = v_invitation.id;
   if not found then
     perform app.refuse_invitation();
   end if;
-  v_user := app.put_member(p_tenant_id, null::uuid, p_auth_provider, p_auth_subject, p_email, p_display_name, v_invitation.role,
+  v_user := app.put_member(p_tenant_id, null::uuid, p_caller.provider, p_caller.subject, p_caller.email, p_caller.name, v_invitation.role,
     p_removed_before => v_invitation.created_at);
   if v_user.id is null then
     if not exists (
       select from app.users u
-      where u.tenant_id = p_tenant_id and u.auth_provider = p_auth_provider and u.auth_subject = p_auth_subject
+      where u.tenant_id = p_tenant_id and u.auth_provider = p_caller.provider and u.auth_subject = p_caller.subject
         and u.removed_at is null)
     then
       perform app.refuse_invitation();
@@ -61,9 +61,9 @@ begin
   return concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_user), '}');
 end
 $$;
-comment on function control.accept_invitation(text, text, text, text, uuid, bytea, text, boolean) is
+comment on function control.accept_invitation(app.caller, uuid, bytea, text, boolean) is
 $$api.accept_invitation(), in a transaction that is in the tenant of the invitation. p_default_only: in single-tenant mode. Raises TM403 and
 TM409.$$;
-revoke all on function control.accept_invitation(text, text, text, text, uuid, bytea, text, boolean) from public;
-grant execute on function control.accept_invitation(text, text, text, text, uuid, bytea, text, boolean) to tms_registrar;
+revoke all on function control.accept_invitation(app.caller, uuid, bytea, text, boolean) from public;
+grant execute on function control.accept_invitation(app.caller, uuid, bytea, text, boolean) to tms_registrar;
 reset role;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from "fastify";
-import { callAsCaller } from "../../database/database.ts";
+import { callAsCaller } from "../call.ts";
 import { listBoards } from "../operations.ts";
 import { sendPage } from "../responses.ts";
 import type { ListPage } from "../schemas/tenants.ts";
@@ -8,6 +8,6 @@ import type { ListPage } from "../schemas/tenants.ts";
 export default async function boards(app: FastifyInstance): Promise<void> {
   app.get<{ Querystring: ListPage }>("", listBoards, async (request, reply) => {
     const { limit, cursor } = request.query;
-    return sendPage(reply, await callAsCaller(request, listBoards, limit, cursor));
+    return sendPage(reply, await callAsCaller(request, listBoards, { limit, cursor }));
   });
 }

@@ -3,8 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GraphQLError, Kind, parse, type SelectionSetNode, type ValidationRule } from "graphql";
 import mercurius, { type MercuriusContext } from "mercurius";
 import { Shares } from "../../database/connection-shares.ts";
-import { callAsCaller } from "../../database/database.ts";
 import { toProblem } from "../../errors/errors.ts";
+import { slugOf } from "../../values/request-tenant.ts";
+import { callAsCaller } from "../call.ts";
 import { sendError } from "../error-handler.ts";
 import { getCurrentTenant, listBoards, queryGraphql, queryGraphqlByGet } from "../operations.ts";
 import { sendRow } from "../responses.ts";
@@ -68,7 +69,7 @@ const current = new WeakMap<FastifyRequest, Current>();
 class TooLarge extends GraphQLError {}
 
 async function readBoards(request: FastifyRequest, limit: number): Promise<object[]> {
-  const { body, next_cursor } = await callAsCaller(request, listBoards, limit, null);
+  const { body, next_cursor } = await callAsCaller(request, listBoards, { limit, cursor: null });
   const { boards } = JSON.parse(body) as { boards: object[] };
   if (next_cursor && boards.length < limit)
     throw new TooLarge(`These boards are too large for one answer; ask for at most ${boards.length} of them`);
@@ -215,7 +216,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
   app.setErrorHandler(answerFault);
   // Before validation, which tells about the query.
   app.addHook("preValidation", async request => {
-    const { body } = await callAsCaller(request, getCurrentTenant);
+    const { body } = await callAsCaller(request, getCurrentTenant, {});
     current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0, text: 0 });
   });
   await app.register(mercurius, {
@@ -253,7 +254,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
     const { query, variables, operationName } = asked;
     // Without an object mercurius would not check for missing variables before it runs.
     const execute = () => app.graphql(query, { request }, { ...variables }, operationName ?? undefined);
-    const found = await turns.run(request.tenant.slug ?? "", 1, MOST_AT_ONCE, async () => {
+    const found = await turns.run(slugOf(request.tenant) ?? "", 1, MOST_AT_ONCE, async () => {
       await setImmediate(); // other requests come first
       return execute();
     });

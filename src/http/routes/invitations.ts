@@ -1,9 +1,9 @@
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../../config/config.ts";
-import { callAsCaller } from "../../database/database.ts";
 import { isVerified } from "../../identity/claims.ts";
 import { comparableEmail } from "../../values/email.ts";
 import { hashOf, makeSecret, partsOf, tokenOf } from "../../values/invitation-token.ts";
+import { callAsCaller } from "../call.ts";
 import { refuseBody } from "../json-body.ts";
 import { acceptInvitation, createInvitation, listInvitations, revokeInvitation } from "../operations.ts";
 import { located, sendable, sendPage, sendRow } from "../responses.ts";
@@ -16,15 +16,15 @@ export default async function invitations(
 ): Promise<void> {
   app.get<{ Querystring: ListPage }>("", listInvitations, async (request, reply) => {
     const { limit, cursor } = request.query;
-    return sendPage(reply, await callAsCaller(request, listInvitations, limit, cursor));
+    return sendPage(reply, await callAsCaller(request, listInvitations, { limit, cursor }));
   });
 
   app.post<{ Body: CreateInvitation }>("", createInvitation, async (request, reply) => {
     const { role, email, expires_in } = request.body;
     const secret = makeSecret();
     const address = email === undefined ? null : comparableEmail(email);
-    const given = [role, address, expires_in, hashOf(secret)];
-    const { body, tenant_id } = await callAsCaller(request, createInvitation, ...given);
+    const given = { role, invited_email: address, expires_in, token_hash: hashOf(secret) };
+    const { body, tenant_id } = await callAsCaller(request, createInvitation, given);
     const invitation = JSON.parse(body) as { invitation_id: string };
     const token = tokenOf(tenant_id!, secret);
     const path = `/api/tenants/invitations/${invitation.invitation_id}`;
@@ -41,14 +41,16 @@ export default async function invitations(
   });
 
   const revoking = { ...revokeInvitation, preValidation: refuseBody };
-  app.delete<{ Params: { invitation_id: string } }>("/:invitation_id", revoking, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, revokeInvitation, sendable(request.params.invitation_id))),
-  );
+  app.delete<{ Params: { invitation_id: string } }>("/:invitation_id", revoking, async (request, reply) => {
+    const invitation_id = sendable(request.params.invitation_id);
+    return sendRow(reply, await callAsCaller(request, revokeInvitation, { invitation_id }));
+  });
 
   app.post<{ Body: AcceptInvitation }>("/accept", acceptInvitation, async (request, reply) => {
     const { tenantId, hash } = partsOf(request.body.token);
     const { email, claims } = request.identity;
     const verified = email !== null && isVerified(claims, "email") !== false ? comparableEmail(email) : null;
-    return sendRow(reply, await callAsCaller(request, acceptInvitation, sendable(tenantId), hash, verified));
+    const given = { invited_tenant: sendable(tenantId), token_hash: hash, verified_email: verified };
+    return sendRow(reply, await callAsCaller(request, acceptInvitation, given));
   });
 }

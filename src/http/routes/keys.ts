@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import { callAsCaller } from "../../database/database.ts";
 import { newSecret } from "../../identity/keys.ts";
+import { callAsCaller } from "../call.ts";
 import { refuseBody } from "../json-body.ts";
 import { createKey, listKeys, revokeKey } from "../operations.ts";
 import { located, normalizeNames, sendable, sendPage, sendRow, sendSecret } from "../responses.ts";
@@ -10,14 +10,15 @@ import type { CreateKey, ListPage } from "../schemas/tenants.ts";
 export default async function keys(app: FastifyInstance): Promise<void> {
   app.get<{ Querystring: ListPage }>("", listKeys, async (request, reply) => {
     const { limit, cursor } = request.query;
-    return sendPage(reply, await callAsCaller(request, listKeys, limit, cursor));
+    return sendPage(reply, await callAsCaller(request, listKeys, { limit, cursor }));
   });
 
   const creating = { ...createKey, preValidation: normalizeNames };
   app.post<{ Body: CreateKey }>("", creating, async (request, reply) => {
     const { name, role, expires_at } = request.body;
     const { hash, keyIn } = newSecret();
-    const { body, tenant_id } = await callAsCaller(request, createKey, name, role, expires_at, hash);
+    const given = { name, role, expires_at, secret_hash: hash };
+    const { body, tenant_id } = await callAsCaller(request, createKey, given);
     const key = JSON.parse(body) as { key_id: string };
     located(reply, `/api/tenants/keys/${key.key_id}`);
     return sendSecret(reply, { ...key, key: keyIn(tenant_id!) });
@@ -25,6 +26,6 @@ export default async function keys(app: FastifyInstance): Promise<void> {
 
   const revoking = { ...revokeKey, preValidation: refuseBody };
   app.delete<{ Params: { key_id: string } }>("/:key_id", revoking, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, revokeKey, sendable(request.params.key_id))),
+    sendRow(reply, await callAsCaller(request, revokeKey, { key_id: sendable(request.params.key_id) })),
   );
 }

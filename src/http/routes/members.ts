@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Config } from "../../config/config.ts";
-import { callAsCaller, type Row } from "../../database/database.ts";
+import type { Row } from "../../database/database.ts";
+import { callAsCaller } from "../call.ts";
 import { refuseBody } from "../json-body.ts";
 import { addMember, changeMember, listMembers, removeMember } from "../operations.ts";
 import { located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
@@ -8,14 +9,14 @@ import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
 
 type One = { user_id: string };
 
-/** In the order in which the database takes them. */
-export const fieldsOf = ({ auth_provider, auth_subject, email, display_name, role }: AddMember) => [
-  auth_provider,
-  auth_subject,
-  email,
-  display_name,
-  role,
-];
+/** As api.add_member() and api.add_tenant_member() take them. */
+export const fieldsOf = ({ auth_provider, auth_subject, email, display_name, role }: AddMember) => ({
+  new_provider: auth_provider,
+  new_subject: auth_subject,
+  new_email: email,
+  new_display_name: display_name,
+  new_role: role,
+});
 
 export const userOf = ({ body }: Row) => (JSON.parse(body) as One).user_id;
 
@@ -23,7 +24,7 @@ export const userOf = ({ body }: Row) => (JSON.parse(body) as One).user_id;
 export default async function members(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
   app.get<{ Querystring: ListPage }>("", listMembers, async (request, reply) => {
     const { limit, cursor } = request.query;
-    return sendPage(reply, await callAsCaller(request, listMembers, limit, cursor));
+    return sendPage(reply, await callAsCaller(request, listMembers, { limit, cursor }));
   });
 
   const adding = { ...addMember, preValidation: normalizeNames };
@@ -31,17 +32,17 @@ export default async function members(app: FastifyInstance, { config }: { config
     // The default is the issuer of the caller's own token, which a key has not.
     const provider = request.body.auth_provider ?? ((request.identity.key && config.jwt.issuer) || undefined);
     const given = fieldsOf({ ...request.body, ...(provider !== undefined && { auth_provider: provider }) });
-    const row = await callAsCaller(request, addMember, ...given);
+    const row = await callAsCaller(request, addMember, given);
     return sendRow(located(reply, `/api/tenants/members/${userOf(row)}`), row, 201);
   });
 
   app.patch<{ Params: One; Body: ChangeMember }>("/:user_id", changeMember, async (request, reply) => {
-    const given = [sendable(request.params.user_id), request.body.role];
-    return sendRow(reply, await callAsCaller(request, changeMember, ...given));
+    const given = { user_id: sendable(request.params.user_id), role: request.body.role };
+    return sendRow(reply, await callAsCaller(request, changeMember, given));
   });
 
   const removing = { ...removeMember, preValidation: refuseBody };
   app.delete<{ Params: One }>("/:user_id", removing, async (request, reply) =>
-    sendRow(reply, await callAsCaller(request, removeMember, sendable(request.params.user_id))),
+    sendRow(reply, await callAsCaller(request, removeMember, { user_id: sendable(request.params.user_id) })),
   );
 }

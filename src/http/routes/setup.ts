@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Config } from "../../config/config.ts";
 import { configurationAdvice } from "../../config/recommendations.ts";
-import { callAsCaller } from "../../database/database.ts";
 import { refusal } from "../../errors/problems.ts";
 import { hasState } from "../../errors/sqlstates.ts";
 import type { Claims } from "../../identity/auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../../identity/explain.ts";
 import { RELEASE } from "../../migrate/release.ts";
+import { callAsCaller } from "../call.ts";
 import { etagOf, ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
 import { fillBody, invalid, refuseBody } from "../json-body.ts";
@@ -40,7 +40,11 @@ export default async function setup(
   const advice = configurationAdvice(config);
   const claimsWin = config.tenantPrecedence === "claims";
   const status = (request: FastifyRequest) =>
-    callAsCaller(request, operations.getSetupStatus, RELEASE.number, advice, claimsWin);
+    callAsCaller(request, operations.getSetupStatus, {
+      release: RELEASE.number,
+      advice,
+      claims_win: claimsWin,
+    });
 
   // Before validation: a caller who is not an operator gets the database's refusal, not a list of wrong fields.
   app.addHook("preValidation", async request => {
@@ -53,13 +57,13 @@ export default async function setup(
 
   app.get<{ Querystring: AuditPage }>("/audit", operations.getAudit, async (request, reply) => {
     const { limit, cursor } = request.query;
-    return sendPage(reply, await callAsCaller(request, operations.getAudit, limit, cursor));
+    return sendPage(reply, await callAsCaller(request, operations.getAudit, { limit, cursor }));
   });
 
   app.get<{ Querystring: ListEvents }>("/events", operations.listEvents, (request, reply) => {
     const { type, tenant_id } = request.query;
     return sendEvents(request, reply, request.query, (asking, limit, after, order) =>
-      callAsCaller(asking, operations.listEvents, limit, after, order, type, tenant_id),
+      callAsCaller(asking, operations.listEvents, { limit, after, order, type, tenant_id }),
     );
   });
 
@@ -67,8 +71,8 @@ export default async function setup(
     // The caller is an operator (preValidation): a refusal by the claims alone needs no database.
     if ("refusal" in asked) return reply.header("cache-control", "no-store").send(asked);
     const { slug, provider, subject, source, operator } = asked;
-    const given = [slug, provider, subject, source, operator];
-    return sendRow(reply, await callAsCaller(request, operations.explainAccess, ...given));
+    const given = { asked_slug: slug, asked_provider: provider, asked_subject: subject, source, operator };
+    return sendRow(reply, await callAsCaller(request, operations.explainAccess, given));
   };
 
   app.get<{ Querystring: ExplainBySlug }>("/explain", operations.explainAccess, (request, reply) => {
@@ -86,19 +90,26 @@ export default async function setup(
     // The database refuses the others.
     if (request.identity.operator) await settingsSchema.check(`new ${slug}`, JSON.stringify(settings ?? {}));
     const mayBeDefault = !config.multiTenantMode && slug === config.defaultTenant.slug;
-    const given = [name, slug, settings, include_sample_data, mayBeDefault, idempotencyKey(request), owner];
-    const row = await callAsCaller(request, operations.createTenant, ...given);
+    const row = await callAsCaller(request, operations.createTenant, {
+      name,
+      slug,
+      settings,
+      sample_data: include_sample_data,
+      may_be_default: mayBeDefault,
+      idempotency_key: idempotencyKey(request),
+      owner,
+    });
     return sendRow(located(reply, locationOf(row.body)), row, row.created ? 201 : 200);
   });
 
   app.get<{ Querystring: ListTenants }>("/tenants", operations.listTenants, async (request, reply) => {
     const { limit, cursor, status, search, slug, order } = request.query;
-    const given = [limit, cursor, status, search?.normalize("NFC") || undefined, slug, order];
-    return sendPage(reply, await callAsCaller(request, operations.listTenants, ...given));
+    const given = { limit, cursor, status, search: search?.normalize("NFC") || undefined, slug, order };
+    return sendPage(reply, await callAsCaller(request, operations.listTenants, given));
   });
 
   app.get<One>("/tenant/:tenant_id", operations.getTenant, async (request, reply) => {
-    const row = await callAsCaller(request, operations.getTenant, tenantId(request));
+    const row = await callAsCaller(request, operations.getTenant, { tenant_id: tenantId(request) });
     return sendUnlessKnown(request, reply, { ...row, etag: row.etag! });
   });
 
@@ -107,8 +118,8 @@ export default async function setup(
     const { name, slug, settings } = request.body;
     if (settings && request.identity.operator)
       await settingsSchema.check(tenantId(request), JSON.stringify(settings));
-    const given = [tenantId(request), name, slug, settings, ifMatch(request)];
-    return sendRow(reply, await callAsCaller(request, operations.updateTenant, ...given));
+    const given = { ...found(request), name, slug, settings };
+    return sendRow(reply, await callAsCaller(request, operations.updateTenant, given));
   });
 
   await app.register(async patches => {
@@ -116,16 +127,9 @@ export default async function setup(
     const patching = { ...operations.patchTenant, preValidation: normalizeNames };
     patches.patch<One & { Body: PatchTenant }>("/tenant/:tenant_id", patching, async (request, reply) => {
       const { name, slug, settings } = request.body;
-      const given = [
-        tenantId(request),
-        name,
-        slug,
-        settings,
-        ifMatch(request),
-        settingsSchema.schema !== null,
-      ];
+      const given = { ...found(request), name, slug, settings, has_schema: settingsSchema.schema !== null };
       const row = await writeValidated(settingsSchema, tenantId(request), validated =>
-        callAsCaller(request, operations.patchTenant, ...given, validated),
+        callAsCaller(request, operations.patchTenant, { ...given, validated }),
       );
       return sendRow(reply, row);
     });
@@ -134,12 +138,19 @@ export default async function setup(
   const deleting = { ...operations.deleteTenant, preValidation: refuseBody };
   app.delete<One & { Querystring: DeleteTenant }>("/tenant/:tenant_id", deleting, async (request, reply) => {
     const { dry_run, purge, reason } = request.query;
-    const found = [tenantId(request), ifMatch(request)];
     const { config: run } = operations.deleteTenant;
-    if (dry_run) return sendRow(reply, await callAsCaller(request, { config: run.dryRun }, ...found, purge));
+    if (dry_run)
+      return sendRow(
+        reply,
+        await callAsCaller(request, { config: run.dryRun }, { ...found(request), purge }),
+      );
     const deletion = purge
-      ? callAsCaller(request, { config: run.purge }, ...found, reason)
-      : callAsCaller(request, operations.deleteTenant, ...found, config.deletionGraceDays, reason);
+      ? callAsCaller(request, { config: run.purge }, { ...found(request), reason })
+      : callAsCaller(request, operations.deleteTenant, {
+          ...found(request),
+          grace_days: config.deletionGraceDays,
+          reason,
+        });
     const deleted = deletion.catch((error: Error) => {
       // A deletion waits only for writers of its tenant.
       const metWriters = hasState(error.cause, "lock_not_available", "deadlock_detected");
@@ -151,14 +162,14 @@ export default async function setup(
   type Reasoned = One & { Body: WithReason };
   const rejecting = { ...operations.rejectTenant, preValidation: fillBody };
   app.post<Reasoned>("/tenant/:tenant_id/reject", rejecting, async (request, reply) => {
-    const given = [tenantId(request), ifMatch(request), request.body.reason];
-    return sendRow(reply, await callAsCaller(request, operations.rejectTenant, ...given));
+    const given = { ...found(request), reason: request.body.reason };
+    return sendRow(reply, await callAsCaller(request, operations.rejectTenant, given));
   });
 
   const suspending = { ...operations.suspendTenant, preValidation: fillBody };
   app.post<Reasoned>("/tenant/:tenant_id/suspend", suspending, async (request, reply) => {
-    const given = [tenantId(request), ifMatch(request), request.body.reason];
-    const row = await callAsCaller(request, operations.suspendTenant, ...given);
+    const given = { ...found(request), reason: request.body.reason };
+    const row = await callAsCaller(request, operations.suspendTenant, given);
     return sendRow(reply, { ...row, etag: etagOf(row.body) });
   });
 
@@ -167,7 +178,7 @@ export default async function setup(
   for (const [move, operation] of Object.entries(operations.moves)) {
     const moving = { ...operation, preValidation: refuseBody };
     app.post<One>(`/tenant/:tenant_id/${move}`, moving, async (request, reply) => {
-      const row = await callAsCaller(request, operation, tenantId(request), ifMatch(request));
+      const row = await callAsCaller(request, operation, found(request));
       return sendRow(reply, { ...row, etag: etagOf(row.body) });
     });
   }
@@ -179,32 +190,41 @@ async function members(app: FastifyInstance): Promise<void> {
 
   app.get<One & { Querystring: ListPage }>("", operations.listTenantMembers, async (request, reply) => {
     const { limit, cursor } = request.query;
-    const given = [tenantId(request), limit, cursor];
-    return sendPage(reply, await callAsCaller(request, operations.listTenantMembers, ...given));
+    const given = { tenant_id: tenantId(request), limit, cursor };
+    return sendPage(reply, await callAsCaller(request, operations.listTenantMembers, given));
   });
 
   const adding = { ...operations.addTenantMember, preValidation: normalizeNames };
   app.post<One & { Body: AddMember }>("", adding, async (request, reply) => {
-    const given = [tenantId(request), ...fieldsOf(request.body)];
-    const row = await callAsCaller(request, operations.addTenantMember, ...given);
+    const given = { tenant_id: tenantId(request), ...fieldsOf(request.body) };
+    const row = await callAsCaller(request, operations.addTenantMember, given);
     const path = `/api/setup/tenant/${request.params.tenant_id}/members/${userOf(row)}`;
     return sendRow(located(reply, path), row, 201);
   });
 
   const changing = operations.changeTenantMember;
   app.patch<Member & { Body: ChangeMember }>("/:user_id", changing, async (request, reply) => {
-    const given = [tenantId(request), sendable(request.params.user_id), request.body.role];
-    return sendRow(reply, await callAsCaller(request, changing, ...given));
+    const given = { ...memberOf(request), role: request.body.role };
+    return sendRow(reply, await callAsCaller(request, changing, given));
   });
 
   const removing = { ...operations.removeTenantMember, preValidation: refuseBody };
   app.delete<Member>("/:user_id", removing, async (request, reply) => {
-    const given = [tenantId(request), sendable(request.params.user_id)];
-    return sendRow(reply, await callAsCaller(request, operations.removeTenantMember, ...given));
+    return sendRow(reply, await callAsCaller(request, operations.removeTenantMember, memberOf(request)));
   });
 }
 
 const tenantId = ({ params }: { params: { tenant_id: string } }) => sendable(params.tenant_id);
+
+const found = (request: FastifyRequest<One>) => ({
+  tenant_id: tenantId(request),
+  if_match: ifMatch(request),
+});
+
+const memberOf = ({ params }: { params: { tenant_id: string; user_id: string } }) => ({
+  tenant_id: sendable(params.tenant_id),
+  user_id: sendable(params.user_id),
+});
 
 export const locationOf = (body: string) =>
   `/api/setup/tenant/${(JSON.parse(body) as { tenant_id: string }).tenant_id}`;

@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Static } from "typebox";
 import type { Config } from "../../config/config.ts";
-import { callAsCaller } from "../../database/database.ts";
 import { refusal } from "../../errors/problems.ts";
 import { slugify } from "../../identity/tenant.ts";
 import { asciiDomain } from "../../values/domain.ts";
 import { splitEmail } from "../../values/email.ts";
+import { slugOf } from "../../values/request-tenant.ts";
+import { callAsCaller } from "../call.ts";
 import { etagOfCurrent, ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
 import { takeMergePatches } from "../merge-patch.ts";
@@ -38,10 +39,14 @@ export default async function tenants(
 ): Promise<void> {
   const { enabled, requiresApproval, maxTenantsPerUser, allowedDomains } = config.registration;
   const claimsWin = config.tenantPrecedence === "claims";
-  const rules = [requiresApproval, maxTenantsPerUser, allowedDomains];
+  const rules = {
+    requires_approval: requiresApproval,
+    max_tenants_per_user: maxTenantsPerUser,
+    allowed_domains: allowedDomains,
+  };
 
   app.get("/registration/status", getRegistrationStatus, async (request, reply) => {
-    const { body } = await callAsCaller(request, getRegistrationStatus, ...rules);
+    const { body } = await callAsCaller(request, getRegistrationStatus, rules);
     const off = () => JSON.stringify({ ...(JSON.parse(body) as object), enabled: false });
     return sendRow(reply, { body: enabled ? body : off() });
   });
@@ -54,18 +59,16 @@ export default async function tenants(
     const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } = request.body;
     const { local, domain } = splitEmail(admin_email)!; // validated
     const registration = { ...rest, admin_email: `${local}@${domain.toLowerCase()}` };
-    const row = await callAsCaller(
-      request,
-      registerTenant,
+    const row = await callAsCaller(request, registerTenant, {
       organization_name,
       organization_slug,
-      slugBase(organization_name),
-      asciiDomain(domain),
-      JSON.stringify(registration),
-      include_sample_data,
+      slug_base: slugBase(organization_name),
+      email_domain: asciiDomain(domain),
+      registration: JSON.stringify(registration),
+      sample_data: include_sample_data,
       ...rules,
-      config.frontendBaseUrl,
-    );
+      frontend_base_url: config.frontendBaseUrl,
+    });
     return sendRow(
       located(reply, locationOf(row.body)),
       { ...row, body: claimsWin ? reachable(row.body, request) : row.body },
@@ -74,7 +77,7 @@ export default async function tenants(
   });
 
   app.get("/current", getCurrentTenant, async (request, reply) => {
-    const { body } = await callAsCaller(request, getCurrentTenant);
+    const { body } = await callAsCaller(request, getCurrentTenant, {});
     return sendUnlessKnown(request, reply, { body, etag: etagOfCurrent(body) });
   });
 
@@ -83,35 +86,35 @@ export default async function tenants(
     const patching = { ...patchCurrentTenant, preValidation: normalizeNames };
     patches.patch<{ Body: PatchCurrentTenant }>("/current", patching, async (request, reply) => {
       const { name, settings } = request.body;
-      const given = [
+      const given = {
         name,
         settings,
-        settingsSchema.writable,
-        ifMatch(request),
-        settingsSchema.schema !== null,
-      ];
-      const { body } = await writeValidated(settingsSchema, request.tenant.slug ?? "", validated =>
-        callAsCaller(request, patchCurrentTenant, ...given, validated),
+        writable: settingsSchema.writable,
+        if_match: ifMatch(request),
+        has_schema: settingsSchema.schema !== null,
+      };
+      const { body } = await writeValidated(settingsSchema, slugOf(request.tenant) ?? "", validated =>
+        callAsCaller(request, patchCurrentTenant, { ...given, validated }),
       );
       return sendRow(reply, { body, etag: etagOfCurrent(body) });
     });
   });
 
   app.get("/settings-schema", getSettingsSchema, async (request, reply) => {
-    if (!request.identity.operator) await callAsCaller(request, getSettingsSchema);
+    if (!request.identity.operator) await callAsCaller(request, getSettingsSchema, {});
     const { schema, writable } = settingsSchema;
     return sendRow(reply, { body: JSON.stringify({ schema, writable }) });
   });
 
   app.get<{ Querystring: ListTenantEvents }>("/events", listTenantEvents, (request, reply) =>
     sendEvents(request, reply, request.query, (asking, limit, after, order) =>
-      callAsCaller(asking, listTenantEvents, limit, after, order, request.query.type),
+      callAsCaller(asking, listTenantEvents, { limit, after, order, type: request.query.type }),
     ),
   );
 
   app.get<{ Querystring: ListPage }>("/mine", listMyTenants, async (request, reply) => {
     const { limit, cursor } = request.query;
-    const row = await callAsCaller(request, listMyTenants, limit, cursor);
+    const row = await callAsCaller(request, listMyTenants, { limit, cursor });
     const { operator } = request.identity;
     const caller = { operator, token_tenant: namedByToken(request) };
     return sendPage(reply, {
@@ -122,25 +125,25 @@ export default async function tenants(
 }
 
 /** The only tenant that the caller can work in, whatever X-Tenant says; null if the header counts. */
-function namedByToken({ tenant: { slug, source } }: FastifyRequest): MyTenants["token_tenant"] {
-  if (source === "header" || source === "key" || source === "single_tenant") return null;
-  return { slug: slug!, source };
+function namedByToken({ tenant }: FastifyRequest): MyTenants["token_tenant"] {
+  if (tenant.kind !== "named" || tenant.source === "header" || tenant.source === "key") return null;
+  return { slug: tenant.slug, source: tenant.source };
 }
 
 /** The answer says to send X-Tenant. Where claims win, it adds a warning for a caller whose token names another tenant. */
-function reachable(body: string, { tenant: { slug, source } }: FastifyRequest): string {
+function reachable(body: string, { tenant }: FastifyRequest): string {
+  const slug = slugOf(tenant);
   const registered = JSON.parse(body) as Static<typeof RegisteredTenant>;
-  if (source === "header" || slug === registered.tenant_slug) return body;
+  if (tenant.source === "header" || slug === registered.tenant_slug) return body;
   registered.admin_instructions += ` It counts only with a token that names no tenant: yours names ${slug}.`;
   return JSON.stringify(registered);
 }
 
-/** In single-tenant mode: before validation, so that the refusal does not depend on the body. */
-async function refuseRegistration(request: FastifyRequest): Promise<void> {
-  await callAsCaller(request, registerTenant, ...Array.from({ length: 10 }, () => null));
+/** Before validation, so that the refusal does not depend on the body. No caller's request reaches the database. */
+async function refuseRegistration(): Promise<void> {
+  throw refusal("registration_disabled");
 }
 
-/** Switched off: no caller's request reaches the database. */
 async function refuseAll(): Promise<void> {
   throw refusal("registration_disabled", { detail: "Tenant registration is switched off" });
 }

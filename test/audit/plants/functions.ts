@@ -179,9 +179,9 @@ export const functions: Plant[] = [
   {
     check: "function_changed",
     how: "a gate that asks nobody",
-    sql: "update pg_proc set prosrc = replace(prosrc, 'and u.auth_subject = p_auth_subject', '') where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure",
+    sql: "update pg_proc set prosrc = replace(prosrc, 'and u.auth_subject = p_caller.subject', '') where oid = 'app.enter_tenant(app.caller)'::regprocedure",
     relation: null,
-    row: { function: "app.enter_tenant(text,text,text,text,text)" },
+    row: { function: "app.enter_tenant(app.caller)" },
   },
   {
     check: "function_changed",
@@ -250,26 +250,23 @@ export const functions: Plant[] = [
   {
     check: "function_changed",
     how: "a gate whose subject is the e-mail address",
-    sql: `do $x$ declare d text := pg_get_functiondef('app.enter_tenant(text,text,text,text,text)'::regprocedure); begin
-      drop function app.enter_tenant(text,text,text,text,text);
-      execute replace(d, 'p_auth_subject text, p_email text', 'p_email text, p_auth_subject text'); end $x$;
-      alter function app.enter_tenant(text,text,text,text,text) owner to tms_registrar; revoke all on function app.enter_tenant(text,text,text,text,text) from public; grant execute on function app.enter_tenant(text,text,text,text,text) to tms_app`,
+    sql: "update pg_proc set prosrc = replace(prosrc, 'u.auth_subject = p_caller.subject', 'u.auth_subject = p_caller.email') where oid = 'app.enter_tenant(app.caller)'::regprocedure",
     relation: null,
-    row: { function: "app.enter_tenant(text,text,text,text,text)" },
+    row: { function: "app.enter_tenant(app.caller)" },
   },
   {
     check: "function_changed",
     how: "a comment that goes on over the next line",
-    sql: "update pg_proc set prosrc = regexp_replace(prosrc, '(--[^\\n]*)\\n', '\\1 ') where oid = 'app.enter_tenant(text,text,text,text,text)'::regprocedure",
+    sql: "update pg_proc set prosrc = regexp_replace(prosrc, '(--[^\\n]*)\\n', '\\1 ') where oid = 'app.enter_tenant(app.caller)'::regprocedure",
     relation: null,
-    row: { function: "app.enter_tenant(text,text,text,text,text)" },
+    row: { function: "app.enter_tenant(app.caller)" },
   },
   {
     check: "function_changed",
     how: "a setting more",
-    sql: "alter function app.enter_tenant(text,text,text,text,text) set default_transaction_read_only = on",
+    sql: "alter function app.enter_tenant(app.caller) set default_transaction_read_only = on",
     relation: null,
-    row: { function: "app.enter_tenant(text,text,text,text,text)" },
+    row: { function: "app.enter_tenant(app.caller)" },
   },
   {
     check: "function_changed",

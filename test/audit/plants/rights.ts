@@ -56,10 +56,10 @@ export const rights: Plant[] = [
     check: "rights_missing",
     severity: "warning",
     how: "one function that nobody may call",
-    sql: "revoke execute on function api.list_boards(text, text, text, text, text, text, int, text) from tms_service",
+    sql: "revoke execute on function api.list_boards(app.caller, int, text) from tms_service",
     relation: null,
     row: {
-      object: "api.list_boards(text,text,text,text,text,text,integer,text)",
+      object: "api.list_boards(app.caller,integer,text)",
       role: "tms_service",
       privilege: "EXECUTE",
     },

@@ -135,7 +135,7 @@ test("with days of grace a deletion keeps every row, and restore gives the statu
     }
   }));
 
-test("a second deletion changes nothing, with any window and by the release before; purge_tenant deletes for good", () =>
+test("a second deletion changes nothing, with any window; purge_tenant deletes for good", () =>
   rolledBack(database.sql, async tx => {
     const { body: made } = await createTenant(tx, "twice", { sample: true });
     const id = made.tenant_id as string;

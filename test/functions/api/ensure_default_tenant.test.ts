@@ -51,7 +51,7 @@ test("of two parallel creations that may be the default tenant the first becomes
   });
   const [first, second] = logins as [postgres.Sql, postgres.Sql];
   const make = (login: postgres.Sql, slug: string) =>
-    login`select api.create_tenant(null, 'jwt', 'op', null, null, null, 'x', ${slug}, null, false, true, null)`;
+    login`select api.create_tenant(row(null, 'jwt', 'op', null, null, null), 'x', ${slug}, null, false, true, null)`;
   await first`begin`;
   await make(first, "one");
   const waiting = Promise.allSettled([make(second, "two")]);

@@ -301,7 +301,7 @@ test("accepting reads a few rows, however many invitations a tenant has", () =>
 
 /** As the service calls it: one statement, which is the whole transaction. */
 const acceptAtOnce = (sql: postgres.Sql, subject: string, tenant: string, secret: string) =>
-  sql`select api.accept_invitation('nowhere', 'jwt', ${subject}, null, null, 'tenant-operator', ${tenant}, ${hashOf(secret)}, null)`;
+  sql`select api.accept_invitation(row('nowhere', 'jwt', ${subject}, null, null, 'tenant-operator'), ${tenant}, ${hashOf(secret)}, null)`;
 
 test("of 50 identities that use one token at once, exactly one joins", async t => {
   const sql = postgres(database.urls.service, { max: 50, onnotice: () => {} });
@@ -338,7 +338,7 @@ test("an invitation that is revoked and used at once does one of both", async t 
     const { invitation_id } = await database.sql.begin(tx => invite(tx, "owner", `round ${round}`));
     const [used, revoked] = await Promise.allSettled([
       acceptAtOnce(sql, `guest-${round}`, acme, `round ${round}`),
-      sql`select api.revoke_invitation('acme', 'jwt', 'owner', null, null, 'tenant-operator', ${invitation_id})`,
+      sql`select api.revoke_invitation(row('acme', 'jwt', 'owner', null, null, 'tenant-operator'), ${invitation_id})`,
     ]);
     assert.notEqual(used.status, revoked.status);
     const [joined] = await database.sql<{ n: number }[]>`

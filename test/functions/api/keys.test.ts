@@ -67,7 +67,7 @@ test("enter_tenant finds a key inside its tenant, and says which tenant and key 
         );
       });
     await tx`select set_config('app.tenant_id', '', true)`;
-    const current = (values: (string | null)[]) => call(tx, "get_current_tenant", null, ...values);
+    const current = (values: (string | null)[]) => call(tx, "get_current_tenant", values);
     const notValid = [401, "Unauthorized", "The API key is not valid"] as const;
     const denied = [403, "Access denied", "User does not belong to tenant"] as const;
     await refused(current(byKey("two")), ...notValid);
@@ -108,7 +108,7 @@ test("a key is kept as its hash, ends with its row, and its user never comes bac
       );
     await call(tx, "revoke_key", { slug: "acme" }, key_id);
     await refused(
-      call(tx, "list_boards", null, ...byKey("one"), 10, null),
+      call(tx, "list_boards", byKey("one"), 10, null),
       401,
       "Unauthorized",
       "The API key is not valid",
@@ -133,7 +133,7 @@ test("last_used_at moves once a minute, not on a read-only server, and a locked 
     async tx => (await call(tx, "create_key", { slug: "used" }, "n", "member", null, hashOf("used"))).body,
   );
   const given = ["", "key", `${tenant}:${hashOf("used")}`, null, null, "op"];
-  const use = (tx: Transaction) => call(tx, "get_current_tenant", null, ...given);
+  const use = (tx: Transaction) => call(tx, "get_current_tenant", given);
   const used = async () => {
     const [row] =
       await sql`select last_used_at as at, xmin::text as version from app.api_keys where id = ${key_id}`;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import { createDatabase, rolledBack, seedTenant, seedUser } from "../../harness.ts";
-import { type Caller, call, refused, type Transaction } from "../support.ts";
+import { type Caller, call, placesOf, refused, type Transaction } from "../support.ts";
 
 const database = await createDatabase();
 after(() => database.drop());
@@ -183,7 +183,7 @@ async function inParallel(calls: { caller: string; given: Registration }[]) {
     return await Promise.all(
       calls.map(async ({ caller, given }, i) => {
         const all = ["nowhere-yet", "jwt", caller, null, null, null, ...values(given)];
-        const places = all.map((_, n) => `$${n + 1}`).join(", ");
+        const places = placesOf(all.length);
         return logins[i]!.unsafe(
           `select body ->> 'tenant_slug' as slug from api.register_tenant(${places})`,
           all as never[],

@@ -152,7 +152,8 @@ test("approve, reject, suspend and resume apply only to their own status", () =>
         const { body } = await moved();
         const [row] = await tx`select status from app.tenants where id = ${id}`;
         assert.equal(row?.status ?? "gone", to);
-        if (move !== "reject") assert.deepEqual([Object.keys(body), body.status], [FIELDS, to]);
+        const fields = move === "suspend" ? FIELDS.toSpliced(-1, 0, "suspension") : FIELDS;
+        if (move !== "reject") assert.deepEqual([Object.keys(body), body.status], [fields, to]);
         else
           assert.equal(body.message, `Tenant '${move}-${status}' (${move}-${status}) deleted successfully`);
       }

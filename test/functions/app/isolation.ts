@@ -148,7 +148,9 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
     p_tenant_slug: slug,
     p_auth_provider: "a-word",
     p_auth_subject: "a-word",
-    p_missing_role: "tenant-operator",
+    slug,
+    provider: "a-word",
+    subject: "a-word",
     p_slug: "b-word-slug",
     p_tenant_id: B,
     p_user_id: b["app.users"]!.id!,
@@ -160,6 +162,8 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
   });
   const value = (slug: string, role: string, name: string, type: string): string => {
     // tms_app may set any tenant, so here it sets its own.
+    if (type === "app.caller")
+      return `row(${quoted(slug)}, 'a-word', 'a-word', null, null, 'tenant-operator')::app.caller`;
     const given = role === "tms_app" && name === "p_tenant_id" ? A : known(slug)[name];
     if (given === null) return "null";
     if (given !== undefined) return `${quoted(given)}::${type}`;
@@ -174,7 +178,9 @@ async function functionProbes(tx: Transaction, b: Record<string, Row>): Promise<
     ["a-word-slug", "b-word-slug"]
       .filter(
         slug =>
-          slug === "a-word-slug" || (names.includes("p_tenant_slug") && !LOBBY.includes(name.split(".")[1]!)),
+          slug === "a-word-slug" ||
+          ([...names, ...types].some(one => ["p_tenant_slug", "slug", "app.caller"].includes(one)) &&
+            !LOBBY.includes(name.split(".")[1]!)),
       )
       .map(slug => ({
         name: `${name}(${slug}) by ${role}`,

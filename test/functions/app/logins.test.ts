@@ -33,9 +33,9 @@ after(async () => {
 });
 
 const enter = () =>
-  service`select api.get_current_tenant('acme', 'jwt', 'ann', null, null, 'tenant-operator') is not null as entered`;
+  service`select api.get_current_tenant(row('acme', 'jwt', 'ann', null, null, 'tenant-operator')) is not null as entered`;
 const remove = (id: string) =>
-  service`select api.delete_tenant(null, 'jwt', 'op', null, null, null, ${id}, null) is not null as removed`;
+  service`select api.delete_tenant(row(null, 'jwt', 'op', null, null, null), ${id}, null) is not null as removed`;
 
 /** While a session of this login is in a transaction that has run the statement. */
 async function during(login: postgres.Sql, statement: string, work: () => Promise<void>) {
@@ -73,7 +73,9 @@ test("a deletion, also one that still waits, keeps new transactions out", async 
   const doomed = await seedTenant(sql, { slug: "closing" });
   await seedUser(sql, doomed, { subject: "ann" });
   const entering = () =>
-    sqlstate(service`select api.get_current_tenant('closing', 'jwt', 'ann', null, null, 'tenant-operator')`);
+    sqlstate(
+      service`select api.get_current_tenant(row('closing', 'jwt', 'ann', null, null, 'tenant-operator'))`,
+    );
   assert.equal(await entering(), "none");
   // It has the lock.
   await during(sql, `select app.fence_tenant('${doomed}')`, async () => {
@@ -97,7 +99,7 @@ test("a deletion, also one that still waits, keeps new transactions out", async 
 
 test("an advisory lock delays the keys of a tenant, and nothing else in it", () =>
   during(product, `select pg_advisory_xact_lock(uuid_hash_extended('${acme}', 1))`, async () => {
-    const created = service`select api.create_key('acme', 'jwt', 'ann', null, null, 'tenant-operator', 'ci', 'member', null, repeat('ab', 32))`;
+    const created = service`select api.create_key(row('acme', 'jwt', 'ann', null, null, 'tenant-operator'), 'ci', 'member', null, repeat('ab', 32))`;
     assert.equal(await sqlstate(created), "55P03");
     assert.deepEqual([...(await enter())], [{ entered: true }]);
   }));
@@ -105,7 +107,7 @@ test("an advisory lock delays the keys of a tenant, and nothing else in it", () 
 test("an open transaction of any login keeps newer events out of the feeds until it ends", async () => {
   const events = async () =>
     (
-      await service`select body from api.list_events(null, 'jwt', 'op', null, null, null, 100, null, 'at', null, ${acme})`
+      await service`select body from api.list_events(row(null, 'jwt', 'op', null, null, null), 100, null, 'at', null, ${acme})`
     )[0]!.body;
   await settled(sql);
   const before = JSON.stringify(await events());

@@ -351,12 +351,10 @@ test("the policies evaluate the proof once a statement, and use their indexes", 
 /** Values for the parameters of a function that enters a tenant which the proof does not name. */
 const argumentsOf = (name: string, type: string, token: { hash: string }) => {
   const known: Record<string, string> = {
-    p_tenant_slug: "'acme'",
-    p_auth_provider: "'jwt'",
-    p_auth_subject: "'ann'",
-    p_email: "null",
-    p_display_name: "null",
-    p_missing_role: "null",
+    p_caller: "row('acme', 'jwt', 'ann', null, null, null)",
+    slug: "'acme'",
+    provider: "'jwt'",
+    subject: "'ann'",
     p_token_hash: type === "bytea" ? `'\\x${token.hash}'` : `'${token.hash}'`,
     p_verified_email: "'ann@example.com'",
   };
@@ -409,7 +407,7 @@ test("an invitation opens its tenant only to who accepts it: address, inviter an
       rolledBack(service, async tx => {
         await prove(tx, "caller", ANN);
         const [row] = await tx`
-          select api.accept_invitation('acme', 'jwt', 'ann', null, null, null, ${globex}, ${hash}, ${email}) ->> 'tenant' is not null as joined`;
+          select api.accept_invitation(row('acme', 'jwt', 'ann', null, null, null), ${globex}, ${hash}, ${email}) ->> 'tenant' is not null as joined`;
         return row!.joined;
       }),
     );
@@ -434,7 +432,7 @@ test("an invitation opens its tenant only to who accepts it: address, inviter an
     await prove(tx, "caller", ANN);
     const asked = tx.savepoint(
       sp =>
-        sp`select api.accept_invitation('acme', 'jwt', 'ann', null, null, null, ${globex}, ${hash}, 'ann@example.com')`,
+        sp`select api.accept_invitation(row('acme', 'jwt', 'ann', null, null, null), ${globex}, ${hash}, 'ann@example.com')`,
     );
     assert.equal(await sqlstate(asked), "42501");
   });
@@ -444,7 +442,7 @@ test("an invitation opens its tenant only to who accepts it: address, inviter an
 
 /** Every function of api that the service may call, with the number of its arguments and whether it is told of a caller. */
 const doors = () => sql<{ name: string; arguments: number; caller: boolean }[]>`
-  select proname as name, pronargs::int as arguments, 'p_auth_subject' = any (proargnames) as caller
+  select proname as name, pronargs::int as arguments, 'app.caller'::regtype = any (proargtypes) as caller
   from pg_proc where pronamespace = 'api'::regnamespace and has_function_privilege('tms_service', oid, 'execute')
   order by proname`;
 
@@ -457,9 +455,11 @@ test("every function of api that is told of a caller asks for the proof", async 
       [null, "'tenant-operator'"],
     ]) {
       const given = [slug === null ? "null" : `'${slug}'`, "'jwt'", "'ann'", "null", "null", lacks];
-      const rest = Array.from({ length: count - given.length }, () => "null");
+      const rest = Array.from({ length: count - 1 }, () => "null");
       // Null is no limit, and registering is refused before anything is asked in single-tenant mode.
-      const answer = await outcome(service.unsafe(`select api.${name}(${[...given, ...rest].join(", ")})`));
+      const answer = await outcome(
+        service.unsafe(`select api.${name}(${[`row(${given.join(", ")})`, ...rest].join(", ")})`),
+      );
       if (slug === null && name === "register_tenant") continue;
       assert.deepEqual(answer, REFUSED("is missing"), `${name} ${slug} ${lacks}`);
       asked++;
@@ -491,13 +491,13 @@ test("tms_service acts as whom a proof names, and as an operator only where it s
         await prove(tx, kind, values);
         const all = [...ANN, lacks] as never[];
         const [row] = await tx.unsafe(
-          "select api.get_current_tenant($1, $2, $3, $4, $5, $6) is not null as done",
+          "select api.get_current_tenant(row($1, $2, $3, $4, $5, $6)) is not null as done",
           all,
         );
         const [list] =
           lacks === null
             ? await tx.unsafe(
-                "select body is not null as listed from api.list_tenants($1, $2, $3, $4, $5, $6, 10, null, null, null)",
+                "select body is not null as listed from api.list_tenants(row($1, $2, $3, $4, $5, $6), 10, null, null, null)",
                 all,
               )
             : [];

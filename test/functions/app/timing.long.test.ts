@@ -66,7 +66,7 @@ async function alike(calls: Record<string, string>) {
 const hash = (secret: string) => createHash("sha256").update(secret).digest("hex");
 
 const enter = (slug: string, subject: string) =>
-  `select api.get_current_tenant('${slug}', 'jwt', '${subject}', null, null, 'tenant-operator')`;
+  `select api.get_current_tenant(row('${slug}', 'jwt', '${subject}', null, null, 'tenant-operator'))`;
 
 test("a tenant that is unknown, pending, suspended, deleted, or not the caller's, is refused as fast", async t => {
   t.diagnostic(
@@ -90,7 +90,7 @@ test("an invitation that is unknown, expired, for another person, or of an unkno
     values (${tenant}, decode(${hash("expired")}, 'hex'), ${id}, null, now() - interval '2 days', now() - interval '1 day'),
       (${tenant}, decode(${hash("another's")}, 'hex'), ${id}, 'bob@example.com', now(), now() + interval '1 day')`;
   const accept = (of: string, secret: string) =>
-    `select api.accept_invitation('x', 'jwt', 'eve', 'eve@example.com', null, null, '${of}', '${hash(secret)}', 'eve@example.com')`;
+    `select api.accept_invitation(row('x', 'jwt', 'eve', 'eve@example.com', null, null), '${of}', '${hash(secret)}', 'eve@example.com')`;
   t.diagnostic(
     await alike({
       unknown: accept(tenant, "unknown"),
@@ -115,7 +115,7 @@ test("a key that is unknown, expired, revoked, or of an unknown tenant, is refus
       select ${tenant}, auth_subject::uuid, id, ${name}, decode(${hash(name)}, 'hex'), ${id}, now() - interval '2 days',
         ${name === "expired" ? sql`now() - interval '1 day'` : null}, ${name === "revoked" ? sql`now()` : null} from u`;
   const use = (of: string, secret: string) =>
-    `select api.get_current_tenant('', 'key', '${of}:${hash(secret)}', null, null, 'tenant-operator')`;
+    `select api.get_current_tenant(row('', 'key', '${of}:${hash(secret)}', null, null, 'tenant-operator'))`;
   t.diagnostic(
     await alike({
       unknown: use(tenant, "unknown"),

@@ -22,7 +22,7 @@ function reader(from: string | null = null) {
   let cursor = from;
   const look = async (limit = 7) => {
     const [row] = await login<[{ body: Page }]>`
-      select body from api.list_events('any', 'jwt', 'op', null, null, null, ${limit}, ${cursor}, 'at', null, null)`;
+      select body from api.list_events(row('any', 'jwt', 'op', null, null, null), ${limit}, ${cursor}, 'at', null, null)`;
     seen.push(...row.body.events.map(event => event.target_id));
     ({ cursor } = row.body);
     return row.body.events.length;
@@ -170,13 +170,13 @@ test("after a dump is restored on another server, cursors go on: its old events 
   // And those of a release that knew no order come before all.
   await sql`
     insert into control.tenant_events (event, tenant_id, slug, name, epoch, xid, origin, n)
-    select 'created', ${tenant}, 'old', 'Old', 0, '0', '', n from generate_series(1, 3) n`;
+    select 'tenant.created', ${tenant}, 'old', 'Old', 0, '0', '', n from generate_series(1, 3) n`;
   const all = reader();
   await all.drain();
   assert.deepEqual(all.seen.length, again.seen.length + 5);
   await Promise.all([reading, again, resumed, all].map(one => one.end()));
   const [first] = await sql`
     select body -> 'events' -> 0 ->> 'type' as type, body -> 'events' -> 0 ->> 'tenant_slug' as slug
-    from api.list_events('any', 'jwt', 'op', null, null, null, 1, null, 'at', 'tenant.created', null)`;
+    from api.list_events(row('any', 'jwt', 'op', null, null, null), 1, null, 'at', 'tenant.created', null)`;
   assert.deepEqual({ ...first }, { type: "tenant.created", slug: "old" });
 });

@@ -48,7 +48,7 @@ test("each caller has keys of their own, and two keys of a caller are independen
       for (const [i, [provider, subject, key]] of claims.entries()) {
         const { body } = await as(tx, "tms_service", async sp => {
           const [row] = await sp`
-            select body from api.create_tenant('x', ${provider}, ${subject}, null, null, null,
+            select body from api.create_tenant(row('x', ${provider}, ${subject}, null, null, null),
               'n', ${`s-${i}`}, null, false, false, ${key})`;
           return row!;
         });

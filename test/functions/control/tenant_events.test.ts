@@ -215,7 +215,7 @@ test("a request writes its own event, whatever app.event its session has", async
   await world.database.sql.begin(async tx => {
     await tx`set local session authorization tms_service`;
     await tx`set local app.event = 'tenant.deleted'`;
-    await tx`select api.create_tenant('default', 'jwt', 'op', null, null, null, 'Ours', 'ours', null, false, false, null)`;
+    await tx`select api.create_tenant(row('default', 'jwt', 'op', null, null, null), 'Ours', 'ours', null, false, false, null)`;
   });
   assert.deepEqual(await events("ours"), ["tenant.created jwt/op tms_service"]);
 });

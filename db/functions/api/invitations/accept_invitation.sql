@@ -1,9 +1,6 @@
 -- Of tms_registrar, which signs the tenant of the invitation: no function that tms_app may call enters a tenant for an invitation alone.
 set local role tms_registrar;
-create or replace function api.accept_invitation(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_invited_tenant text, p_token_hash text, p_verified_email text
-)
+create or replace function api.accept_invitation(p_caller app.caller, p_invited_tenant text, p_token_hash text, p_verified_email text)
 returns json
 language plpgsql
 volatile
@@ -20,18 +17,16 @@ begin
   -- Not app.set_tenant() yet: it would tell which tenant is being deleted.
   if app.requires_proof() then
     v_setting := app.sign_proved_tenant('{caller,operator}',
-      app.proved_values(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name), v_tenant_id);
+      app.proved_values(p_caller), v_tenant_id);
   end if;
   execute format('set local app.tenant_id = %L', v_setting);
-  return control.accept_invitation(p_auth_provider, p_auth_subject, p_email, p_display_name, v_tenant_id, v_hash, p_verified_email,
-    p_default_only => p_tenant_slug is null);
+  return control.accept_invitation(p_caller, v_tenant_id, v_hash, p_verified_email,
+    p_default_only => p_caller.slug is null);
 end
 $$;
-comment on function api.accept_invitation(text, text, text, text, text, text, text, text, text) is
+comment on function api.accept_invitation(app.caller, text, text, text) is
 $$Makes the caller a member of the tenant of an invitation, with its role: {tenant, membership}. The invitation is used up.
 p_invited_tenant and p_token_hash: the tenant's id in the token, and SHA-256 of its secret in hex. p_verified_email: the address of the
 caller's token, unless the token says that it is not verified. In single-tenant mode only the default tenant can be joined.
 Raises the same TM403 whenever the invitation cannot be used, TM409 if the caller is a member: the invitation then stays open.$$;
-revoke all on function api.accept_invitation(text, text, text, text, text, text, text, text, text) from public;
-grant execute on function api.accept_invitation(text, text, text, text, text, text, text, text, text) to tms_service;
 reset role;

@@ -1,7 +1,6 @@
 set local role tms_app;
 create or replace function api.create_invitation(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_role text, p_invited_email text, p_expires_in int, p_token_hash text,
+  p_caller app.caller, p_role text, p_invited_email text, p_expires_in int, p_token_hash text,
   out body json, out tenant_id uuid
 )
 language plpgsql
@@ -11,7 +10,7 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_most constant int := 1000;
   v_invitation app.invitations;
 begin
@@ -34,10 +33,8 @@ begin
   tenant_id := v_caller.tenant_id;
 end
 $$;
-comment on function api.create_invitation(text, text, text, text, text, text, text, text, int, text) is
+comment on function api.create_invitation(app.caller, text, text, int, text) is
 $$Invites a person who is not a member yet. p_token_hash: SHA-256 of the secret in hex; the token is the tenant's id, _ and the secret.
 p_invited_email: only a token with this address can accept. p_expires_in: seconds. Owners invite for every role, admins for all but owner.
 At most 1000 invitations of a tenant are open. Raises TM403, TM409 `Conflict`.$$;
-revoke all on function api.create_invitation(text, text, text, text, text, text, text, text, int, text) from public;
-grant execute on function api.create_invitation(text, text, text, text, text, text, text, text, int, text) to tms_service;
 reset role;

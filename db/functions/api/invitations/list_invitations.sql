@@ -1,9 +1,5 @@
 set local role tms_app;
-create or replace function api.list_invitations(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_limit int, p_cursor text,
-  out body json, out next_cursor text
-)
+create or replace function api.list_invitations(p_caller app.caller, p_limit int, p_cursor text, out body json, out next_cursor text)
 language plpgsql
 volatile
 security definer
@@ -11,7 +7,7 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_after record := app.read_cursor(p_cursor);
 begin
   perform app.require_member_admin(v_caller.role, 'member');
@@ -33,9 +29,7 @@ begin
       limit p_limit + 1) i) p;
 end
 $$;
-comment on function api.list_invitations(text, text, text, text, text, text, int, text) is
+comment on function api.list_invitations(app.caller, int, text) is
 $$The open invitations of the tenant, newest first: {invitations}. next_cursor is null on the last page. For owners and admins. Raises
 TM403, TM422.$$;
-revoke all on function api.list_invitations(text, text, text, text, text, text, int, text) from public;
-grant execute on function api.list_invitations(text, text, text, text, text, text, int, text) to tms_service;
 reset role;

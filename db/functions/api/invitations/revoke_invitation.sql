@@ -1,8 +1,5 @@
 set local role tms_app;
-create or replace function api.revoke_invitation(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_invitation_id text
-)
+create or replace function api.revoke_invitation(p_caller app.caller, p_invitation_id text)
 returns json
 language plpgsql
 volatile
@@ -11,7 +8,7 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_invitation app.invitations;
 begin
   perform app.require_member_admin(v_caller.role, 'member');
@@ -26,9 +23,7 @@ begin
   return json_build_object('message', 'Invitation revoked', 'invitation_id', v_invitation.id);
 end
 $$;
-comment on function api.revoke_invitation(text, text, text, text, text, text, text) is
+comment on function api.revoke_invitation(app.caller, text) is
 $$Ends an invitation; its token is refused from now on. Owners revoke every invitation, admins all but those of owners. Raises TM403,
 TM404 `Invitation not found`.$$;
-revoke all on function api.revoke_invitation(text, text, text, text, text, text, text) from public;
-grant execute on function api.revoke_invitation(text, text, text, text, text, text, text) to tms_service;
 reset role;

@@ -1,7 +1,6 @@
 set local role tms_app;
 create or replace function api.create_key(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_name text, p_role text, p_expires_at timestamptz, p_secret_hash text,
+  p_caller app.caller, p_name text, p_role text, p_expires_at timestamptz, p_secret_hash text,
   out body json, out tenant_id uuid
 )
 language plpgsql
@@ -11,13 +10,13 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_most constant int := 100;
   v_id constant uuid := gen_random_uuid();
   v_user_id uuid;
   v_key app.api_keys;
 begin
-  perform app.refuse_key(p_auth_provider);
+  perform app.refuse_key(p_caller);
   perform app.require_member_admin(v_caller.role, p_role);
   if p_expires_at <= now() then
     perform app.refuse(422, 'Validation failed', 'expires_at must be in the future', 'expires_in_the_past',
@@ -41,9 +40,7 @@ begin
   tenant_id := v_caller.tenant_id;
 end
 $$;
-comment on function api.create_key(text, text, text, text, text, text, text, text, timestamptz, text) is
+comment on function api.create_key(app.caller, text, text, timestamptz, text) is
 $$Makes an API key with a role of admin or member, for owners and admins. p_secret_hash: the SHA-256 of its secret, in hexadecimal. At
 most 100 keys of a tenant are not revoked. Returns the key and the tenant's id. Raises TM403, TM409 `Conflict`, TM422.$$;
-revoke all on function api.create_key(text, text, text, text, text, text, text, text, timestamptz, text) from public;
-grant execute on function api.create_key(text, text, text, text, text, text, text, text, timestamptz, text) to tms_service;
 reset role;

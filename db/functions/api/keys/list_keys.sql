@@ -1,9 +1,5 @@
 set local role tms_app;
-create or replace function api.list_keys(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_limit int, p_cursor text,
-  out body json, out next_cursor text
-)
+create or replace function api.list_keys(p_caller app.caller, p_limit int, p_cursor text, out body json, out next_cursor text)
 language plpgsql
 volatile
 security definer
@@ -11,10 +7,10 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_after record;
 begin
-  perform app.refuse_key(p_auth_provider);
+  perform app.refuse_key(p_caller);
   perform app.require_member_admin(v_caller.role, 'member');
   v_after := app.read_cursor(p_cursor);
   -- A tenant has 100 open keys at most, so one range of the index and a filter will do.
@@ -34,9 +30,7 @@ begin
     where u.tenant_id = v_caller.tenant_id) p;
 end
 $$;
-comment on function api.list_keys(text, text, text, text, text, text, int, text) is
+comment on function api.list_keys(app.caller, int, text) is
 $$The API keys of the tenant that are not revoked, newest first, for owners and admins: {keys}. next_cursor is null on the last page.
 Raises TM403, TM422.$$;
-revoke all on function api.list_keys(text, text, text, text, text, text, int, text) from public;
-grant execute on function api.list_keys(text, text, text, text, text, text, int, text) to tms_service;
 reset role;

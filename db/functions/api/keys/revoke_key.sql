@@ -1,8 +1,5 @@
 set local role tms_app;
-create or replace function api.revoke_key(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_key_id text
-)
+create or replace function api.revoke_key(p_caller app.caller, p_key_id text)
 returns json
 language plpgsql
 volatile
@@ -11,13 +8,13 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_key_id constant uuid := app.parse_uuid(p_key_id);
   v_key app.api_keys;
   v_user app.users;
   v_now timestamptz;
 begin
-  perform app.refuse_key(p_auth_provider);
+  perform app.refuse_key(p_caller);
   perform app.require_member_admin(v_caller.role, 'member');
   -- The key before its user: a request with the key locks them in this order.
   update app.api_keys k set revoked_at = now()
@@ -41,8 +38,6 @@ begin
   return json_build_object('message', 'API key revoked', 'key_id', v_key.id);
 end
 $$;
-comment on function api.revoke_key(text, text, text, text, text, text, text) is
+comment on function api.revoke_key(app.caller, text) is
 $$Ends an API key at once, for owners and admins; the rows that it made stay. Raises TM403, TM404 `API key not found`.$$;
-revoke all on function api.revoke_key(text, text, text, text, text, text, text) from public;
-grant execute on function api.revoke_key(text, text, text, text, text, text, text) to tms_service;
 reset role;

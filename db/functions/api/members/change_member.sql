@@ -1,8 +1,5 @@
 set local role tms_app;
-create or replace function api.change_member(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_user_id text, p_role text
-)
+create or replace function api.change_member(p_caller app.caller, p_user_id text, p_role text)
 returns json
 language plpgsql
 volatile
@@ -11,14 +8,12 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
 begin
   return app.change_member(v_caller.tenant_id, v_caller.user_id, v_caller.role, p_user_id, p_role);
 end
 $$;
-comment on function api.change_member(text, text, text, text, text, text, text, text) is
+comment on function api.change_member(app.caller, text, text) is
 $$Gives a member another role; board memberships stay. Owners give and take every role, admins all but owner. The same role changes
 nothing. Raises TM403, TM404 `Member not found`, TM409 for the last owner.$$;
-revoke all on function api.change_member(text, text, text, text, text, text, text, text) from public;
-grant execute on function api.change_member(text, text, text, text, text, text, text, text) to tms_service;
 reset role;

@@ -1,8 +1,5 @@
 set local role tms_registrar;
-create or replace function api.get_setup_status(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_release int, p_advice text[], p_claims_win boolean
-)
+create or replace function api.get_setup_status(p_caller app.caller, p_release int, p_advice text[], p_claims_win boolean)
 returns json
 language plpgsql
 volatile
@@ -15,29 +12,29 @@ declare
   v_behind constant boolean := app.is_behind(p_release);
   v_wait constant numeric := app.events_wait();
 begin
-  perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
+  perform app.require_operator(p_caller);
   select * into v_default from app.tenants where is_default;
   return json_build_object(
-    'setup_needed', (v_default.status is distinct from 'active' and p_tenant_slug is null) or v_behind,
+    'setup_needed', (v_default.status is distinct from 'active' and p_caller.slug is null) or v_behind,
     'has_default_tenant', v_default.id is not null,
     'default_tenant_id', v_default.id,
     'default_tenant_slug', v_default.slug,
-    'multi_tenant_mode', p_tenant_slug is not null,
+    'multi_tenant_mode', p_caller.slug is not null,
     'auth_provider', 'jwt',
     'events_wait_seconds', v_wait,
     'recommendations', array(
       select 'The database schema is behind this release: run npm run migrate' where v_behind
       union all
       select 'There is no default tenant: create it with POST /api/setup/tenant and the default slug'
-      where v_default.id is null and p_tenant_slug is null
+      where v_default.id is null and p_caller.slug is null
       union all
       select format('The default tenant is suspended, and every request of a member is refused: POST /api/setup/tenant/%s/resume',
         v_default.id)
-      where v_default.status = 'suspended' and p_tenant_slug is null
+      where v_default.status = 'suspended' and p_caller.slug is null
       union all
       select format('The default tenant is deleted, and every request of a member is refused: POST /api/setup/tenant/%s/restore',
         v_default.id)
-      where v_default.status = 'deleted' and p_tenant_slug is null
+      where v_default.status = 'deleted' and p_caller.slug is null
       union all
       select format('%s deleted tenant(s) are past their date for a day or more: run npm run tenancy -- purge, as a daily job', overdue)
       from (select count(*) as overdue from app.tenants where purge_at < now() - interval '1 day') o where overdue > 0
@@ -46,7 +43,7 @@ begin
       from app.count_tenants('pending') as pending where pending > 0
       union all
       select 'Some people belong to several tenants, and a claim in their tokens chooses for them: set SERVICE_TENANT_PRECEDENCE=header'
-      where p_claims_win and p_tenant_slug is not null and exists (
+      where p_claims_win and p_caller.slug is not null and exists (
         -- A sample, since the page that shows this is read often.
         select from (
           select auth_provider, auth_subject from app.users where removed_at is null
@@ -63,31 +60,7 @@ begin
   );
 end
 $$;
-comment on function api.get_setup_status(text, text, text, text, text, text, int, text[], boolean) is
+comment on function api.get_setup_status(app.caller, int, text[], boolean) is
 $$The setup status. p_release is the number of the build. p_advice: recommendations that the service draws from its own configuration.
 p_claims_win: a token's claims win over X-Tenant. Changes nothing. Raises TM403.$$;
-revoke all on function api.get_setup_status(text, text, text, text, text, text, int, text[], boolean) from public;
-grant execute on function api.get_setup_status(text, text, text, text, text, text, int, text[], boolean) to tms_service;
-
--- For the release before, which calls it while this one is rolled out. A later release drops it.
-create or replace function api.get_setup_status(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_release int, p_advice text[]
-)
-returns json
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-set row_security = on
-as $$
-begin
-  return api.get_setup_status(
-    p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role, p_release, p_advice, false);
-end
-$$;
-comment on function api.get_setup_status(text, text, text, text, text, text, int, text[]) is
-  'The setup status without p_claims_win: see the function of the same name with it.';
-revoke all on function api.get_setup_status(text, text, text, text, text, text, int, text[]) from public;
-grant execute on function api.get_setup_status(text, text, text, text, text, text, int, text[]) to tms_service;
 reset role;

@@ -1,7 +1,6 @@
 set local role tms_app;
 create or replace function api.list_tenant_members(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_tenant_id text, p_limit int, p_cursor text,
+  p_caller app.caller, p_tenant_id text, p_limit int, p_cursor text,
   out body json, out next_cursor text
 )
 language plpgsql
@@ -11,14 +10,11 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_tenant_id constant uuid := app.enter_as_operator(
-    p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role, p_tenant_id, p_writes => false);
+  v_tenant_id constant uuid := app.enter_as_operator(p_caller, p_tenant_id, p_writes => false);
 begin
   select * into body, next_cursor from app.member_page(v_tenant_id, p_limit, p_cursor);
 end
 $$;
-comment on function api.list_tenant_members(text, text, text, text, text, text, text, int, text) is
+comment on function api.list_tenant_members(app.caller, text, int, text) is
 $$api.list_members() of any tenant, for operators. Raises TM403, TM404 `Tenant not found`, TM422.$$;
-revoke all on function api.list_tenant_members(text, text, text, text, text, text, text, int, text) from public;
-grant execute on function api.list_tenant_members(text, text, text, text, text, text, text, int, text) to tms_service;
 reset role;

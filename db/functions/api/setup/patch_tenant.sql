@@ -1,7 +1,6 @@
 set local role tms_registrar;
 create or replace function api.patch_tenant(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_tenant_id text, p_name text, p_slug text, p_settings jsonb, p_if_match text[], p_has_schema boolean, p_validated jsonb,
+  p_caller app.caller, p_tenant_id text, p_name text, p_slug text, p_settings jsonb, p_if_match text[], p_has_schema boolean, p_validated jsonb,
   out body json, out etag text, out status text
 )
 language plpgsql
@@ -14,7 +13,7 @@ declare
   v_tenant app.tenants;
   v_settings jsonb;
 begin
-  perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
+  perform app.require_operator(p_caller);
   v_tenant := app.find_tenant_to_change(p_tenant_id, p_if_match);
   v_settings := case when p_settings is null then v_tenant.settings else app.patched_settings(v_tenant.settings, p_settings) end;
   if p_has_schema and v_settings <> v_tenant.settings and p_validated is distinct from v_settings then
@@ -26,10 +25,8 @@ begin
   etag := app.etag(body);
 end
 $$;
-comment on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) is
+comment on function api.patch_tenant(app.caller, text, text, text, jsonb, text[], boolean, jsonb) is
 $$Merges p_settings into the settings of a tenant (RFC 7396), under its row's lock, and replaces name and slug where they are given. What
 changes nothing keeps updated_at. With p_has_schema no other settings are written until p_validated is the result: status is then unvalidated, and
 body the settings to validate. Raises TM403, TM404, TM409 `Conflict`, TM412, TM422.$$;
-revoke all on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) from public;
-grant execute on function api.patch_tenant(text, text, text, text, text, text, text, text, text, jsonb, text[], boolean, jsonb) to tms_service;
 reset role;

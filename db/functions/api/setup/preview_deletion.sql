@@ -1,7 +1,6 @@
 set local role tms_registrar;
 create or replace function api.preview_deletion(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_tenant_id text, p_if_match text[], p_purge boolean default false,
+  p_caller app.caller, p_tenant_id text, p_if_match text[], p_purge boolean default false,
   out body json, out etag text
 )
 language plpgsql
@@ -13,8 +12,8 @@ as $$
 declare
   v_tenant app.tenants;
 begin
-  perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
-  v_tenant := app.find_tenant_to_delete(p_tenant_slug, p_tenant_id, p_if_match);
+  perform app.require_operator(p_caller);
+  v_tenant := app.find_tenant_to_delete(p_caller.slug, p_tenant_id, p_if_match);
   if p_purge then
     perform app.require_status(v_tenant, 'deleted');
   end if;
@@ -26,9 +25,7 @@ begin
   from app.deletion_counts(v_tenant.id) d;
 end
 $$;
-comment on function api.preview_deletion(text, text, text, text, text, text, text, text[], boolean) is
+comment on function api.preview_deletion(app.caller, text, text[], boolean) is
 $$How many rows api.delete_tenant, or with p_purge api.purge_tenant, would delete, for a dry run, and the tenant's ETag. Changes nothing.
 Raises what that function does.$$;
-revoke all on function api.preview_deletion(text, text, text, text, text, text, text, text[], boolean) from public;
-grant execute on function api.preview_deletion(text, text, text, text, text, text, text, text[], boolean) to tms_service;
 reset role;

@@ -1,8 +1,5 @@
 set local role tms_app;
-create or replace function api.remove_tenant_member(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_tenant_id text, p_user_id text
-)
+create or replace function api.remove_tenant_member(p_caller app.caller, p_tenant_id text, p_user_id text)
 returns json
 language plpgsql
 volatile
@@ -11,14 +8,11 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_tenant_id constant uuid := app.enter_as_operator(
-    p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role, p_tenant_id, p_writes => true);
+  v_tenant_id constant uuid := app.enter_as_operator(p_caller, p_tenant_id, p_writes => true);
 begin
   return app.remove_member(v_tenant_id, null::uuid, 'operator', p_user_id);
 end
 $$;
-comment on function api.remove_tenant_member(text, text, text, text, text, text, text, text) is
+comment on function api.remove_tenant_member(app.caller, text, text) is
 $$api.remove_member() in any tenant, for operators. Raises TM403, TM404, TM409 for the last owner.$$;
-revoke all on function api.remove_tenant_member(text, text, text, text, text, text, text, text) from public;
-grant execute on function api.remove_tenant_member(text, text, text, text, text, text, text, text) to tms_service;
 reset role;

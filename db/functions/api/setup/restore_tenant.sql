@@ -1,8 +1,5 @@
 set local role tms_registrar;
-create or replace function api.restore_tenant(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_tenant_id text, p_if_match text[] default null
-)
+create or replace function api.restore_tenant(p_caller app.caller, p_tenant_id text, p_if_match text[] default null)
 returns json
 language plpgsql
 volatile
@@ -11,13 +8,11 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 begin
-  perform app.require_operator(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name, p_missing_role);
+  perform app.require_operator(p_caller);
   return app.move_tenant(p_tenant_id, p_if_match, 'deleted', null::text);
 end
 $$;
-comment on function api.restore_tenant(text, text, text, text, text, text, text, text[]) is
+comment on function api.restore_tenant(app.caller, text, text[]) is
 $$Restores a deleted tenant with the status that it had. Returns the tenant. p_if_match: see api.update_tenant. Raises TM403, TM404,
 TM412, and TM409 if the tenant is not deleted.$$;
-revoke all on function api.restore_tenant(text, text, text, text, text, text, text, text[]) from public;
-grant execute on function api.restore_tenant(text, text, text, text, text, text, text, text[]) to tms_service;
 reset role;

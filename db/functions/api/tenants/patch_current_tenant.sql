@@ -1,7 +1,6 @@
 set local role tms_registrar;
 create or replace function api.patch_current_tenant(
-  p_tenant_slug text, p_auth_provider text, p_auth_subject text, p_email text, p_display_name text, p_missing_role text,
-  p_name text, p_settings jsonb, p_writable text[], p_if_match text[], p_has_schema boolean, p_validated jsonb,
+  p_caller app.caller, p_name text, p_settings jsonb, p_writable text[], p_if_match text[], p_has_schema boolean, p_validated jsonb,
   out body json, out status text
 )
 language plpgsql
@@ -11,7 +10,7 @@ set search_path = pg_catalog, pg_temp
 set row_security = on
 as $$
 declare
-  v_caller record := app.enter_tenant(p_tenant_slug, p_auth_provider, p_auth_subject, p_email, p_display_name);
+  v_caller record := app.enter_tenant(p_caller);
   v_tenant app.tenants;
   v_settings jsonb;
 begin
@@ -31,9 +30,7 @@ begin
   body := concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_caller.member), '}');
 end
 $$;
-comment on function api.patch_current_tenant(text, text, text, text, text, text, text, jsonb, text[], text[], boolean, jsonb) is
+comment on function api.patch_current_tenant(app.caller, text, jsonb, text[], text[], boolean, jsonb) is
 $$What an owner or admin changes in the tenant of the request: its name, and by a merge patch (RFC 7396) the keys p_writable of its settings.
 Returns {tenant, membership}; p_has_schema and p_validated: see api.patch_tenant. Raises TM403, TM412, TM422.$$;
-revoke all on function api.patch_current_tenant(text, text, text, text, text, text, text, jsonb, text[], text[], boolean, jsonb) from public;
-grant execute on function api.patch_current_tenant(text, text, text, text, text, text, text, jsonb, text[], text[], boolean, jsonb) to tms_service;
 reset role;
