@@ -7,7 +7,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { compileSettings, TOO_MUCH } from "./settings-validator.ts";
 
 const { schema, limitMs } = workerData as { schema: object; limitMs: number };
-const { isValid, firstFaults, faults } = compileSettings(schema);
+const settingsOf = compileSettings(schema);
 
 const call = new Script("work()");
 /** Undefined: it took too long, or a recursive schema was too deep for the stack. */
@@ -23,8 +23,9 @@ function limited<T>(work: () => T): T | undefined {
 parentPort!.postMessage("ready");
 parentPort!.on("message", (text: string) => {
   const settings: unknown = JSON.parse(text);
-  const valid = limited(() => isValid(settings));
+  const valid = limited(() => settingsOf.isValid(settings));
   // The list of all faults may take longer than the answer whether there is one.
-  const found = valid === false ? (limited(() => faults(settings)) ?? firstFaults()) : [];
+  const found =
+    valid === false ? (limited(() => settingsOf.faults(settings)) ?? settingsOf.firstFaults()) : [];
   parentPort!.postMessage(valid === undefined ? TOO_MUCH : found);
 });

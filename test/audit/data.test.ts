@@ -35,12 +35,12 @@ after(() => database.drop());
 void describe("the data checks", () => {
   for (const [size, resize] of Object.entries(SIZES)) {
     const it = size === "small" ? test : long;
-    it(`find nothing before in ${size} tables`, async () => {
+    void it(`find nothing before in ${size} tables`, async () => {
       for (const check of new Set(data.map(plant => plant.check)))
         assert.deepEqual(await planted(database.sql, `${resize};`, check), [], check);
     });
 
-    it(`count each row of ${size} tables once`, () =>
+    void it(`count each row of ${size} tables once`, () =>
       rolledBack(database.sql, async sql => {
         await sql.unsafe(resize);
         for (const table of ["app.boards", "app.generations", "app.media", "app.credit_transactions"]) {
@@ -54,7 +54,7 @@ void describe("the data checks", () => {
     // Sums of keys are asked for in the pass over media alone: any other check would run the statements of large tables again.
     const asked = data.filter(({ check }) => size !== "paired" || ofMedia.includes(check));
     for (const plant of asked) {
-      it(`${plant.check} finds ${plant.how} in ${plant.relation}, a ${size} table`, async () => {
+      void it(`${plant.check} finds ${plant.how} in ${plant.relation}, a ${size} table`, async () => {
         const found = await planted(database.sql, `${plant.sql(a, b)}; ${resize}`, plant.check);
         const row = plant.row(a);
         if (row.user_id === "of b") row.user_id = b.member;
@@ -102,7 +102,7 @@ void describe("the data checks", () => {
   // One is about a tenant that is gone, one about a slug that two have.
   const apart = ["tenant_missing", "slug_twice"];
   for (const [i, plant] of data.filter(one => one.tenant !== null && !apart.includes(one.check)).entries())
-    (i < 3 ? test : long)(
+    void (i < 3 ? test : long)(
       `${plant.check} finds ${plant.how} in ${plant.relation} in the audit of its tenant, and in no other's`,
       () =>
         rolledBack(database.sql, async sql => {

@@ -40,15 +40,15 @@ void describe("the proof", () => {
       );
 
     const it = what === "a table without a partition for the row" ? test : long;
-    it(`calls ${what} undecided as long as it has no row, and no error`, async () => {
+    void it(`calls ${what} undecided as long as it has no row, and no error`, async () => {
       const found = await asked(table + ISOLATED);
       assert.ok(found.includes("warning: insert a row for another tenant"), String(found));
       assert.deepEqual([...new Set(found.map(one => one.split(":")[0]))], ["warning"]);
     });
-    it(`decides by a row of ${what}`, async () => {
+    void it(`decides by a row of ${what}`, async () => {
       assert.deepEqual(await asked(table + ISOLATED + rows), []);
     });
-    it(`finds ${what} whose policy lets everything through`, async () => {
+    void it(`finds ${what} whose policy lets everything through`, async () => {
       const found = await asked(table + ISOLATED + rows + open);
       assert.ok(found.includes("error: insert a row for another tenant"), String(found));
       assert.ok(found.includes("error: insert a row without a tenant"), String(found));

@@ -11,7 +11,7 @@ import { type Cluster, createCluster, missing } from "./cluster.ts";
 
 const ENV = { SERVICE_DATABASE_EXPLICIT_TRANSACTION: "true", SERVICE_LOG_LEVEL: "silent" };
 
-describe("on Citus", { skip: missing }, () => {
+void describe("on Citus", { skip: missing }, () => {
   let cluster: Cluster;
   let sql: postgres.Sql;
   /** Deletes at once. */

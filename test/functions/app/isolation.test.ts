@@ -117,7 +117,7 @@ const mutants: [name: string, seen: string, sql: string][] = [
 ];
 
 for (const [i, [name, seen, sql]] of mutants.entries()) {
-  (i < 2 ? test : long)(`the battery goes red: ${name}`, () =>
+  void (i < 2 ? test : long)(`the battery goes red: ${name}`, () =>
     rolledBack(database.sql, async tx => {
       const found = await leaks(tx, sql);
       assert.ok(
