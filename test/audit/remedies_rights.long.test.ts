@@ -86,6 +86,7 @@ void describe("the remedies of roles, rights and functions", () => {
       await sql.unsafe(`create schema repack;
         do $$ begin execute format('create table repack.table_%s as table app.media', 'app.media'::regclass::oid); end $$;
         create function repack.log() returns trigger language plpgsql as 'begin return null; end';
+        alter extension pg_trgm add function repack.log();
         create trigger repack_trigger after insert on app.media for each row execute function repack.log()`);
       await sql`select audit.require_isolation()`;
       const [copy, ...more] = await runCheck(sql, "view_leaks");

@@ -114,7 +114,7 @@ void describe("audit.run()", () => {
     "raises a notice as each pass ends, and one for each check that several tables answer together",
     async () => {
       assert.ok(
-        notices.some(line => /^audit 2\/\d+ rls_disabled: 10 rows, 0 findings, \d+ ms$/.test(line)),
+        notices.some(line => /^audit 2\/\d+ rls_disabled: \d+ rows, 0 findings, \d+ ms$/.test(line)),
         notices[0],
       );
       assert.ok(
