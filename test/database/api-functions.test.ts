@@ -65,3 +65,13 @@ test("every operation calls a function that takes its caller", () => {
   for (const calls of called)
     assert.equal((API_FUNCTIONS as Record<string, { caller?: string }>)[calls!]?.caller, "app.caller", calls);
 });
+
+test("every function of api sets row_security itself, whatever another client of a pooler left behind", async () => {
+  const without = await database.sql<{ name: string }[]>`
+    select p.proname as name from pg_proc p
+    where p.pronamespace = 'api'::regnamespace and 'row_security=on' <> all (coalesce(p.proconfig, '{}'))`;
+  assert.deepEqual(
+    without.map(({ name }) => name),
+    [],
+  );
+});

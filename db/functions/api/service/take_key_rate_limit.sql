@@ -8,6 +8,7 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
+set row_security = on
 as $$
 begin
   if app.requires_proof() then
