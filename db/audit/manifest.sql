@@ -1,4 +1,4 @@
--- Written by UPDATE_DOCS=1 npm test -- test/migrations/release.test.ts, from what db/install.sql makes; a test holds it to that.
+-- Written by npm run release, from what db/install.sql makes; a test holds it to that.
 create or replace function audit.manifest()
 returns table (kind text, name text, owner text, granted text, body text)
 language sql

@@ -40,6 +40,9 @@ export const withPostgres = <T>(
   sql.begin(async tx => {
     await tx`set local role tms_app`;
     await tx`select set_config('app.proof', ${proof("caller", caller)}, true)`;
-    await tx`select from app.enter_tenant(${caller[0]!}, ${caller[1]!}, ${caller[2]!}, ${caller[3]!}, ${caller[4]!})`;
+    const [slug, provider, subject, email, name] = caller;
+    await tx`
+      select from app.enter_tenant(
+        slug => ${slug!}, provider => ${provider!}, subject => ${subject!}, email => ${email!}, name => ${name!})`;
     return work(tx);
   });

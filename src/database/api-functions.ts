@@ -1,6 +1,6 @@
 /**
  * The functions of the schema `api`: their parameters without `p_`, and the types of those. From the catalog:
- * `UPDATE_DOCS=1 npm test -- test/database/api-functions.test.ts` writes it again.
+ * `npm run release` writes it again.
  */
 export const API_FUNCTIONS = {
   accept_invitation: {

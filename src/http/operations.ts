@@ -598,7 +598,8 @@ export const getHealth = service("getHealth", "Whether the process is up", {
 export const getReady = service("getReady", "Whether the service can handle requests", {
   config: {},
   description:
-    "The database answers, its schema has what this release needs, and it keeps tenants apart. 503 says which check failed; " +
+    "The database answers, its schema has what this release needs, it keeps tenants apart, and with a tenant context secret its clock " +
+    "agrees with the service's. 503 says which check failed; " +
     "`last_audit` does not change the status.",
   response: { 200: Readiness, 503: NotReady },
   security: [],

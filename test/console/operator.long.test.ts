@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { runAudit } from "../../src/audit/run.ts";
-import { seedTenant, seedUser, token } from "../harness.ts";
+import { seedTenant, seedUser, settled, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
 
@@ -186,6 +186,7 @@ test("deletion shows what would go, asks for the slug, and can be undone while t
   await operator.press("Delete");
   await operator.sees("It can be restored until");
   assert.equal(await statusOf(acme), "deleted");
+  await settled(world.database.sql);
   await operator.open("#/tenants", "Tenants");
   await operator.page.getByLabel("Status").selectOption("deleted");
   await operator.page.getByRole("link", { name: "Acme Inc." }).click();

@@ -54,7 +54,16 @@ function run(script: string): void {
 }
 
 test("the table, the function, the schema, the route and the test of the page work together", () => {
-  for (const part of [".gmrc", "package.json", "tsconfig.json", "db", "src", "test"])
+  for (const part of [
+    ".gmrc",
+    "biome.json",
+    "package.json",
+    "tsconfig.json",
+    "db",
+    "examples",
+    "src",
+    "test",
+  ])
     cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
   symlinkSync(path.join(root, "node_modules"), path.join(copy, "node_modules"));
   const blocks = page.matchAll(
@@ -64,10 +73,10 @@ test("the table, the function, the schema, the route and the test of the page wo
   for (const { groups } of blocks) {
     const { file, code, script } = groups!;
     if (file) place(file, code!);
-    else if (/^(cat|npm test)/.test(script!)) {
+    else if (/^(cat|npm test|npm run release)/.test(script!)) {
       run(script!);
       ran.push(script!);
     }
   }
-  assert.equal(ran.length, 2);
+  assert.equal(ran.length, 3);
 });

@@ -10,7 +10,7 @@ as $$
       select app.compact_json(jsonb_build_object('at', app.iso_time(e.at), 'reason', e.reason, 'actor', case when e.actor_subject is not null
         then jsonb_build_object('auth_provider', e.actor_provider, 'auth_subject', e.actor_subject) end))
       from control.tenant_events e
-      where e.tenant_id = p_tenant.id and e.event in ('tenant.suspended', 'suspended')
+      where e.tenant_id = p_tenant.id and e.event = 'tenant.suspended'
       order by e.tenant_id desc, e.epoch desc, e.xid desc, e.n desc limit 1), 'null') else '' end
 $$;
 comment on function app.tenant_stem(app.tenants) is

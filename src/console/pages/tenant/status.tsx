@@ -1,32 +1,21 @@
 import type { ComponentChildren } from "preact";
-import type { Event, TenantDetails } from "../../../client/api.ts";
+import type { TenantDetails } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { Failure, useAction, useLoad } from "../../parts/load.tsx";
 import { Name, say, Time } from "../../parts/text.tsx";
 import { exact } from "../../parts/time.ts";
 import type { Open } from "./open.ts";
 
-const LAST: Record<string, string> = {
-  suspended: "tenant.suspended",
-  deleted: "tenant.deletion_scheduled",
-};
+type Reason = NonNullable<TenantDetails["suspension"]>;
 
-/** By whom, since when and why it is as it is: the last event of that kind. */
-function Because({ tenant: { tenant_id, status } }: { tenant: TenantDetails }) {
-  const type = LAST[status] as Event["type"] | undefined;
-  const load = useLoad(`why ${tenant_id} ${status}`, async signal => {
-    const query = { tenant_id, order: "-at" as const, limit: 1, ...(type && { type }) };
-    return (await call("listEvents", { query }, { signal })).body.events[0];
-  });
-  const event = load.value;
-  if (!event) return null;
+/** By whom, since when and why it is as it is. */
+function Because({ of: { actor, at, reason } }: { of: Reason }) {
   return (
     <p>
-      By {event.actor ? <Name>{event.actor.auth_subject}</Name> : "somebody in the database"},{" "}
-      <Time at={event.at} />
-      {event.reason ? (
+      By {actor ? <Name>{actor.auth_subject}</Name> : "somebody in the database"}, <Time at={at} />
+      {reason ? (
         <>
-          : “<Name>{event.reason}</Name>”
+          : “<Name>{reason}</Name>”
         </>
       ) : (
         ", without a reason"
@@ -36,9 +25,18 @@ function Because({ tenant: { tenant_id, status } }: { tenant: TenantDetails }) {
   );
 }
 
+/** The feed has it a moment later: it waits for older transactions. */
+function Deletion({ tenant_id }: { tenant_id: string }) {
+  const load = useLoad(`deletion of ${tenant_id}`, async signal => {
+    const query = { tenant_id, order: "-at", limit: 1, type: "tenant.deletion_scheduled" } as const;
+    return (await call("listEvents", { query }, { signal })).body.events[0];
+  });
+  return load.value ? <Because of={load.value} /> : null;
+}
+
 /** What stands in the way of its people, and what may become of it next. */
 export function Status({ load, tenant, reject }: { load: Open; tenant: TenantDetails; reject: () => void }) {
-  const { tenant_id, slug, status, purge_at } = tenant;
+  const { tenant_id, slug, status, purge_at, suspension } = tenant;
   const action = useAction(load.reload);
   const move = (operation: "approveTenant" | "resumeTenant" | "restoreTenant", words: string) =>
     action.run(async () => {
@@ -72,7 +70,7 @@ export function Status({ load, tenant, reject }: { load: Open; tenant: TenantDet
             <p>
               <b>It is suspended.</b> Its people are refused, and nothing is deleted.
             </p>
-            <Because tenant={tenant} />
+            {suspension && <Because of={suspension} />}
           </div>
           {button("Resume", () => move("resumeTenant", "is active again"))}
         </div>
@@ -84,7 +82,7 @@ export function Status({ load, tenant, reject }: { load: Open; tenant: TenantDet
               <b>It is deleted.</b> Its people are refused.{" "}
               {purge_at && <>It can be restored until {exact(purge_at)}.</>}
             </p>
-            <Because tenant={tenant} />
+            <Deletion tenant_id={tenant_id} />
           </div>
           {button("Restore", () => move("restoreTenant", "is restored"))}
         </div>
