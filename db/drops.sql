@@ -8,12 +8,26 @@ declare
 begin
   for v_function in
     select p.oid from pg_proc p
-    where p.pronamespace::regnamespace::text in ('api', 'app', 'control') and not 'app.caller'::regtype = any (p.proargtypes)
-      and (p.proargnames && array['p_tenant_slug', 'p_auth_provider', 'p_missing_role']
-             and p.proname not in ('explain_access', 'put_member', 'add_member', 'find_tenant_to_delete')
-           or p.proname in ('tenant_json', 'member_json') and p.prorettype = 'json'::regtype
-           or p.proname in ('proved_values', 'is_invited')
-           or p.oid::regprocedure::text in ('app.board_json(app.boards)', 'app.event_page(uuid,integer,text,text,text)', 'app.refuse_slug(text)'))
+    where p.pronamespace::regnamespace::text in ('api', 'app', 'control') and (
+      p.pronamespace = 'api'::regnamespace
+        and p.proargnames[1:6] = '{p_tenant_slug,p_auth_provider,p_auth_subject,p_email,p_display_name,p_missing_role}'
+        and p.proname = any ('{accept_invitation,add_member,add_tenant_member,approve_tenant,change_member,change_tenant_member,
+          create_invitation,create_key,create_tenant,delete_tenant,explain_for_operator,get_audit,get_current_tenant,
+          get_registration_status,get_setup_status,get_tenant,list_boards,list_events,list_invitations,list_keys,list_members,
+          list_my_tenants,list_tenant_events,list_tenant_members,list_tenants,patch_current_tenant,patch_tenant,preview_deletion,
+          purge_tenant,register_tenant,reject_tenant,remove_member,remove_tenant_member,restore_tenant,resume_tenant,
+          revoke_invitation,revoke_key,suspend_tenant,update_tenant}')
+      or p.oid::regprocedure::text in ('app.board_json(app.boards)', 'app.event_page(uuid,integer,text,text,text)',
+        'app.enter_as_operator(text,text,text,text,text,text,text,boolean)', 'app.enter_default(text,text,text,text)',
+        'app.enter_invited(text,text,text,text,text,uuid,bytea)', 'app.enter_lobby(text,text,text,text,text)',
+        'app.join_default(uuid,text,text,text,text)', 'app.prove_caller(text,text,text,text,text,boolean)',
+        'app.proved_values(text,text,text,text,text)', 'app.refuse_key(text)', 'app.refuse_slug(text)',
+        'app.replay(text,text,text,jsonb)', 'app.require_operator(text,text,text,text,text,text)', 'app.set_actor(text,text)',
+        'control.accept_invitation(text,text,text,text,uuid,bytea,text,boolean)', 'control.is_invited(uuid,bytea)',
+        'control.join_default(uuid,text,text,text,text)')
+      or p.oid::regprocedure::text = 'app.enter_tenant(text,text,text,text,text)' and p.proargnames[1] = 'p_tenant_slug'
+      or p.oid::regprocedure::text in ('app.tenant_json(app.tenants)', 'app.member_json(app.users)')
+        and p.prorettype = 'json'::regtype)
   loop
     execute format('drop function %s', v_function);
   end loop;

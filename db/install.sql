@@ -225,12 +225,15 @@ begin
   for v_function in
     select p.oid::regprocedure as name, p.proowner::regrole as owner
     from pg_proc p
-    where p.pronamespace = 'api'::regnamespace and p.proowner in ('tms_app'::regrole, 'tms_registrar'::regrole)
+    where p.pronamespace = 'api'::regnamespace and p.proowner in ('tms_app'::regrole, 'tms_registrar'::regrole, 'tms_owner'::regrole)
       and p.proname <> 'explain_access' -- for DBAs: its file grants it
   loop
     execute format('set local role %s', v_function.owner);
     execute format('revoke all on function %s from public', v_function.name);
-    execute format('grant execute on function %s to tms_service', v_function.name);
+    -- A function must not run as tms_owner for requests.
+    if v_function.owner <> 'tms_owner'::regrole then
+      execute format('grant execute on function %s to tms_service', v_function.name);
+    end if;
   end loop;
   reset role;
 end

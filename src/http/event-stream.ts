@@ -109,7 +109,7 @@ export default fp(
     app.decorate("openStream", ({ identity, tenant: asked, routeOptions: { config } }, reply, keyId) => {
       const who = callerName(keyId === null ? identity : { ...identity, subject: keyId });
       // An operator may name any tenant.
-      const tenant = config.needsMembership === false ? null : (slugOf(asked) ?? null);
+      const tenant = config.needsMembership === false ? null : (slugOf(asked) ?? "");
       if (stopping) throw refusal("stopping");
       // Its client left during the first look: nothing would tell us again.
       if (reply.raw.destroyed) throw new Problem(...BY_STATUS[400]!);

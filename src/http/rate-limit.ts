@@ -97,7 +97,10 @@ export default fp(
       const { limit: bucket, needsMembership } = request.routeOptions.config;
       const take = bucket && limitersOfTenants[bucket];
       if (!take || needsMembership === false) return;
-      if (!app.database.entered.has(tenantOf(request), callerName(request.identity))) return;
+      const { identity, tenant } = request;
+      // In single-tenant mode every verified caller is let in.
+      if (tenant.kind !== "default" && !app.database.entered.has(tenantOf(request), callerName(identity)))
+        return;
       const found = await take(request);
       if (found.isAllowed || !found.isExceeded) return;
       showLimit(reply, found);

@@ -132,7 +132,12 @@ class ValidationThread {
         this.#asked = { resolve, reject };
         worker.postMessage(settings);
       });
-      return found.finally(() => worker.unref());
+      // `vm` ends the validation; this ends a thread that hangs before or after it.
+      const late = setTimeout(() => void worker.terminate(), 20 * LIMIT_MS);
+      return found.finally(() => {
+        clearTimeout(late);
+        worker.unref();
+      });
     });
   }
 
@@ -141,14 +146,20 @@ class ValidationThread {
       workerData: { schema: this.schema, limitMs: LIMIT_MS },
       resourceLimits: { maxOldGenerationSizeMb: MOST_MEGABYTES },
     });
-    await once(worker, "message");
+    const ended = () => new Error("the thread that validates settings has ended");
+    await Promise.race([
+      once(worker, "message"),
+      once(worker, "exit").then(() => {
+        throw ended();
+      }),
+    ]);
     worker.on("message", (found: FieldError[]) => this.#asked?.resolve(found));
     worker.on("error", (error: NodeJS.ErrnoException) =>
       error.code === "ERR_WORKER_OUT_OF_MEMORY" ? this.#asked?.resolve(TOO_MUCH) : this.#asked?.reject(error),
     );
     worker.on("exit", () => {
       this.#worker = null;
-      this.#asked?.reject(new Error("the thread that validates settings has ended"));
+      this.#asked?.reject(ended());
     });
     worker.unref(); // an idle thread keeps no process
     this.#worker = worker;
@@ -168,12 +179,14 @@ const MOST_TRIES = 5;
  */
 export async function writeValidated(
   schema: SettingsSchema,
-  tenant: string,
+  /** Known once the first write has resolved the request. */
+  tenantOf: () => string,
   write: (validated: string | null) => Promise<Row>,
 ): Promise<Row> {
   // Outside of the turn: this shows whether the caller may change the tenant at all.
   let row = await write(null);
   if (row.status !== "unvalidated") return row;
+  const tenant = tenantOf();
   return schema.inTurn(tenant, async () => {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const settings = row.body;

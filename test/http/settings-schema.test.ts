@@ -124,7 +124,10 @@ test("a patch gives up after five validations that other changes have overtaken"
   const schema = loadSettingsSchema(file);
   let writes = 0;
   const overtaken = async () => ({ body: JSON.stringify({ n: ++writes }), status: "unvalidated" }) as Row;
-  await assert.rejects(writeValidated(schema, "acme", overtaken), { status: 503 });
+  await assert.rejects(
+    writeValidated(schema, () => "acme", overtaken),
+    { status: 503 },
+  );
   assert.equal(writes, 6);
   await schema.close();
 });

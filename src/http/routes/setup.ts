@@ -128,8 +128,10 @@ export default async function setup(
     patches.patch<One & { Body: PatchTenant }>("/tenant/:tenant_id", patching, async (request, reply) => {
       const { name, slug, settings } = request.body;
       const given = { ...found(request), name, slug, settings, has_schema: settingsSchema.schema !== null };
-      const row = await writeValidated(settingsSchema, tenantId(request), validated =>
-        callAsCaller(request, operations.patchTenant, { ...given, validated }),
+      const row = await writeValidated(
+        settingsSchema,
+        () => tenantId(request),
+        validated => callAsCaller(request, operations.patchTenant, { ...given, validated }),
       );
       return sendRow(reply, row);
     });

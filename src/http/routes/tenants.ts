@@ -93,8 +93,10 @@ export default async function tenants(
         if_match: ifMatch(request),
         has_schema: settingsSchema.schema !== null,
       };
-      const { body } = await writeValidated(settingsSchema, slugOf(request.tenant) ?? "", validated =>
-        callAsCaller(request, patchCurrentTenant, { ...given, validated }),
+      const { body } = await writeValidated(
+        settingsSchema,
+        () => slugOf(request.tenant) ?? "",
+        validated => callAsCaller(request, patchCurrentTenant, { ...given, validated }),
       );
       return sendRow(reply, { body, etag: etagOfCurrent(body) });
     });
@@ -116,7 +118,7 @@ export default async function tenants(
     const { limit, cursor } = request.query;
     const row = await callAsCaller(request, listMyTenants, { limit, cursor });
     const { operator } = request.identity;
-    const caller = { operator, token_tenant: namedByToken(request) };
+    const caller = { operator, token_tenant: claimsWin ? namedByToken(request) : null };
     return sendPage(reply, {
       ...row,
       body: JSON.stringify({ ...(JSON.parse(row.body) as object), ...caller }),

@@ -9,10 +9,12 @@ set row_security = on
 as $$
 declare
   v_default app.tenants;
-  v_behind constant boolean := app.is_behind(p_release);
-  v_wait constant numeric := app.events_wait();
+  v_behind boolean;
+  v_wait numeric;
 begin
   perform app.require_operator(p_caller);
+  v_behind := app.is_behind(p_release);
+  v_wait := app.events_wait();
   select * into v_default from app.tenants where is_default;
   return json_build_object(
     'setup_needed', (v_default.status is distinct from 'active' and p_caller.slug is null) or v_behind,
