@@ -23,7 +23,10 @@ const stateOf = (work: Promise<unknown>) =>
   );
 const asOperator = (name: string, ...values: (string | number | null)[]) => {
   const places = values.map((_, i) => `$${i + 1}`).join(", ");
-  return service.unsafe(`select api.${name}(row('nowhere', 'jwt', 'op', null, null, null), ${places})`, values);
+  return service.unsafe(
+    `select api.${name}(row('nowhere', 'jwt', 'op', null, null, null), ${places})`,
+    values,
+  );
 };
 const remove = (id: string, days = 30) => asOperator("delete_tenant", id, null, days, null);
 const restore = (id: string) => asOperator("restore_tenant", id);
