@@ -42,7 +42,7 @@ export interface Database {
   urls: { service: string; owner: string; root: string };
   /** As superuser: sees and writes everything. */
   sql: postgres.Sql;
-  drop(): Promise<void>;
+  drop: () => Promise<void>;
 }
 
 /** A database of one's own with the whole schema and no rows; about 50 ms. Drop it in `after`. */
