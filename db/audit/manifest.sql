@@ -141,7 +141,7 @@ as $$
     ('function', 'app.sign_proved_tenant(text[],text,uuid)', 'tms_owner', 'tms_registrar', '4468f18b8be28bd61eccb6a615eaf391'),
     ('function', 'app.sign_tenant(uuid)', 'tms_owner', 'tms_auditor tms_registrar', '6150e58f891be74314f9ab25f47e8b3a'),
     ('function', 'app.table_faults(regclass,name)', 'tms_owner', 'tms_auditor', '276f37d4489f3570c0a360ba9845afde'),
-    ('function', 'app.tenant_answer(app.tenants)', 'tms_registrar', '', 'a68c9e384d08f1f69445119eec37db62'),
+    ('function', 'app.tenant_answer(app.tenants)', 'tms_registrar', '', '20c30ffbeea312684c4e36330be4f065'),
     ('function', 'app.tenant_columns(regclass)', 'tms_owner', 'tms_auditor', '6352c0401f8565dc2d35c8625e15e6d8'),
     ('function', 'app.tenant_cursor(text,app.tenants)', 'tms_owner', 'tms_registrar', 'a16808490ed0b6290f4045fa0313717e'),
     ('function', 'app.tenant_id()', 'tms_owner', 'tms_app tms_auditor tms_registrar', '9ca56ffeefeb0f10be11edde77d2f7dd'),

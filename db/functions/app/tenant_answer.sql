@@ -7,8 +7,11 @@ stable
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  -- In a statement of its own: beside a distributed table Citus would send its look at control.tenant_events to the workers.
+  v_stem constant text := app.tenant_stem(p_tenant);
 begin
-  return app.tenant_stem(p_tenant) || ',"members_count":' || (
+  return v_stem || ',"members_count":' || (
     -- People: an API key has a row in app.users too.
     select count(*) from app.users u
     where u.tenant_id = p_tenant.id and u.removed_at is null and u.auth_provider <> 'key') || '}';
