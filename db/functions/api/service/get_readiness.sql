@@ -5,7 +5,6 @@ language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set row_security = on
 as $$
 begin
   -- A standby lags behind, so it may still admit a removed member. After a failover a service that still reaches the old server must not

@@ -5,7 +5,6 @@ language sql
 stable
 security definer
 set search_path = pg_catalog, pg_temp
-set row_security = on
 as $$
   select app.release()
 $$;
