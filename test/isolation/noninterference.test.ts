@@ -46,9 +46,9 @@ const LEAKS: [what: string, plant: string, learns: RegExp][] = [
   [
     "a function that counts the boards of all tenants",
     `alter function api.get_current_tenant(app.caller) rename to get_mine;
-     create function api.get_current_tenant(app.caller) returns json language sql security definer
+     create function api.get_current_tenant(p_caller app.caller) returns json language sql security definer
      begin atomic
-       select (api.get_mine($1)::jsonb || jsonb_build_object('counted', (select count(*) from app.boards)))::json;
+       select (api.get_mine(p_caller)::jsonb || jsonb_build_object('counted', (select count(*) from app.boards)))::json;
      end;
      grant execute on function api.get_current_tenant(app.caller) to tms_service`,
     /"counted": [1-9]/,
