@@ -40,6 +40,8 @@ const MUTANTS = `
       pg_get_expr(polqual, polrelid) as qual, pg_get_expr(polwithcheck, polrelid) as checked, polcmd,
       (select string_agg(r::regrole::text, ', ') from unnest(polroles) r) as roles
     from pg_policy
+    -- Those of the bookkeeping let tms_registrar read all: broken, they show less or the same. Others that open it have plants.
+    where polrelid::regclass::text not like 'control.%'
   ), shape as (
     select *, format('create policy %I on %s as %s for %s to %s using (%s)%s', p, t,
         case when polpermissive then 'restrictive' else 'permissive' end, case polcmd when 'r' then 'select' else 'all' end, roles, qual,
