@@ -37,6 +37,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/context_faults.sql
 \ir functions/app/count_tenants.sql
 \ir functions/app/count_tenants_like.sql
+\ir functions/app/create_invitation.sql
 \ir functions/app/create_sample_data.sql
 \ir functions/app/deletion_counts.sql
 \ir functions/app/empty_tenant.sql
@@ -54,6 +55,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/has_context_secret.sql
 \ir functions/app/insert_tenant.sql
 \ir functions/app/invitation_json.sql
+\ir functions/app/invitation_page.sql
 \ir functions/app/is_behind.sql
 \ir functions/app/is_being_deleted.sql
 \ir functions/app/isolate.sql
@@ -96,6 +98,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/require_status.sql
 \ir functions/app/require_version.sql
 \ir functions/app/require_writable.sql
+\ir functions/app/revoke_invitation.sql
 \ir functions/app/schedule_deletion.sql
 \ir functions/app/role_now.sql
 \ir functions/app/schema_version.sql
@@ -158,6 +161,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/approve_tenant.sql
 \ir functions/api/setup/change_tenant_member.sql
 \ir functions/api/setup/create_tenant.sql
+\ir functions/api/setup/create_tenant_invitation.sql
 \ir functions/api/setup/delete_tenant.sql
 \ir functions/api/setup/purge_tenant.sql
 \ir functions/api/setup/explain_access.sql
@@ -166,6 +170,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/get_setup_status.sql
 \ir functions/api/setup/get_tenant.sql
 \ir functions/api/setup/list_events.sql
+\ir functions/api/setup/list_tenant_invitations.sql
 \ir functions/api/setup/list_tenant_members.sql
 \ir functions/api/setup/list_tenants.sql
 \ir functions/api/setup/patch_tenant.sql
@@ -174,6 +179,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/setup/restore_tenant.sql
 \ir functions/api/setup/remove_tenant_member.sql
 \ir functions/api/setup/resume_tenant.sql
+\ir functions/api/setup/revoke_tenant_invitation.sql
 \ir functions/api/setup/suspend_tenant.sql
 \ir functions/api/setup/update_tenant.sql
 \ir functions/api/tenants/get_current_tenant.sql

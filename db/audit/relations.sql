@@ -68,7 +68,7 @@ as $$
     ('app.api_keys', 'tenant_id uuid null, id uuid, user_id uuid, name text, secret_hash bytea, created_by uuid, created_at timestamptz, expires_at timestamptz null, last_used_at timestamptz null, revoked_at timestamptz null'),
     ('app.boards', 'tenant_id uuid null, id uuid, owner_id uuid, title text, settings jsonb, created_at timestamptz, updated_at timestamptz'),
     ('app.board_members', 'tenant_id uuid null, board_id uuid, user_id uuid, role text, invited_by uuid null, created_at timestamptz'),
-    ('app.invitations', 'tenant_id uuid null, id uuid, token_hash bytea, role text, invited_by uuid, created_at timestamptz, expires_at timestamptz'),
+    ('app.invitations', 'tenant_id uuid null, id uuid, token_hash bytea, role text, invited_by uuid null, created_at timestamptz, expires_at timestamptz'),
     ('app.generations', 'tenant_id uuid null, id uuid, board_id uuid, user_id uuid, artifact_type text, status text, input jsonb, created_at timestamptz, completed_at timestamptz null'),
     ('app.media', 'tenant_id uuid null, id uuid, generation_id uuid, storage_url text, created_at timestamptz'),
     ('app.provider_configs', 'tenant_id uuid null, id uuid, provider_name text, config jsonb, is_enabled boolean, created_at timestamptz, updated_at timestamptz'),

@@ -4,7 +4,7 @@ create table app.invitations (
   token_hash bytea not null constraint invitations_hash_length check (octet_length(token_hash) = 32),
   role text not null default 'member' constraint invitations_role_known check (role in ('owner', 'admin', 'member')),
   email text collate "C" constraint invitations_email_length check (char_length(email) <= 320),
-  invited_by uuid not null,
+  invited_by uuid,
   created_at timestamptz not null default now(),
   expires_at timestamptz not null default now() + interval '7 days'
     constraint invitations_lifetime check (expires_at > created_at and expires_at - created_at <= interval '30 days'),
@@ -26,5 +26,5 @@ comment on column app.invitations.role is 'The role that the invited person gets
 comment on column app.invitations.email is
   'Only a token with this address can accept; null: every token. The domain as DNS writes it, ASCII letters in lower case.';
 comment on column app.invitations.invited_by is
-  'The member who made the invitation. It counts only while that member could still make it.';
+  'The member who made the invitation: it counts only while that member could still make it. Null: an operator made it.';
 comment on index app.invitations_newest_first is 'Serves the list of open invitations.';

@@ -258,6 +258,36 @@ export type ChangeMember = { role: MemberRole; };
 
 export type RemovedMember = { message: string; user_id: string; };
 
+export type Invitation = {
+  invitation_id: string;
+  role: MemberRole;
+  email: string | null;
+  /** The member; null: an operator */ invited_by: string | null;
+  created_at: string;
+  expires_at: string;
+};
+
+export type InvitationList = { invitations: Array<Invitation>; };
+
+export type CreateInvitation = {
+  role: MemberRole;
+  /** Its domain has two labels or more */ email?: string;
+  /** Seconds until the invitation expires */ expires_in?: number;
+};
+
+export type CreatedInvitation = {
+  invitation_id: string;
+  role: MemberRole;
+  email: string | null;
+  /** The member; null: an operator */ invited_by: string | null;
+  created_at: string;
+  expires_at: string;
+  token: string;
+  accept_url?: string;
+};
+
+export type RevokedInvitation = { message: string; invitation_id: string; };
+
 export type RegistrationStatus = {
   enabled: boolean;
   requires_approval: boolean;
@@ -312,36 +342,6 @@ export type MyTenants = {
   /** Whether the caller is an operator of the deployment */ operator: boolean;
   token_tenant: { slug: string; /** The claim, as `explainClaims` calls it */ source: "configured_claim" | "tenant" | "organization" | "namespace" | "email"; } | null;
 };
-
-export type Invitation = {
-  invitation_id: string;
-  role: MemberRole;
-  email: string | null;
-  invited_by: string;
-  created_at: string;
-  expires_at: string;
-};
-
-export type InvitationList = { invitations: Array<Invitation>; };
-
-export type CreateInvitation = {
-  role: MemberRole;
-  /** Its domain has two labels or more */ email?: string;
-  /** Seconds until the invitation expires */ expires_in?: number;
-};
-
-export type CreatedInvitation = {
-  invitation_id: string;
-  role: MemberRole;
-  email: string | null;
-  invited_by: string;
-  created_at: string;
-  expires_at: string;
-  token: string;
-  accept_url?: string;
-};
-
-export type RevokedInvitation = { message: string; invitation_id: string; };
 
 export type AcceptInvitation = { token: string; };
 
@@ -543,6 +543,21 @@ export interface Operations {
     takes: { params: { tenant_id: string; user_id: string; }; };
     answers: Record<200, RemovedMember> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
   };
+  /** List the open invitations of a tenant */
+  listTenantInvitations: {
+    takes: { params: { tenant_id: string; }; query?: { limit?: number; cursor?: string; }; };
+    answers: Record<200, InvitationList> & Record<400 | 401 | 403 | 404 | 414 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Invite a person into a tenant */
+  createTenantInvitation: {
+    takes: { params: { tenant_id: string; }; body: CreateInvitation; };
+    answers: Record<201, CreatedInvitation> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
+  /** Revoke an invitation into a tenant */
+  revokeTenantInvitation: {
+    takes: { params: { tenant_id: string; invitation_id: string; }; };
+    answers: Record<200, RevokedInvitation> & Record<400 | 401 | 403 | 404 | 409 | 413 | 414 | 415 | 422 | 429 | 500 | 503, ErrorBody>;
+  };
   /** Approve a pending registration */
   approveTenant: {
     takes: { params: { tenant_id: string; }; headers?: { "If-Match"?: string; }; };
@@ -696,6 +711,9 @@ export const addresses = {
   addTenantMember: ["POST", "/api/setup/tenant/{tenant_id}/members"],
   changeTenantMember: ["PATCH", "/api/setup/tenant/{tenant_id}/members/{user_id}"],
   removeTenantMember: ["DELETE", "/api/setup/tenant/{tenant_id}/members/{user_id}"],
+  listTenantInvitations: ["GET", "/api/setup/tenant/{tenant_id}/invitations"],
+  createTenantInvitation: ["POST", "/api/setup/tenant/{tenant_id}/invitations"],
+  revokeTenantInvitation: ["DELETE", "/api/setup/tenant/{tenant_id}/invitations/{invitation_id}"],
   approveTenant: ["POST", "/api/setup/tenant/{tenant_id}/approve"],
   resumeTenant: ["POST", "/api/setup/tenant/{tenant_id}/resume"],
   restoreTenant: ["POST", "/api/setup/tenant/{tenant_id}/restore"],

@@ -53,6 +53,14 @@ export const API_FUNCTIONS = {
     idempotency_key: "text",
     owner: "jsonb",
   },
+  create_tenant_invitation: {
+    caller: "app.caller",
+    tenant_id: "text",
+    role: "text",
+    invited_email: "text",
+    expires_in: "integer",
+    token_hash: "text",
+  },
   delete_tenant: {
     caller: "app.caller",
     tenant_id: "text",
@@ -97,6 +105,7 @@ export const API_FUNCTIONS = {
   list_members: { caller: "app.caller", limit: "integer", cursor: "text" },
   list_my_tenants: { caller: "app.caller", limit: "integer", cursor: "text" },
   list_tenant_events: { caller: "app.caller", limit: "integer", after: "text", order: "text", type: "text" },
+  list_tenant_invitations: { caller: "app.caller", tenant_id: "text", limit: "integer", cursor: "text" },
   list_tenant_members: { caller: "app.caller", tenant_id: "text", limit: "integer", cursor: "text" },
   list_tenants: {
     caller: "app.caller",
@@ -148,6 +157,7 @@ export const API_FUNCTIONS = {
   resume_tenant: { caller: "app.caller", tenant_id: "text", if_match: "text[]" },
   revoke_invitation: { caller: "app.caller", invitation_id: "text" },
   revoke_key: { caller: "app.caller", key_id: "text" },
+  revoke_tenant_invitation: { caller: "app.caller", tenant_id: "text", invitation_id: "text" },
   suspend_tenant: { caller: "app.caller", tenant_id: "text", if_match: "text[]", reason: "text" },
   take_key_rate_limit: { bucket: "text", key: "text", window_seconds: "integer" },
   take_rate_limit: { bucket: "text", identity: "text", window_seconds: "integer" },

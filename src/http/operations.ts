@@ -368,6 +368,33 @@ export const removeTenantMember = setup("removeTenantMember", "Remove a member f
   problems: [...unknownTenant, "member_not_found", "last_owner", "wrong_status"],
 });
 
+export const listTenantInvitations = setup("listTenantInvitations", "List the open invitations of a tenant", {
+  config: { calls: "list_tenant_invitations", reads: { short: true, replica: true }, limit: "setup_read" },
+  description: "Newest first. The `Link` header leads to the next page.",
+  querystring: ListPage,
+  response: { 200: InvitationList },
+  sends: paged.sends,
+  problems: [...unknownTenant, ...paged.problems],
+});
+
+export const createTenantInvitation = setup("createTenantInvitation", "Invite a person into a tenant", {
+  config: { calls: "create_tenant_invitation", limit: "members_write" },
+  description:
+    "For every role: this gives a tenant its first owner by a link. The answer shows the `token` once. `invited_by` is null. " +
+    "The invitation can be accepted as soon as the tenant is active.",
+  body: CreateInvitation,
+  response: { 201: CreatedInvitation },
+  sends: ["Location"],
+  problems: [...unknownTenant, "invitation_limit", "wrong_status"],
+});
+
+export const revokeTenantInvitation = setup("revokeTenantInvitation", "Revoke an invitation into a tenant", {
+  config: { calls: "revoke_tenant_invitation", limit: "members_write" },
+  description: "Its token is refused from now on.",
+  response: { 200: RevokedInvitation },
+  problems: [...unknownTenant, "invitation_not_found", "wrong_status"],
+});
+
 // Registration: for every caller with a token.
 
 export const getRegistrationStatus = registration(

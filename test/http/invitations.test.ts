@@ -59,6 +59,34 @@ test("an invitation shows its token once, and makes who accepts it a member", as
   assert.deepEqual((await ask("admin", "GET", URL)).body, { invitations: [] });
 });
 
+test("an operator invites an owner into any tenant, and never sees the token again", async () => {
+  const empty = await seedTenant(sql, { slug: "empty" });
+  const under = `/api/setup/tenant/${empty}/invitations`;
+  const operator = { roles: ["tenant-operator"] };
+  const by = (method: "GET" | "POST" | "DELETE", url: string, body?: object) =>
+    ask("olga", method, url, body, { claims: operator });
+  const made = await by("POST", under, { role: "owner" });
+  const { token, accept_url, ...rest } = made.body;
+  assert.deepEqual([made.status, Object.keys(rest), rest.invited_by], [201, FIELDS, null]);
+  assert.equal(made.headers.location, `${under}/${rest.invitation_id}`);
+  assert.equal(made.headers["cache-control"], "no-store");
+  assert.equal(accept_url, `https://app.example.com/team/#invitation=${token}`);
+  assert.deepEqual((await by("GET", under)).body, { invitations: [rest] });
+  assert.equal((await accept("founder", token)).body.membership.role, "owner");
+  assert.deepEqual((await by("GET", under)).body, { invitations: [] });
+
+  const other = (await by("POST", under, { role: "member" })).body;
+  const revoking = () => by("DELETE", `${under}/${other.invitation_id}`);
+  assert.deepEqual([(await revoking()).status, (await revoking()).status], [200, 404]);
+  assertError(await accept("late", other.token), 403, REFUSED);
+  // The tenant's own people read that an operator acted, and not which one.
+  const feed = await ask("founder", "GET", "/api/tenants/events?type=invitation.created", undefined, {
+    tenant: "empty",
+  });
+  const actors = feed.body.events.map((one: { actor: { auth_subject: string } }) => one.actor.auth_subject);
+  assert.deepEqual(actors, ["operator", "operator"]);
+});
+
 test("without a frontend's address there is no accept_url", () =>
   withService(world.database, {}, async service => {
     const token = await person("owner", "acme");

@@ -126,6 +126,7 @@ const REQUESTS: Record<
   changeTenantMember: { body: () => ({ role: "owner" }) },
   changeMember: { body: () => ({ role: "admin" }) },
   createInvitation: { body: () => ({ role: "admin" }) },
+  createTenantInvitation: { body: () => ({ role: "owner" }) },
   acceptInvitation: { body: ({ token }) => ({ token }) },
   addMember: { body: () => ({ auth_subject: "somebody" }) },
   createKey: { body: () => ({ name: "CI", role: "member" }) },

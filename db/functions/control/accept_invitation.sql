@@ -30,7 +30,7 @@ begin
   where u.tenant_id = p_tenant_id and u.id = coalesce(v_invitation.invited_by, p_tenant_id) and u.removed_at is null;
   if (v_tenant.id = p_tenant_id and v_invitation.token_hash = p_token_hash and v_invitation.expires_at > now()
       and coalesce(v_invitation.email = p_verified_email, v_invitation.email is null)
-      and app.manages(v_inviter_role, v_invitation.role) and p_caller.provider <> 'key') is not true then
+      and app.manages(case when v_invitation.invited_by is null then 'operator' else v_inviter_role end, v_invitation.role) and p_caller.provider <> 'key') is not true then
     perform app.refuse_invitation();
   end if;
   perform app.set_tenant(p_tenant_id);

@@ -1,11 +1,12 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply } from "fastify";
 import type { Config } from "../../config/config.ts";
+import type { Row } from "../../database/database.ts";
 import { isVerified } from "../../identity/claims.ts";
 import { comparableEmail } from "../../values/email.ts";
 import { hashOf, makeSecret, partsOf, tokenOf } from "../../values/invitation-token.ts";
 import { callAsCaller } from "../call.ts";
 import { refuseBody } from "../json-body.ts";
-import { acceptInvitation, createInvitation, listInvitations, revokeInvitation } from "../operations.ts";
+import * as operations from "../operations.ts";
 import { located, sendable, sendPage, sendRow } from "../responses.ts";
 import type { AcceptInvitation, CreateInvitation, ListPage } from "../schemas/tenants.ts";
 
@@ -14,30 +15,17 @@ export default async function invitations(
   app: FastifyInstance,
   { config: { frontendBaseUrl } }: { config: Config },
 ): Promise<void> {
+  const { acceptInvitation, createInvitation, listInvitations, revokeInvitation } = operations;
+
   app.get<{ Querystring: ListPage }>("", listInvitations, async (request, reply) => {
     const { limit, cursor } = request.query;
     return sendPage(reply, await callAsCaller(request, listInvitations, { limit, cursor }));
   });
 
   app.post<{ Body: CreateInvitation }>("", createInvitation, async (request, reply) => {
-    const { role, email, expires_in } = request.body;
-    const secret = makeSecret();
-    const address = email === undefined ? null : comparableEmail(email);
-    const given = { role, invited_email: address, expires_in, token_hash: hashOf(secret) };
-    const { body, tenant_id } = await callAsCaller(request, createInvitation, given);
-    const invitation = JSON.parse(body) as { invitation_id: string };
-    const token = tokenOf(tenant_id!, secret);
-    const path = `/api/tenants/invitations/${invitation.invitation_id}`;
-    return located(reply, path)
-      .code(201)
-      .header("cache-control", "no-store")
-      .header("x-content-type-options", "nosniff")
-      .send({
-        ...invitation,
-        token,
-        // After the #: browsers send that part neither to a server nor in a Referer.
-        ...(frontendBaseUrl !== null && { accept_url: `${frontendBaseUrl}/#invitation=${token}` }),
-      });
+    const { given, secret } = asked(request.body);
+    const row = await callAsCaller(request, createInvitation, given);
+    return sendMade(reply, row, secret, "/api/tenants/invitations", frontendBaseUrl);
   });
 
   const revoking = { ...revokeInvitation, preValidation: refuseBody };
@@ -53,4 +41,65 @@ export default async function invitations(
     const given = { invited_tenant: sendable(tenantId), token_hash: hash, verified_email: verified };
     return sendRow(reply, await callAsCaller(request, acceptInvitation, given));
   });
+}
+
+type Of<Others = object> = { Params: { tenant_id: string } & Others };
+
+/** Invitations into any tenant, for operators. */
+export async function invitationsByOperator(
+  app: FastifyInstance,
+  { frontendBaseUrl }: Pick<Config, "frontendBaseUrl">,
+): Promise<void> {
+  const { listTenantInvitations, createTenantInvitation, revokeTenantInvitation } = operations;
+
+  app.get<Of & { Querystring: ListPage }>("", listTenantInvitations, async (request, reply) => {
+    const { limit, cursor } = request.query;
+    const given = { tenant_id: sendable(request.params.tenant_id), limit, cursor };
+    return sendPage(reply, await callAsCaller(request, listTenantInvitations, given));
+  });
+
+  app.post<Of & { Body: CreateInvitation }>("", createTenantInvitation, async (request, reply) => {
+    const { tenant_id } = request.params;
+    const { given, secret } = asked(request.body);
+    const row = await callAsCaller(request, createTenantInvitation, {
+      tenant_id: sendable(tenant_id),
+      ...given,
+    });
+    return sendMade(reply, row, secret, `/api/setup/tenant/${tenant_id}/invitations`, frontendBaseUrl);
+  });
+
+  const revoking = { ...revokeTenantInvitation, preValidation: refuseBody };
+  app.delete<Of<{ invitation_id: string }>>("/:invitation_id", revoking, async (request, reply) => {
+    const { tenant_id, invitation_id } = request.params;
+    const given = { tenant_id: sendable(tenant_id), invitation_id: sendable(invitation_id) };
+    return sendRow(reply, await callAsCaller(request, revokeTenantInvitation, given));
+  });
+}
+
+/** What the database learns of a new invitation, and the secret, which it does not. */
+function asked({ role, email, expires_in }: CreateInvitation) {
+  const secret = makeSecret();
+  const invited_email = email === undefined ? null : comparableEmail(email);
+  return { given: { role, invited_email, expires_in, token_hash: hashOf(secret) }, secret };
+}
+
+function sendMade(
+  reply: FastifyReply,
+  { body, tenant_id }: Row,
+  secret: string,
+  under: string,
+  frontendBaseUrl: string | null,
+) {
+  const invitation = JSON.parse(body) as { invitation_id: string };
+  const token = tokenOf(tenant_id!, secret);
+  return located(reply, `${under}/${invitation.invitation_id}`)
+    .code(201)
+    .header("cache-control", "no-store")
+    .header("x-content-type-options", "nosniff")
+    .send({
+      ...invitation,
+      token,
+      // After the #: browsers send that part neither to a server nor in a Referer.
+      ...(frontendBaseUrl !== null && { accept_url: `${frontendBaseUrl}/#invitation=${token}` }),
+    });
 }

@@ -28,6 +28,7 @@ import type {
 } from "../schemas/setup.ts";
 import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
 import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
+import { invitationsByOperator } from "./invitations.ts";
 import { fieldsOf, userOf } from "./members.ts";
 
 type One = { Params: { tenant_id: string } };
@@ -176,6 +177,10 @@ export default async function setup(
   });
 
   await app.register(members, { prefix: "/tenant/:tenant_id/members" });
+  await app.register(invitationsByOperator, {
+    prefix: "/tenant/:tenant_id/invitations",
+    frontendBaseUrl: config.frontendBaseUrl,
+  });
 
   for (const [move, operation] of Object.entries(operations.moves)) {
     const moving = { ...operation, preValidation: refuseBody };

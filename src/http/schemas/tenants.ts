@@ -207,7 +207,7 @@ const invitation = {
   invitation_id: Uuid,
   role: MemberRole,
   email: Nullable(Text("erin@acme.com")),
-  invited_by: Uuid,
+  invited_by: Type.Unsafe<string | null>({ ...Nullable(Uuid), description: "The member; null: an operator" }),
   created_at: Timestamp,
   expires_at: Timestamp,
 };

@@ -192,6 +192,82 @@ test("an invitation made, accepted and revoked is an event each, without the add
     assert.ok(events.every(one => !one.whole.includes("acme.com")));
   }));
 
+/** By an operator, into any tenant. */
+const inviteByOperator = async (tx: Transaction, tenant: string, secret: string, role = "owner") =>
+  (await call(tx, "create_tenant_invitation", operator, tenant, role, null, 3600, hashOf(secret))).body;
+
+test("an operator invites the first owner of a tenant without members; the invitation has no inviter", () =>
+  rolledBack(database.sql, async tx => {
+    const empty = await seedTenant(tx, { slug: "empty" });
+    const made = await inviteByOperator(tx, empty, "s");
+    assert.deepEqual([made.role, made.invited_by], ["owner", null]);
+    const { body } = await accept(tx, "first", empty, "s");
+    assert.deepEqual([body.tenant.slug, body.membership.role], ["empty", "owner"]);
+    await refused(accept(tx, "second", empty, "s"), ...REFUSED);
+    const events = await tx`
+      select event, actor_subject, by_operator from control.tenant_events
+      where tenant_id = ${empty} and event like 'invitation.%' order by epoch, xid, n`;
+    assert.deepEqual(
+      events.map(one => [one.event, one.actor_subject, one.by_operator]),
+      [
+        ["invitation.created", "op", true],
+        ["invitation.accepted", "first", false],
+      ],
+    );
+  }));
+
+test("an operator lists and revokes the invitations of one tenant; the tenant's own people see and revoke theirs", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, beta } = await seed(tx);
+    const own = await invite(tx, "owner", "own");
+    const theirs = await inviteByOperator(tx, acme, "theirs");
+    const elsewhere = await inviteByOperator(tx, beta, "elsewhere");
+    const ids = (list: { invitation_id: string }[]) => list.map(one => one.invitation_id).sort();
+    const both = ids([own, theirs]);
+    const byOperator = async (tenant: string) =>
+      (await call(tx, "list_tenant_invitations", operator, tenant, 100, null)).body.invitations;
+    assert.deepEqual(ids(await byOperator(acme)), both);
+    assert.deepEqual(ids(await listed(tx, "admin")), both);
+    const revoke = (tenant: string, id: string) => call(tx, "revoke_tenant_invitation", operator, tenant, id);
+    const gone = (id: string) => [404, "Invitation not found", `Invitation with ID ${id} not found`] as const;
+    await refused(revoke(acme, elsewhere.invitation_id), ...gone(elsewhere.invitation_id));
+    await revoke(acme, own.invitation_id);
+    // Once more does no more.
+    await refused(revoke(acme, own.invitation_id), ...gone(own.invitation_id));
+    await refused(call(tx, "revoke_invitation", by("admin"), theirs.invitation_id), ...needs("owner"));
+    await call(tx, "revoke_invitation", by("owner"), theirs.invitation_id);
+    await refused(accept(tx, "new", acme, "theirs"), ...REFUSED);
+    assert.deepEqual(ids(await byOperator(beta)), [elsewhere.invitation_id]);
+    const [revoked] = await tx`
+      select count(*)::int as n from control.tenant_events where event = 'invitation.revoked' and tenant_id = ${acme}`;
+    assert.equal(revoked!.n, 2);
+  }));
+
+test("only operators invite into any tenant; a deleted tenant takes no invitation, a suspended one lets nobody in", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme } = await seed(tx);
+    const unknown = "5c6f1a52-9d3e-4b1f-8a37-0d6a2f6f8f10";
+    const needsOperator = [403, "Access denied", "The role tenant-operator is required"] as const;
+    for (const work of [
+      () => call(tx, "create_tenant_invitation", by("owner"), acme, "owner", null, 60, hashOf("x")),
+      () => call(tx, "list_tenant_invitations", by("owner"), acme, 100, null),
+      () => call(tx, "revoke_tenant_invitation", by("owner"), acme, unknown),
+    ])
+      await refused(work(), ...needsOperator);
+    await refused(
+      inviteByOperator(tx, unknown, "x"),
+      404,
+      "Tenant not found",
+      `Tenant with ID ${unknown} not found`,
+    );
+    await tx`update app.tenants set status = 'suspended' where id = ${acme}`;
+    await inviteByOperator(tx, acme, "s");
+    await refused(accept(tx, "new", acme, "s"), ...REFUSED);
+    await tx`update app.tenants set status = 'deleted', status_before = 'active', deleted_at = now(), purge_at = now()
+      where id = ${acme}`;
+    await refused(inviteByOperator(tx, acme, "x"), 409, "Conflict", "The tenant is deleted, not active");
+  }));
+
 test("a member who accepts gets 409 and keeps the role; the invitation stays open for another", () =>
   rolledBack(database.sql, async tx => {
     const { acme } = await seed(tx);
