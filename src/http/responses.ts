@@ -40,13 +40,10 @@ export const sendSecret = (reply: FastifyReply, body: object): FastifyReply =>
     .send(JSON.stringify(body));
 
 /** 304 when the client has this version. */
-export function sendUnlessKnown(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  row: Row & { etag: string },
-): FastifyReply {
-  if (!isKnown(request, row.etag)) return sendRow(reply, row);
-  return reply.code(304).header("etag", row.etag).header("cache-control", CACHING).send();
+export function sendUnlessKnown(request: FastifyRequest, reply: FastifyReply, row: Row): FastifyReply {
+  const { etag } = row;
+  if (etag === undefined || !isKnown(request, etag)) return sendRow(reply, row);
+  return reply.code(304).header("etag", etag).header("cache-control", CACHING).send();
 }
 
 /** A page of a list; the `Link` header leads to the next page (RFC 8288). */

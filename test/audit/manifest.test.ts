@@ -90,12 +90,12 @@ void describe("the shipped manifest", () => {
 
   it("finds a function that is gone, another's, or everybody's", async () => {
     await sql.unsafe(
-      `drop function app.etag(json); alter function app.iso_time(timestamptz) owner to tms_auditor; grant execute on function app.parse_uuid(text) to public`,
+      `drop function app.etag(text,text); alter function app.iso_time(timestamptz) owner to tms_auditor; grant execute on function app.parse_uuid(text) to public`,
     );
     assert.deepEqual(
       (await changedFunctions(sql)).map(({ name, detail }) => `${name}: ${detail}`),
       [
-        "app.etag(json): the function is not there",
+        "app.etag(text,text): the function is not there",
         "app.iso_time(timestamp with time zone): the function belongs to tms_auditor instead of tms_owner",
         "app.parse_uuid(text): everybody may execute the function",
       ],

@@ -180,9 +180,10 @@ long(
         return said!.comment === "of a test";
       });
       const page = path.join(folder, "db", "functions", "app", "etag.sql");
-      appendFileSync(page, "comment on function app.etag(json) is 'of a test';\n");
+      appendFileSync(page, "comment on function app.etag(text,text) is 'of a test';\n");
       await until("it is installed", async () => {
-        const [said] = await database.sql`select obj_description('app.etag(json)'::regprocedure) as comment`;
+        const [said] =
+          await database.sql`select obj_description('app.etag(text,text)'::regprocedure) as comment`;
         return said!.comment === "of a test";
       });
       appendFileSync(current, "-- Edited since.\n");

@@ -32,7 +32,7 @@ function build(number: number, migrations: string[], added: Record<string, strin
   return folder;
 }
 
-const etag = (comment: string) => `comment on function app.etag(json) is '${comment}';\n`;
+const etag = (comment: string) => `comment on function app.etag(text,text) is '${comment}';\n`;
 const gone =
   "create function app.gone() returns int language sql set search_path = pg_catalog, pg_temp return 1;\n";
 const before = build(1001, [], { "functions/app/etag.sql": etag("before") + gone });
@@ -131,8 +131,8 @@ long("an installer that is killed at any moment leaves the release before it who
     assert.deepEqual(
       differences(old, await catalogOf(sql)).map(line => /^([-+]) function (\S+)/.exec(line)?.slice(1)),
       [
-        ["-", "app.etag(json)"],
-        ["+", "app.etag(json)"],
+        ["-", "app.etag(text,text)"],
+        ["+", "app.etag(text,text)"],
       ],
     );
   }),
@@ -282,10 +282,10 @@ test("a function that somebody changed is repaired by --reinstall, and by nothin
   const other = await createDatabase();
   try {
     const catalog = await catalogOf(other.sql);
-    await other.sql`alter function app.etag(json) volatile`;
+    await other.sql`alter function app.etag(text,text) volatile`;
     assert.match(
       (await migrate(built, other.urls.owner)).stderr,
-      /^Tenants are not isolated: .*app\.etag\(json\).*--reinstall/,
+      /^Tenants are not isolated: .*app\.etag\(text,text\).*--reinstall/,
     );
     assert.equal(differences(catalog, await catalogOf(other.sql)).length, 2);
     assert.equal((await migrate(built, other.urls.owner, "--reinstall")).code, 0);

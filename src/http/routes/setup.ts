@@ -7,7 +7,7 @@ import type { Claims } from "../../identity/auth.ts";
 import { type Asked, askedByClaims, type Refused } from "../../identity/explain.ts";
 import { RELEASE } from "../../migrate/release.ts";
 import { callAsCaller } from "../call.ts";
-import { etagOf, ifMatch } from "../etags.ts";
+import { ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
 import { fillBody, invalid, refuseBody } from "../json-body.ts";
 import { takeMergePatches } from "../merge-patch.ts";
@@ -111,7 +111,7 @@ export default async function setup(
 
   app.get<One>("/tenant/:tenant_id", operations.getTenant, async (request, reply) => {
     const row = await callAsCaller(request, operations.getTenant, { tenant_id: tenantId(request) });
-    return sendUnlessKnown(request, reply, { ...row, etag: row.etag! });
+    return sendUnlessKnown(request, reply, row);
   });
 
   const updating = { ...operations.updateTenant, preValidation: normalizeNames };
@@ -172,8 +172,7 @@ export default async function setup(
   const suspending = { ...operations.suspendTenant, preValidation: fillBody };
   app.post<Reasoned>("/tenant/:tenant_id/suspend", suspending, async (request, reply) => {
     const given = { ...found(request), reason: request.body.reason };
-    const row = await callAsCaller(request, operations.suspendTenant, given);
-    return sendRow(reply, { ...row, etag: etagOf(row.body) });
+    return sendRow(reply, await callAsCaller(request, operations.suspendTenant, given));
   });
 
   await app.register(members, { prefix: "/tenant/:tenant_id/members" });
@@ -184,10 +183,9 @@ export default async function setup(
 
   for (const [move, operation] of Object.entries(operations.moves)) {
     const moving = { ...operation, preValidation: refuseBody };
-    app.post<One>(`/tenant/:tenant_id/${move}`, moving, async (request, reply) => {
-      const row = await callAsCaller(request, operation, found(request));
-      return sendRow(reply, { ...row, etag: etagOf(row.body) });
-    });
+    app.post<One>(`/tenant/:tenant_id/${move}`, moving, async (request, reply) =>
+      sendRow(reply, await callAsCaller(request, operation, found(request))),
+    );
   }
 }
 

@@ -8,7 +8,7 @@ import { asciiDomain } from "../../values/domain.ts";
 import { splitEmail } from "../../values/email.ts";
 import { slugOf } from "../../values/request-tenant.ts";
 import { callAsCaller } from "../call.ts";
-import { etagOfCurrent, ifMatch } from "../etags.ts";
+import { ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
 import { takeMergePatches } from "../merge-patch.ts";
 import {
@@ -76,10 +76,9 @@ export default async function tenants(
     );
   });
 
-  app.get("/current", getCurrentTenant, async (request, reply) => {
-    const { body } = await callAsCaller(request, getCurrentTenant, {});
-    return sendUnlessKnown(request, reply, { body, etag: etagOfCurrent(body) });
-  });
+  app.get("/current", getCurrentTenant, async (request, reply) =>
+    sendUnlessKnown(request, reply, await callAsCaller(request, getCurrentTenant, {})),
+  );
 
   await app.register(async patches => {
     takeMergePatches(patches);
@@ -93,12 +92,12 @@ export default async function tenants(
         if_match: ifMatch(request),
         has_schema: settingsSchema.schema !== null,
       };
-      const { body } = await writeValidated(
+      const row = await writeValidated(
         settingsSchema,
         () => slugOf(request.tenant) ?? "",
         validated => callAsCaller(request, patchCurrentTenant, { ...given, validated }),
       );
-      return sendRow(reply, { body, etag: etagOfCurrent(body) });
+      return sendRow(reply, row);
     });
   });
 

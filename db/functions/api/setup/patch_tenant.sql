@@ -21,8 +21,7 @@ begin
     status := 'unvalidated';
     return;
   end if;
-  body := app.tenant_answer(app.change_tenant(v_tenant, p_name, p_slug, v_settings));
-  etag := app.etag(body);
+  select * into body, etag from app.tenant_answer(app.change_tenant(v_tenant, p_name, p_slug, v_settings));
 end
 $$;
 comment on function api.patch_tenant(app.caller, text, text, text, jsonb, text[], boolean, jsonb) is

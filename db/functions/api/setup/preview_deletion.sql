@@ -17,7 +17,7 @@ begin
   if p_purge then
     perform app.require_status(v_tenant, 'deleted');
   end if;
-  etag := app.etag(app.tenant_answer(v_tenant));
+  etag := (app.tenant_answer(v_tenant)).etag;
   select json_build_object(
     'tenant_id', v_tenant.id, 'dry_run', true,
     'rows', json_agg(json_build_object('relation', d.relation, 'rows', d.rows)), 'total_rows', sum(d.rows))

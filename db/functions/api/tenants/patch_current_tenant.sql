@@ -1,7 +1,7 @@
 set local role tms_registrar;
 create or replace function api.patch_current_tenant(
   p_caller app.caller, p_name text, p_settings jsonb, p_writable text[], p_if_match text[], p_has_schema boolean, p_validated jsonb,
-  out body json, out status text
+  out body json, out etag text, out status text
 )
 language plpgsql
 volatile
@@ -13,6 +13,8 @@ declare
   v_caller record := app.enter_tenant(p_caller);
   v_tenant app.tenants;
   v_settings jsonb;
+  v_tenant_json text;
+  v_member_json constant text := app.member_json(v_caller.member);
 begin
   perform app.require_member_admin(v_caller.role, 'member');
   perform app.require_writable(p_settings, p_writable);
@@ -27,10 +29,13 @@ begin
     return;
   end if;
   v_tenant := app.change_tenant(v_tenant, p_name, null::text, v_settings);
-  body := concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_caller.member), '}');
+  v_tenant_json := app.tenant_json(v_tenant);
+  -- As in api.get_current_tenant().
+  body := concat('{"tenant":', v_tenant_json, ',"membership":', v_member_json, '}');
+  etag := app.etag(v_tenant_json, to_hex(hashtextextended(v_member_json, 0)));
 end
 $$;
 comment on function api.patch_current_tenant(app.caller, text, jsonb, text[], text[], boolean, jsonb) is
 $$What an owner or admin changes in the tenant of the request: its name, and by a merge patch (RFC 7396) the keys p_writable of its settings.
-Returns {tenant, membership}; p_has_schema and p_validated: see api.patch_tenant. Raises TM403, TM412, TM422.$$;
+Returns {tenant, membership} and their ETag; p_has_schema and p_validated: see api.patch_tenant. Raises TM403, TM412, TM422.$$;
 reset role;

@@ -15,8 +15,8 @@ export const functionBranches: Branch[] = [
   [
     "function_changed",
     `${ORDERS} create function shop.f() returns trigger language plpgsql as $$ begin return new; end $$; create trigger f before insert on shop.orders for each row execute function shop.f();
-     create function app.help() returns int language sql return 1; grant execute on function app.tenant_id() to pg_monitor; grant execute on function app.etag(json) to public; alter function app.iso_time(timestamptz) owner to pg_monitor`,
-    "error - app.etag(json)",
+     create function app.help() returns int language sql return 1; grant execute on function app.tenant_id() to pg_monitor; grant execute on function app.etag(text,text) to public; alter function app.iso_time(timestamptz) owner to pg_monitor`,
+    "error - app.etag(text,text)",
     "error - app.iso_time(timestamp with time zone)",
     "warning - app.tenant_id()",
   ],
@@ -225,8 +225,8 @@ export const functionBranches: Branch[] = [
   ],
   [
     "function_settings",
-    "alter function audit.checks() set row_security = on; alter function app.etag(json) set row_security = on",
-    "error app.etag(json) ",
+    "alter function audit.checks() set row_security = on; alter function app.etag(text,text) set row_security = on",
+    "error app.etag(text,text) ",
     "error audit.checks() ",
   ],
   ["function_public", `${CRM} create extension dblink schema crm`],
@@ -258,7 +258,7 @@ export const functionBranches: Branch[] = [
     "function_public",
     `${CRM} grant usage on schema crm to public; ${definer("crm.a()", "pg_monitor")} revoke all on function crm.a() from public; grant execute on function crm.a() to tms_service, tms_registrar, pg_read_all_stats;
      ${definer("crm.b()", "pg_monitor")} create function crm.c() returns int language sql return 1; grant execute on function app.tenant_id() to tms_auditor with grant option;
-     grant execute on function api.get_release() to tms_app, pg_monitor, tms_auditor; grant execute on function app.etag(json) to tms_auditor;
+     grant execute on function api.get_release() to tms_app, pg_monitor, tms_auditor; grant execute on function app.etag(text,text) to tms_auditor;
      create schema shut; create function shut.cat(text) returns text language internal strict as 'pg_read_file_all'`,
     "error api.get_release() pg_monitor",
     "error api.get_release() tms_app",
