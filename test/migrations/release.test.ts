@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, test } from "node:test";
+import { MANIFEST_TSV, manifestLines, toTsv } from "../../src/audit/manifest.ts";
 import { MANIFEST_SQL, writtenManifest } from "../../src/migrate/manifest.ts";
 import { RELEASE, RELEASE_JSON, releaseHash } from "../../src/migrate/release.ts";
 import { createDatabase } from "../harness.ts";
@@ -16,6 +17,13 @@ test("audit.manifest() lists every function and trigger that the release makes",
   assert.ok(written.split("\n").length > 150);
   if (process.env.UPDATE_DOCS) await writeFile(MANIFEST_SQL, written);
   else assert.equal(await readFile(MANIFEST_SQL, "utf8"), written, AGAIN);
+});
+
+test("db/audit/next/manifest.tsv lists what decides who sees what", async () => {
+  const written = toTsv(await database.sql.begin(manifestLines));
+  assert.ok(written.split("\n").length > 700);
+  if (process.env.UPDATE_DOCS) await writeFile(MANIFEST_TSV, written);
+  else assert.equal(await readFile(MANIFEST_TSV, "utf8"), written, AGAIN);
 });
 
 test("db/release.json has the hash of the files, and a number that grows when they change", async () => {
