@@ -241,6 +241,33 @@ test("somebody whose registration was rejected reads so, not that there is no su
   await dave.leave();
 });
 
+test("an operator invites the first owner by a link, and a stranger who opens it signed out knows what it is", {
+  skip,
+}, async () => {
+  const { page } = operator;
+  const id = await seedTenant(world.database.sql, { slug: "empty", name: "Empty" });
+  await operator.open(`#/tenant/${id}`, "Empty");
+  await page.getByRole("link", { name: "Invite its first owner" }).click();
+  assert.equal(await operator.dialog().getByLabel("Role").inputValue(), "owner");
+  await operator.press("Make the link", operator.dialog());
+  await operator.sees("from an operator");
+  await operator.check();
+  const link = await page.locator(".note.good code").innerText();
+  const dora = await Visitor.arrive(browser, url);
+  await dora.page.goto(link.trim());
+  await dora.sees("The operator of this service invites you to Empty as owner.");
+  await dora.check();
+  await dora.page.getByLabel("Token").fill(await token({ sub: "dora" }));
+  await dora.press("Sign in with this token");
+  await dora.press("Accept the invitation");
+  await dora.heading("Empty");
+  await dora.open("#/org/empty/activity", "Activity");
+  await dora.sees("operator invited somebody");
+  dora.assertFine();
+  await dora.leave();
+  operator.assertFine();
+});
+
 test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () => {
   const { page } = operator;
   await page.keyboard.press("Control+k");

@@ -22,10 +22,13 @@ function linkOf({ token, role, accept_url }: CreatedInvitation, { says }: Invita
 
 export function Invite({
   of,
+  first = "member",
   close,
   done,
 }: {
   of: InvitationsOf;
+  /** The role that is chosen at first. */
+  first?: MemberRole | undefined;
   close: () => void;
   done: (invitation: Invitation, link: string) => void;
 }) {
@@ -54,7 +57,7 @@ export function Invite({
         <SelectField
           label="Role"
           name="role"
-          value="member"
+          value={first}
           options={ROLES.filter(([role]) => of.roles.includes(role))}
         />
         <SelectField label="Open for" name="days" value="7" options={DAYS} />

@@ -3,6 +3,8 @@ import type { Invitation } from "../../../client/api.ts";
 import { More, Rows, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { route } from "../../router.ts";
+import { useStore } from "../../store.ts";
 import { Invite, Revoke } from "./acts.tsx";
 import type { InvitationsOf } from "./of.ts";
 
@@ -16,7 +18,9 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     const answer = await of.list(cursor, signal);
     return { ...answer, body: { items: answer.body.invitations } };
   });
-  const [open, setOpen] = useState<"invite" | Invitation | null>(null);
+  const { query } = useStore(route);
+  const first = of.roles.find(role => role === query.get("invite"));
+  const [open, setOpen] = useState<"invite" | Invitation | null>(first ? "invite" : null);
   const close = () => setOpen(null);
   const [made, setMade] = useState<Link | null>(null);
   return (
@@ -27,6 +31,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
           Invite somebody
         </button>
       </div>
+      {of.closed && <p class="note warn">{of.closed}</p>}
       {made && (
         <div class="note good stack">
           <p>Send this link to the person you invite. It is shown this once; the service sends no mail.</p>
@@ -43,20 +48,28 @@ export function Invitations({ of }: { of: InvitationsOf }) {
               columns={[
                 [
                   "For",
-                  ({ email }) =>
-                    email ? <Name>{email}</Name> : <span class="dim">anybody with the link</span>,
+                  ({ email, invited_by }) => (
+                    <>
+                      {email ? <Name>{email}</Name> : <span class="dim">anybody with the link</span>}
+                      {invited_by === null && <span class="dim"> · from an operator</span>}
+                    </>
+                  ),
                 ],
                 ["Role", ({ role }) => <Badge>{role}</Badge>, "mark"],
                 ["Made", ({ created_at }) => <Time at={created_at} />, "time"],
                 ["Ends", ({ expires_at }) => <Time at={expires_at} />, "time"],
                 [
                   "Actions",
-                  invitation => (
-                    <button type="button" class="quiet" onClick={() => setOpen(invitation)}>
-                      Revoke…
-                      <span class="unseen"> the invitation for {visible(invitation.email ?? "anybody")}</span>
-                    </button>
-                  ),
+                  invitation =>
+                    of.roles.includes(invitation.role) && (
+                      <button type="button" class="quiet" onClick={() => setOpen(invitation)}>
+                        Revoke…
+                        <span class="unseen">
+                          {" "}
+                          the invitation for {visible(invitation.email ?? "anybody")}
+                        </span>
+                      </button>
+                    ),
                   "act",
                 ],
               ]}
@@ -68,6 +81,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
       {open === "invite" && (
         <Invite
           of={of}
+          first={first}
           close={close}
           done={(invitation, link) => {
             list.change(items => [invitation, ...items]);

@@ -1,7 +1,14 @@
-import type { CreatedInvitation, CreateInvitation, Invitation, MemberRole } from "../../../client/api.ts";
+import type {
+  CreatedInvitation,
+  CreateInvitation,
+  Invitation,
+  MemberRole,
+  TenantDetails,
+} from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
+import { page } from "../members/of.ts";
 
-/** The invitations of one tenant. */
+/** The invitations of one tenant: by an operator, or by the tenant's own people. */
 export interface InvitationsOf {
   key: string;
   list: (cursor: string | undefined, signal: AbortSignal) => Promise<Answer<{ invitations: Invitation[] }>>;
@@ -10,7 +17,22 @@ export interface InvitationsOf {
   roles: readonly MemberRole[];
   /** What the link says to the person: the tenant's name, and who invites. */
   says: { to: string; by: string };
+  /** Why no link works yet, though it can be made. */
+  closed?: string | undefined;
 }
+
+export const invitationsByOperator = ({ tenant_id, name, status }: TenantDetails): InvitationsOf => ({
+  key: tenant_id,
+  // The organization's people do not learn which operator acted.
+  says: { to: name, by: "The operator of this service" },
+  closed:
+    status === "active" ? undefined : `The tenant is ${status}: links that you make work once it is active.`,
+  roles: ["member", "admin", "owner"],
+  list: (cursor, signal) =>
+    call("listTenantInvitations", { params: { tenant_id }, query: page(cursor) }, { signal }),
+  create: body => call("createTenantInvitation", { params: { tenant_id }, body }),
+  revoke: invitation_id => call("revokeTenantInvitation", { params: { tenant_id, invitation_id } }),
+});
 
 export const invitationsOfMine = (
   tenant: string,
@@ -20,8 +42,7 @@ export const invitationsOfMine = (
   key: tenant,
   says,
   roles: role === "owner" ? ["member", "admin", "owner"] : ["member", "admin"],
-  list: (cursor, signal) =>
-    call("listInvitations", { query: { limit: 100, ...(cursor && { cursor }) } }, { tenant, signal }),
+  list: (cursor, signal) => call("listInvitations", { query: page(cursor) }, { tenant, signal }),
   create: body => call("createInvitation", { body }, { tenant }),
   revoke: invitation_id => call("revokeInvitation", { params: { invitation_id } }, { tenant }),
 });

@@ -27,8 +27,7 @@ export function Add({
       <Form action={action} submit="Add" onSubmit={add} beside={<Cancel />}>
         <p class="dim">
           For somebody whose <i>subject</i> you know: the name that your identity provider gives to one
-          account.
-          {of.self ? " Everybody else gets an invitation." : " Everybody else gets an invitation by a link."}
+          account. Everybody else gets an <a href={of.invitations}>invitation</a>, by a link.
         </p>
         <TextField
           label="Subject"

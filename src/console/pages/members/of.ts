@@ -13,6 +13,8 @@ export interface MembersOf {
   roles: readonly MemberRole[];
   /** Where it is explained why somebody is refused; for operators. */
   why?: (member: Member) => string;
+  /** Where people are invited. */
+  invitations: string;
   /** The reader's own row. */
   self?: string;
   /** What happens once the reader's own membership has changed; null: it has ended. */
@@ -42,6 +44,7 @@ export function membersByOperator(tenant_id: string, slug: string): MembersOf {
   return {
     key: tenant_id,
     roles: ["member", "admin", "owner"],
+    invitations: path(["tenant", tenant_id, "invitations"]),
     why: ({ auth_subject: subject, auth_provider: provider }) =>
       path(["why"], { tenant: slug, subject, provider: provider === "jwt" ? "" : provider }),
     list: (cursor, signal) =>
@@ -63,6 +66,7 @@ export function membersOfMine(
     key: tenant,
     roles: roles[role],
     self,
+    invitations: path(["org", tenant, "invitations"]),
     changed,
     list: (cursor, signal) => call("listMembers", { query: page(cursor) }, { tenant, signal }),
     add: body => call("addMember", { body }, { tenant }),
@@ -71,7 +75,7 @@ export function membersOfMine(
   };
 }
 
-const page = (cursor: string | undefined) => ({ limit: 100, ...(cursor && { cursor }) });
+export const page = (cursor: string | undefined) => ({ limit: 100, ...(cursor && { cursor }) });
 
 export const nameOf = ({ display_name, email, auth_subject }: Member) =>
   display_name ?? email ?? auth_subject;

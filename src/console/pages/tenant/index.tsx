@@ -7,6 +7,8 @@ import { Menu } from "../../parts/menu.tsx";
 import { Badge, Copy, count, Name, Time, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { Events } from "../activity/events.tsx";
+import { Invitations } from "../invitations/index.tsx";
+import { invitationsByOperator } from "../invitations/of.ts";
 import { Members } from "../members/index.tsx";
 import { membersByOperator } from "../members/of.ts";
 import { NotHere } from "../not-here.tsx";
@@ -20,6 +22,7 @@ import { Status } from "./status.tsx";
 const TABS = [
   ["", "Overview"],
   ["members", "Members"],
+  ["invitations", "Invitations"],
   ["activity", "Activity"],
   ["settings", "Settings"],
 ] as const;
@@ -99,6 +102,7 @@ function partOf(load: Open, answer: Answer<TenantDetails>, tab: string): Compone
   const { tenant_id, slug } = answer.body;
   const members = membersByOperator(tenant_id, slug);
   if (tab === "members") return <Members of={members} />;
+  if (tab === "invitations") return <Invitations of={invitationsByOperator(answer.body)} />;
   if (tab === "activity")
     return (
       <Events

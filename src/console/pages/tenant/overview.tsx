@@ -25,8 +25,12 @@ export function Overview({ tenant }: { tenant: TenantDetails }) {
       <div class="stack">
         {members_count === 0 && (
           <p class="note">
-            Nobody belongs to it yet. <a href={path(["tenant", tenant_id, "members"])}>Add its first owner</a>
-            .
+            Nobody belongs to it yet.{" "}
+            <a href={path(["tenant", tenant_id, "invitations"], { invite: "owner" })}>
+              Invite its first owner
+            </a>{" "}
+            by a link, or <a href={path(["tenant", tenant_id, "members"])}>add somebody</a> whose subject you
+            know.
           </p>
         )}
         <Loaded of={events}>
