@@ -125,8 +125,7 @@ comment on function audit.key_condition(name[], name[], text, text) is 'The cond
 create view audit.through_parent as
 with recursive way as (
   select r.relid, k.confrelid as at, 1 as steps, ' from ' || m.relation || ' t1' as joins,
-    audit.key_condition(k.columns, k.parents, 'ROW', 't1') as condition, array[k.confrelid] as visited,
-    k.columns, k.parents
+    array[k.confrelid] as visited, k.columns, k.parents
   from audit.relations r
   cross join audit.profile p
   join pg_namespace n on n.oid = r.relnamespace and n.nspname <> all (p.bookkeeping)
@@ -137,7 +136,7 @@ with recursive way as (
   select w.relid, k.confrelid, w.steps + 1,
     format('%s join %s t%s on %s', w.joins, m.relation, w.steps + 1,
       audit.key_condition(k.columns, k.parents, 't' || w.steps, 't' || w.steps + 1)),
-    w.condition, w.visited || k.confrelid, w.columns, w.parents
+    w.visited || k.confrelid, w.columns, w.parents
   from way w
   join audit.foreign_keys k on k.conrelid = w.at and k.required and k.confrelid <> all (w.visited)
   join audit.relations m on m.relid = k.confrelid
