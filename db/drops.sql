@@ -39,3 +39,14 @@ begin
   end loop;
 end
 $$;
+
+-- Of builds before 0.1.0: events without the roles.
+drop function if exists app.record_event(text, uuid, uuid, text[], text), app.record_own_event(text, uuid, uuid, text[], text);
+do $$
+begin
+  if exists (select from pg_proc p where p.oid = to_regprocedure('app.read_events()') and not 'role_before' = any (p.proargnames)) then
+    drop view if exists audit.events;
+    drop function app.read_events();
+  end if;
+end
+$$;

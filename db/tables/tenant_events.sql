@@ -24,7 +24,9 @@ create table control.tenant_events (
   target_id uuid,
   reason text constraint tenant_events_reason_length check (char_length(reason) between 1 and 500),
   request_id text constraint tenant_events_request_id_length check (char_length(request_id) between 1 and 64),
-  by_operator boolean not null default false
+  by_operator boolean not null default false,
+  role text constraint tenant_events_role_known check (role in ('owner', 'admin', 'member')),
+  role_before text constraint tenant_events_role_before_known check (role_before in ('owner', 'admin', 'member'))
 );
 create index tenant_events_by_slug on control.tenant_events (slug, id);
 create unique index tenant_events_in_order on control.tenant_events (epoch, xid, n);
@@ -49,4 +51,6 @@ comment on column control.tenant_events.n is
 comment on column control.tenant_events.target_id is 'The user, invitation or key that the event is about.';
 comment on column control.tenant_events.reason is 'Why, in the words of the actor.';
 comment on column control.tenant_events.by_operator is 'Whether the actor acted as an operator, whom the tenant''s own people do not see.';
+comment on column control.tenant_events.role is 'The role that the member, invitation or key has from then on.';
+comment on column control.tenant_events.role_before is 'The role that the member had until then, where it changed or ended.';
 comment on column control.tenant_events.request_id is 'The X-Request-Id of the request.';

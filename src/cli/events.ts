@@ -24,6 +24,8 @@ interface Event {
   name: string;
   target_id: string | null;
   changed: string[] | null;
+  role: string | null;
+  role_before: string | null;
   actor: { provider: string; subject: string } | null;
   login: string;
   reason: string | null;
@@ -61,7 +63,7 @@ async function read(
   const direction = which === "first" ? sql`` : sql`desc`;
   const found = await sql<(Event & Place)[]>`
     select id, app.iso_time(at) as at, event, tenant_id, slug, name,
-      target_id, to_json(changed) as changed,
+      target_id, to_json(changed) as changed, role, role_before,
       case when actor_subject is not null then json_build_object('provider', actor_provider, 'subject', actor_subject) end as actor, login,
       reason, request_id, epoch, xid::text as xid, n::text as n
     from control.tenant_events e
@@ -86,9 +88,23 @@ async function requireTenant(sql: postgres.Sql, slug: string): Promise<void> {
     throw new StartupError(`There is no tenant with the slug ${slug}, and no event of one`);
 }
 
-const toText = ({ at, event, slug, name, target_id, changed, actor, login, reason }: Event) =>
+const toText = ({
+  at,
+  event,
+  slug,
+  name,
+  target_id,
+  changed,
+  role,
+  role_before,
+  actor,
+  login,
+  reason,
+}: Event) =>
   `${at.slice(0, 19)}Z  ${event.padEnd(18)}  ${slug} (${name})${target_id ? ` ${target_id}` : ""}${
     changed ? ` ${changed.join(", ")}` : ""
+  }${role_before ? ` from ${role_before}` : ""}${
+    role ? ` ${role_before ? "to" : "as"} ${role}` : ""
   }  by ${actor ? `${actor.subject} of ${actor.provider}` : `the login ${login}`}${reason ? `: ${reason}` : ""}`;
 
 export const events: CommandModule<object, Arguments> = {

@@ -84,6 +84,8 @@ export type Audit = {
 
 export type EventType = "tenant.created" | "tenant.registered" | "tenant.imported" | "tenant.replaced" | "tenant.approved" | "tenant.rejected" | "tenant.suspended" | "tenant.resumed" | "tenant.updated" | "tenant.deletion_scheduled" | "tenant.restored" | "tenant.deleted" | "member.added" | "member.joined" | "member.role_changed" | "member.removed" | "member.left" | "invitation.created" | "invitation.accepted" | "invitation.revoked" | "key.created" | "key.revoked";
 
+export type MemberRole = "owner" | "admin" | "member";
+
 export type Event = {
   cursor: string;
   type: EventType;
@@ -94,6 +96,8 @@ export type Event = {
   actor: { auth_provider: string; auth_subject: string; } | null;
   target_id: string | null;
   changed: Array<string> | null;
+  role: MemberRole | null;
+  role_before: MemberRole | null;
   reason: string | null;
   request_id: string | null;
 };
@@ -231,8 +235,6 @@ export type DeletionPreview = {
 };
 
 export type WithReason = { /** Why; stands in the event, for operators only */ reason?: string; };
-
-export type MemberRole = "owner" | "admin" | "member";
 
 export type Member = {
   user_id: string;

@@ -83,6 +83,8 @@ test("an operator reads every tenant's events page by page, and goes on after th
     actor: null,
     target_id: null,
     changed: null,
+    role: null,
+    role_before: null,
     reason: null,
     request_id: null,
   });

@@ -18,7 +18,7 @@ begin
   if v_user.id is null then
     perform app.refuse(409, 'Conflict', 'This identity is already a member of the tenant', 'users_tenant_identity_key');
   end if;
-  perform app.record_event('member.added', p_tenant_id, v_user.id);
+  perform app.record_event('member.added', p_tenant_id, v_user.id, p_role => v_user.role);
   return app.member_json(v_user);
 end
 $$;

@@ -23,7 +23,7 @@ begin
   returning * into v_invitation;
   -- Last, as in app.add_member().
   perform app.require_member_admin(app.role_now(p_tenant_id, p_caller_id, p_caller_role), p_role);
-  perform app.record_event('invitation.created', p_tenant_id, v_invitation.id);
+  perform app.record_event('invitation.created', p_tenant_id, v_invitation.id, p_role => p_role);
   return app.invitation_json(v_invitation);
 end
 $$;

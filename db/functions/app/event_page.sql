@@ -38,7 +38,8 @@ begin
           'at', app.iso_time(at), 'tenant_id', tenant_id, 'tenant_slug', slug, 'tenant_name', name,
           'actor', case when $10 and by_operator then json_build_object('auth_provider', 'operator', 'auth_subject', 'operator')
             when actor_subject is not null then json_build_object('auth_provider', actor_provider, 'auth_subject', actor_subject) end,
-          'target_id', target_id, 'changed', changed, 'reason', case when not $10 then reason end, 'request_id', request_id) order by k)
+          'target_id', target_id, 'changed', changed, 'role', role, 'role_before', role_before,
+          'reason', case when not $10 then reason end, 'request_id', request_id) order by k)
         from page where k <= $7), '[]'),
       'cursor', (select cursor from place)), case when $8 then (select cursor from ends) else (select cursor from place) end
     $query$,

@@ -23,7 +23,8 @@ begin
   v_now := greatest(now(), v_user.updated_at);
   update app.users set removed_at = v_now, updated_at = v_now where tenant_id = p_tenant_id and id = v_user.id;
   delete from app.board_members where tenant_id = p_tenant_id and user_id = v_user.id;
-  perform app.record_event(case when v_user.id = p_caller_id then 'member.left' else 'member.removed' end, p_tenant_id, v_user.id);
+  perform app.record_event(case when v_user.id = p_caller_id then 'member.left' else 'member.removed' end, p_tenant_id, v_user.id,
+    p_role_before => v_user.role);
   return json_build_object('message', 'Member removed', 'user_id', v_user.id);
 end
 $$;

@@ -57,7 +57,7 @@ begin
     perform app.refuse(409, 'Conflict', 'This identity is already a member of the tenant', 'users_tenant_identity_key');
   end if;
   perform app.record_event('invitation.accepted', p_tenant_id, v_invitation.id);
-  perform app.record_event('member.joined', p_tenant_id, v_user.id);
+  perform app.record_event('member.joined', p_tenant_id, v_user.id, p_role => v_user.role);
   return concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_user), '}');
 end
 $$;

@@ -55,6 +55,7 @@ export const Reason = Type.String({
 export const Text = (example: string) => Type.String({ examples: [example] });
 export const Nullable = <T extends TSchema>(schema: T) =>
   Type.Unsafe<Static<T> | null>({ anyOf: [schema, { type: "null" }] });
+export const MemberRole = Type.Enum(["owner", "admin", "member"], { title: "MemberRole" });
 /** How a token names a person. */
 export const identity = {
   auth_subject: Type.String({

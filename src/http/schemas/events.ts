@@ -1,5 +1,15 @@
 import { type Static, Type } from "typebox";
-import { CURSOR_PATTERN, Nullable, Page, Slug, Text, Timestamp, UUID_PATTERN, Uuid } from "./common.ts";
+import {
+  CURSOR_PATTERN,
+  MemberRole,
+  Nullable,
+  Page,
+  Slug,
+  Text,
+  Timestamp,
+  UUID_PATTERN,
+  Uuid,
+} from "./common.ts";
 
 /** As the constraint tenant_events_known has them. */
 export const EVENT_TYPES = [
@@ -66,6 +76,8 @@ export const Event = Type.Object(
     actor: Nullable(Type.Object({ auth_provider: Text("jwt"), auth_subject: Text("alice") })),
     target_id: Nullable(Uuid),
     changed: Nullable(Type.Array(Text("name"))),
+    role: Nullable(MemberRole),
+    role_before: Nullable(MemberRole),
     reason: Nullable(Type.String()),
     request_id: Nullable(Type.String()),
   },

@@ -5,6 +5,7 @@ import {
   Instant,
   identity,
   JsonObject,
+  MemberRole,
   Name,
   Nullable,
   Page,
@@ -72,8 +73,6 @@ export const RegisteredTenant = Type.Object(
   },
   { title: "RegisteredTenant" },
 );
-
-const MemberRole = Type.Enum(["owner", "admin", "member"], { title: "MemberRole" });
 
 export const Member = Type.Object(
   {

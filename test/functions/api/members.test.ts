@@ -389,18 +389,20 @@ test("each change of a member is one event with its actor; what changes nothing 
     await call(tx, "add_tenant_member", operator, acme, null, "new", null, null, "member");
     await call(tx, "remove_tenant_member", operator, acme, body.user_id);
     const events = await tx`
-      select event, target_id, changed, actor_subject as actor from control.tenant_events
+      select event, target_id, changed, actor_subject as actor, role_before || ' >' as before, role from control.tenant_events
       where tenant_id = ${acme} and event like 'member.%' order by epoch, xid, n`;
     assert.ok(events.every(one => one.target_id === body.user_id));
     assert.deepEqual(
-      events.map(one => [one.event, one.changed?.join() ?? "", one.actor].filter(Boolean).join(" ")),
+      events.map(({ event, changed, actor, before, role }) =>
+        [event, changed?.join(), "by", actor, before, role].filter(Boolean).join(" "),
+      ),
       [
-        "member.added owner",
-        "member.role_changed role admin",
-        "member.role_changed role op",
-        "member.left new",
-        "member.added op",
-        "member.removed op",
+        "member.added by owner member",
+        "member.role_changed role by admin member > admin",
+        "member.role_changed role by op admin > owner",
+        "member.left by new owner >",
+        "member.added by op member",
+        "member.removed by op member >",
       ],
     );
   }));

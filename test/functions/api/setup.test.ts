@@ -287,6 +287,8 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "tenant_events_known event": ["'closed'"],
       "tenant_events_reason_length reason": text(500),
       "tenant_events_request_id_length request_id": text(64),
+      "tenant_events_role_before_known role_before": ["'operator'"],
+      "tenant_events_role_known role": ["'operator'"],
       "tenants_deletion_in_order purge_at": [`case when status = 'deleted' then ${before} end`],
       "tenants_deletion_whole deleted_at": ["null"],
       "tenants_name_length name": ["repeat('x', 256)"],

@@ -166,7 +166,7 @@ test("app.record_event writes an event of the tenant that tms_app is in, and of 
       sql,
       "tms_app",
       acme,
-      tx => tx`select app.record_own_event('key.created', ${globex}, null, null, null)`,
+      tx => tx`select app.record_own_event('key.created', ${globex}, null, null, null, null, null)`,
     ),
     /Only an event within/,
   );

@@ -35,7 +35,7 @@ begin
   returning k.* into v_key;
   -- Last, as in api.add_member(): the maker may have been removed or demoted meanwhile.
   perform app.require_member_admin(app.require_member(v_caller.tenant_id, v_caller.user_id), p_role);
-  perform app.record_event('key.created', v_caller.tenant_id, v_key.id);
+  perform app.record_event('key.created', v_caller.tenant_id, v_key.id, p_role => p_role);
   body := app.key_json(v_key, p_role);
   tenant_id := v_caller.tenant_id;
 end
