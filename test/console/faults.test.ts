@@ -268,6 +268,20 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   operator.assertFine();
 });
 
+test("activity says from which role to which one", { skip }, async () => {
+  await operator.open(`#/tenant/${ids.acme}/members`, "Acme Mine");
+  await operator.press(/^member.*change the role of a/);
+  await operator
+    .dialog()
+    .getByRole("radio", { name: /^admin/ })
+    .check();
+  await operator.press("Make them admin", operator.dialog());
+  await operator.dialog().waitFor({ state: "detached" });
+  await operator.page.getByRole("link", { name: "Activity" }).last().click();
+  await operator.sees(/changed the role of .* from member to admin/);
+  operator.assertFine();
+});
+
 test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () => {
   const { page } = operator;
   await page.keyboard.press("Control+k");

@@ -56,7 +56,7 @@ function useEvents({ operation, query, tenant, key }: Feed) {
 }
 
 export const namesOf = (members: Member[]): Names =>
-  new Map(members.map(member => [member.user_id, { name: nameOf(member), role: member.role }]));
+  new Map(members.map(member => [member.user_id, nameOf(member)]));
 
 /** What members are called; undefined for a feed of all tenants, and as long as nobody knows. */
 export function useNames({ key, members }: Pick<Feed, "key" | "members">): Names | undefined {
@@ -174,7 +174,7 @@ export function One({
 function Who({ tenant_id, user_id }: { tenant_id: string; user_id: string }) {
   const { list } = membersByOperator(tenant_id, "");
   const names = useNames({ key: tenant_id, members: list });
-  const name = names?.get(user_id)?.name;
+  const name = names?.get(user_id);
   return name ? (
     <p>
       <Name>{name}</Name>

@@ -4,16 +4,19 @@ import { Name } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 
 /** Of members, by their ids: events have no personal data. */
-export type Names = ReadonlyMap<string, { name: string; role: string }>;
+export type Names = ReadonlyMap<string, string>;
 
 interface Parts {
   tenant: ComponentChildren;
   /** The person, invitation or key that it is about. */
   on: ComponentChildren;
   changed: readonly string[];
-  /** The role that the member has today. */
-  now: string | undefined;
+  /** The role that it gives, and the one that it takes. */
+  role: string | null;
+  before: string | null;
 }
+
+const as = (role: string | null) => role && ` as ${role}`;
 
 /** After the actor's name: what they did. And what filters call it. */
 const WORDS: Record<string, [kind: string, says: (parts: Parts) => ComponentChildren]> = {
@@ -42,35 +45,61 @@ const WORDS: Record<string, [kind: string, says: (parts: Parts) => ComponentChil
   "tenant.deleted": ["tenant deleted for good", ({ tenant }) => <>deleted {tenant} for good</>],
   "member.added": [
     "member added",
-    ({ tenant, on }) => (
+    ({ tenant, on, role }) => (
       <>
         added {on} to {tenant}
+        {as(role)}
       </>
     ),
   ],
-  "member.joined": ["member joined", ({ tenant }) => <>joined {tenant}</>],
+  "member.joined": [
+    "member joined",
+    ({ tenant, role }) => (
+      <>
+        joined {tenant}
+        {as(role)}
+      </>
+    ),
+  ],
   "member.role_changed": [
     "role changed",
-    parts => (
+    ({ tenant, on, role, before }) => (
       <>
-        changed the role of {parts.on} in {parts.tenant}
-        {parts.now && ` (now ${parts.now})`}
+        changed the role of {on} in {tenant}
+        {before && role && ` from ${before} to ${role}`}
       </>
     ),
   ],
   "member.removed": [
     "member removed",
-    ({ tenant, on }) => (
+    ({ tenant, on, before }) => (
       <>
-        removed {on} from {tenant}
+        removed {on}
+        {before && `, ${before},`} from {tenant}
       </>
     ),
   ],
   "member.left": ["member left", ({ tenant }) => <>left {tenant}</>],
-  "invitation.created": ["invitation made", ({ tenant }) => <>invited somebody to {tenant}</>],
+  "invitation.created": [
+    "invitation made",
+    ({ tenant, role }) => (
+      <>
+        invited somebody to {tenant}
+        {as(role)}
+      </>
+    ),
+  ],
   "invitation.accepted": ["invitation accepted", ({ tenant }) => <>accepted an invitation to {tenant}</>],
   "invitation.revoked": ["invitation revoked", ({ tenant }) => <>revoked an invitation to {tenant}</>],
-  "key.created": ["key made", ({ tenant }) => <>made an API key of {tenant}</>],
+  "key.created": [
+    "key made",
+    ({ tenant, role }) => (
+      <>
+        made an API key of {tenant}
+        {as(role)}
+      </>
+    ),
+  ],
   "key.revoked": ["key revoked", ({ tenant }) => <>revoked an API key of {tenant}</>],
 };
 
@@ -95,7 +124,8 @@ function By({ actor }: { actor: Event["actor"] }) {
 
 /** Who did what, to whom, why. */
 export function Sentence({ event, tenants, names }: { event: Event; tenants: boolean; names?: Names }) {
-  const { type, actor, changed, reason, tenant_id, tenant_name, tenant_slug, target_id } = event;
+  const { type, actor, changed, role, role_before, reason, tenant_id, tenant_name, tenant_slug, target_id } =
+    event;
   const [, says] = WORDS[type] ?? [
     type,
     ({ tenant }: Parts) => (
@@ -114,7 +144,7 @@ export function Sentence({ event, tenants, names }: { event: Event; tenants: boo
   const found = target_id === null ? undefined : names?.get(target_id);
   const on = found ? (
     <b>
-      <Name>{found.name}</Name>
+      <Name>{found}</Name>
     </b>
   ) : names ? (
     "a former member"
@@ -123,7 +153,7 @@ export function Sentence({ event, tenants, names }: { event: Event; tenants: boo
   );
   return (
     <p>
-      <By actor={actor} /> {says({ tenant, on, changed: changed ?? [], now: found?.role })}
+      <By actor={actor} /> {says({ tenant, on, changed: changed ?? [], role, before: role_before })}
       {reason && (
         <>
           : “<Name>{reason}</Name>”
