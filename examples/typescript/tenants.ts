@@ -17,7 +17,6 @@ const { tenant_id } = created.body;
 console.log(created.body.message);
 
 const read = await operator("getTenant", { params: { tenant_id } });
-if (read.status !== 200) throw new Error(`${read.status}`);
 const changed = await operator("updateTenant", {
   params: { tenant_id },
   headers: { "If-Match": read.headers.get("etag")! },

@@ -9,6 +9,7 @@ import { createHmac } from "node:crypto";
 import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Event, EventPage } from "../../src/client/api.ts";
+import { createClient } from "../../src/client/client.ts";
 
 const {
   SERVICE_URL = "http://localhost:3000",
@@ -24,6 +25,12 @@ const key = Buffer.from(WEBHOOK_SECRET.replace(/^whsec_/, ""), "base64");
 if (WEBHOOK_URL === "" || key.length < 24)
   throw new Error("Set WEBHOOK_URL, and WEBHOOK_SECRET to whsec_ and 24 bytes or more as base64");
 
+const service = createClient({
+  url: SERVICE_URL,
+  token: SERVICE_TOKEN,
+  tenant: SERVICE_TENANT || undefined,
+  timeoutMs: 15_000,
+});
 let cursor = existsSync(CURSOR_FILE) ? readFileSync(CURSOR_FILE, "utf8") : "";
 for (;;) {
   const { events, cursor: next } = await retried("The feed", read);
@@ -35,16 +42,9 @@ for (;;) {
   if (events.length === 0) await sleep(1_000);
 }
 
-async function read(): Promise<EventPage> {
-  const url = new URL(SERVICE_URL + SERVICE_FEED);
-  if (cursor !== "") url.searchParams.set("after", cursor);
-  const headers = {
-    authorization: `Bearer ${SERVICE_TOKEN}`,
-    ...(SERVICE_TENANT && { "x-tenant": SERVICE_TENANT }),
-  };
-  const answer = await fetch(url, { headers, signal: AbortSignal.timeout(15_000) });
-  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
-  return (await answer.json()) as EventPage;
+function read(): Promise<EventPage> {
+  const feed = SERVICE_FEED === "/api/setup/events" ? "listEvents" : "listTenantEvents";
+  return service.call(feed, { query: { after: cursor } });
 }
 
 async function deliver(event: Event): Promise<void> {

@@ -1,4 +1,6 @@
 /** The service's HTTP API, as the commands that need no database call it. */
+import type { Tenant } from "../client/api.ts";
+import { createClient, type Done, type Given, type Input, type Name, Refused } from "../client/client.ts";
 import { loadConfig } from "../config/config.ts";
 import { KINDS } from "../config/kinds.ts";
 import { embeddedJwtSecret } from "../embedded/embedded.ts";
@@ -11,63 +13,44 @@ export const API_EPILOGUE =
   "TENANCY_URL is the service's address (http://127.0.0.1:3000 by default), TENANCY_TOKEN the caller's token or API key.\n" +
   "Without both, the command signs an operator's token with the secret in the embedded database's data folder.";
 
-type Json = Record<string, unknown>;
-
-export interface Asked {
-  method?: "GET" | "POST" | "PATCH" | "DELETE";
-  body?: Json | undefined;
-  query?: Record<string, string | undefined>;
-}
-
 export interface Api {
   /** @throws StartupError with the service's own words */
-  call<T = Json>(path: string, asked?: Asked): Promise<T>;
+  call<O extends Name>(operation: O, ...input: Given<O>): Promise<Done<O>>;
   /** The entries of a list, page after page, until `limit`. `more` tells that the list goes on. */
-  list<T>(
-    path: string,
-    field: string,
+  list<O extends Name, T>(
+    operation: O,
+    input: Input<O>,
     limit: number,
-    query?: Asked["query"],
+    entries: (page: Done<O>) => readonly T[],
   ): Promise<{ found: T[]; more: boolean }>;
 }
+
+const LARGEST_PAGE = 1_000;
 
 /** Operators may name any tenant, so they name the default one. For one's own tenant see openTenant(). */
 export async function openApi(slug?: string): Promise<Api> {
   const { url, token, tenant } = await callerOf(process.env);
-  const headers = { authorization: `Bearer ${token}`, "x-tenant": slug ?? tenant };
-  const send = async (address: string, { method = "GET", body }: Asked): Promise<Response> => {
-    const content = body && {
-      body: JSON.stringify(body),
-      headers: { ...headers, "content-type": "application/json" },
-    };
-    const response = await fetch(address, { method, headers, ...content }).catch((error: Error) => {
-      const { code = error.message } = (error.cause ?? {}) as { code?: string };
-      throw new StartupError(`${url} cannot be reached (${code}): TENANCY_URL is the service's address`);
-    });
-    if (!response.ok) throw new StartupError(await refusalOf(response, url));
-    return response;
-  };
-  const addressOf = (path: string, query: Asked["query"] = {}) => {
-    const given = Object.entries(query).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    );
-    return `${url}/api/${path}${given.length > 0 ? `?${new URLSearchParams(given as [string, string][]).toString()}` : ""}`;
+  const client = createClient({ url, token, tenant: slug ?? tenant });
+  const told = (error: unknown): never => {
+    throw error instanceof Refused ? new StartupError(wordsOf(error, url)) : error;
   };
   return {
-    async call<T>(path: string, asked: Asked = {}) {
-      return (await (await send(addressOf(path, asked.query), asked)).json()) as T;
-    },
-    async list<T>(path: string, field: string, limit: number, query: Asked["query"] = {}) {
+    call: (operation, ...input) => client.call(operation, ...input).catch(told),
+    async list<O extends Name, T>(
+      operation: O,
+      input: Input<O>,
+      limit: number,
+      entries: (page: Done<O>) => readonly T[],
+    ) {
       const found: T[] = [];
-      let next: string | undefined = addressOf(path, { ...query, limit: String(Math.min(limit, 1000)) });
-      while (next !== undefined && found.length < limit) {
-        const response: Response = await send(next, {});
-        found.push(...((await response.json()) as Record<string, T[]>)[field]!);
-        // Behind a proxy the link may name another address than ours: only its query counts.
-        const link = /<([^>]*)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
-        next = link && `${addressOf(path)}?${link.split("?")[1]}`;
+      const { query, ...rest } = input as { query?: object };
+      const given = { ...rest, query: { ...query, limit: Math.min(limit, LARGEST_PAGE) } };
+      const pages = client.pages(operation, ...([given] as unknown as Given<O>));
+      for (let page = await pages.next().catch(told); !page.done; page = await pages.next().catch(told)) {
+        if (found.length >= limit) return { found: found.slice(0, limit), more: true };
+        found.push(...entries(page.value));
       }
-      return { found: found.slice(0, limit), more: next !== undefined || found.length > limit };
+      return { found: found.slice(0, limit), more: found.length > limit };
     },
   };
 }
@@ -78,7 +61,7 @@ export async function openApi(slug?: string): Promise<Api> {
  */
 export async function openTenant(slug: string): Promise<Api> {
   const api = await openApi(slug);
-  const { tenant } = await api.call<{ tenant: Tenant }>("tenants/current");
+  const { tenant } = await api.call("getCurrentTenant");
   if (tenant.slug !== slug)
     throw new StartupError(`TENANCY_TOKEN is for the tenant ${tenant.slug}, not for ${slug}`);
   return api;
@@ -109,48 +92,30 @@ async function callerOf(env: NodeJS.ProcessEnv): Promise<{ url: string; token: s
   return { url, tenant, token: signToken(config, secret, { sub: "tenancy", operator: true, expiresIn: 60 }) };
 }
 
-async function refusalOf(response: Response, url: string): Promise<string> {
-  const body = await response.json().catch(() => undefined);
-  const { error, detail, errors, request_id } = (body ?? {}) as {
-    error?: string;
-    detail?: string;
-    errors?: { field: string; message: string }[];
-    request_id?: string;
-  };
-  if (error === undefined) return `${url} answered ${response.status}, and not as this service does`;
+function wordsOf({ status, problem, retryAfter, cause }: Refused, url: string): string {
+  if (status === 0) {
+    const { message, cause: of } = cause as Error;
+    const { code = message } = (of ?? {}) as { code?: string };
+    return `${url} cannot be reached (${code}): TENANCY_URL is the service's address`;
+  }
+  const { error, detail, errors, request_id } = problem;
   const fields = errors?.map(({ field, message }) => `${field} ${message}`).join("; ");
-  const wait = response.headers.get("retry-after");
   return [
-    `${fields || detail} (${response.status} ${error})`,
-    wait && `try again in ${wait} s`,
+    `${fields || detail} (${status} ${error})`,
+    retryAfter && `try again in ${retryAfter} s`,
     request_id && `request ${request_id}`,
   ]
     .filter(Boolean)
     .join(", ");
 }
 
-export interface Tenant {
-  tenant_id: string;
-  name: string;
-  slug: string;
-  status: string;
-  settings: Json;
-  registration?: Json | null;
-  members_count?: number;
-  purge_at?: string;
-  created_at: string;
-  updated_at: string;
-}
-
 /** For operators. @throws StartupError if no tenant has the slug */
 export async function findTenant(api: Api, slug: string): Promise<Tenant> {
   if (!isSlug(slug))
     throw new StartupError(`A slug has ${KINDS.slug.expects}, and ${JSON.stringify(slug)} is none`);
-  for (const status of [undefined, "deleted"]) {
-    const { found } = await api.list<Tenant>("setup/tenants", "tenants", 1, { slug, status });
-    if (found[0]) return found[0];
+  for (const deleted of [{}, { status: "deleted" as const }]) {
+    const { tenants } = await api.call("listTenants", { query: { slug, limit: 1, ...deleted } });
+    if (tenants[0]) return tenants[0];
   }
   throw new StartupError(`There is no tenant with the slug ${slug}`);
 }
-
-export const tenantPath = ({ tenant_id }: Tenant) => `setup/tenant/${tenant_id}`;

@@ -1,6 +1,6 @@
 import type { CommandModule } from "yargs";
+import { choices, type MemberRole } from "../client/api.ts";
 import { openTenant } from "./api-client.ts";
-import { ROLES } from "./members.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second } from "./table.ts";
@@ -10,23 +10,18 @@ import { parseDuration } from "./token.ts";
 export const MEMBER_EPILOGUE =
   "TENANCY_URL is the service's address (http://127.0.0.1:3000 by default), TENANCY_TOKEN the token of an owner or admin of the tenant.";
 
-interface Invitation {
-  invitation_id: string;
-  role: string;
-  email: string | null;
-  created_at: string;
-  expires_at: string;
-}
-
-const PATH = "tenants/invitations";
-
 const list: CommandModule<object, { tenant: string; limit: string; json: boolean }> = {
   command: "list <tenant>",
   describe: "List the open invitations, newest first",
   builder: yargs => slugArgument(yargs).option("limit", limitOption).option("json", jsonOption),
   handler: async ({ tenant, limit, json }) => {
     const most = numberFrom(limit, "limit", "a number of invitations");
-    const page = await (await openTenant(tenant)).list<Invitation>(PATH, "invitations", most);
+    const page = await (await openTenant(tenant)).list(
+      "listInvitations",
+      {},
+      most,
+      ({ invitations }) => invitations,
+    );
     await printRows(page, json, ["role", "email", "created", "expires", "invitation_id"], one => [
       one.role,
       one.email,
@@ -39,19 +34,22 @@ const list: CommandModule<object, { tenant: string; limit: string; json: boolean
 
 const create: CommandModule<
   object,
-  { tenant: string; role: string; email: string | undefined; expires: string; json: boolean }
+  { tenant: string; role: MemberRole; email: string | undefined; expires: string; json: boolean }
 > = {
   command: "create <tenant>",
   describe: "Invite somebody; prints the token, which is shown only once",
   builder: yargs =>
     slugArgument(yargs)
-      .option("role", { ...choiceOption(ROLES, "Role in the tenant"), default: "member" as const })
+      .option("role", {
+        ...choiceOption(choices.MemberRole, "Role in the tenant"),
+        default: "member" as const,
+      })
       .option("email", nameOption("email", "Only a token with this e-mail address may accept"))
       .option("expires", { ...nameOption("expires", "Lifetime: 90s, 15m, 1h, 7d"), default: "7d" })
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, role, email, expires, json }) => {
     const body = { role, email, expires_in: parseDuration(expires) };
-    const made = await (await openTenant(tenant)).call(PATH, { method: "POST", body });
+    const made = await (await openTenant(tenant)).call("createInvitation", { body });
     await printLine(json ? JSON.stringify(made) : fields(made));
   },
 };
@@ -65,8 +63,8 @@ const revoke: CommandModule<object, { tenant: string; id: string; json: boolean 
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, id, json }) => {
     const api = await openTenant(tenant);
-    const gone = await api.call(`${PATH}/${encodeURIComponent(id)}`, { method: "DELETE" });
-    await printLine(json ? JSON.stringify(gone) : String(gone.message));
+    const gone = await api.call("revokeInvitation", { params: { invitation_id: id } });
+    await printLine(json ? JSON.stringify(gone) : gone.message);
   },
 };
 

@@ -1,4 +1,5 @@
 import type { CommandModule } from "yargs";
+import { choices, type KeyRole } from "../client/api.ts";
 import { openTenant } from "./api-client.ts";
 import { MEMBER_EPILOGUE } from "./invitations.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
@@ -7,24 +8,13 @@ import { fields, printRows, second } from "./table.ts";
 import { jsonOption, limitOption, slugArgument } from "./tenants.ts";
 import { parseDuration } from "./token.ts";
 
-interface Key {
-  key_id: string;
-  name: string;
-  role: string;
-  created_at: string;
-  expires_at: string | null;
-  last_used_at: string | null;
-}
-
-const PATH = "tenants/keys";
-
 const list: CommandModule<object, { tenant: string; limit: string; json: boolean }> = {
   command: "list <tenant>",
   describe: "List the API keys of a tenant, newest first",
   builder: yargs => slugArgument(yargs).option("limit", limitOption).option("json", jsonOption),
   handler: async ({ tenant, limit, json }) => {
     const most = numberFrom(limit, "limit", "a number of keys");
-    const page = await (await openTenant(tenant)).list<Key>(PATH, "keys", most);
+    const page = await (await openTenant(tenant)).list("listKeys", {}, most, ({ keys }) => keys);
     await printRows(page, json, ["name", "role", "created", "expires", "last used", "key_id"], one => [
       one.name,
       one.role,
@@ -38,7 +28,7 @@ const list: CommandModule<object, { tenant: string; limit: string; json: boolean
 
 const create: CommandModule<
   object,
-  { tenant: string; name: string; role: string; expires: string | undefined; json: boolean }
+  { tenant: string; name: string; role: KeyRole; expires: string | undefined; json: boolean }
 > = {
   command: "create <tenant> <name>",
   describe: "Create an API key; prints the key, which is shown only once",
@@ -46,7 +36,7 @@ const create: CommandModule<
     slugArgument(yargs)
       .positional("name", { type: "string", demandOption: true, describe: "What the key is for" })
       .option("role", {
-        ...choiceOption(["admin", "member"], "Role in the tenant"),
+        ...choiceOption(choices.KeyRole, "Role in the tenant"),
         default: "member" as const,
       })
       .option("expires", nameOption("expires", "Lifetime, such as 90d; without it the key does not expire"))
@@ -60,7 +50,7 @@ const create: CommandModule<
           ? undefined
           : new Date(Date.now() + parseDuration(expires) * 1000).toISOString(),
     };
-    const made = await (await openTenant(tenant)).call(PATH, { method: "POST", body });
+    const made = await (await openTenant(tenant)).call("createKey", { body });
     await printLine(json ? JSON.stringify(made) : fields(made));
   },
 };
@@ -74,8 +64,8 @@ const revoke: CommandModule<object, { tenant: string; id: string; json: boolean 
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, id, json }) => {
     const api = await openTenant(tenant);
-    const gone = await api.call(`${PATH}/${encodeURIComponent(id)}`, { method: "DELETE" });
-    await printLine(json ? JSON.stringify(gone) : String(gone.message));
+    const gone = await api.call("revokeKey", { params: { key_id: id } });
+    await printLine(json ? JSON.stringify(gone) : gone.message);
   },
 };
 

@@ -1,29 +1,19 @@
 import type { Argv, CommandModule } from "yargs";
-import { API_EPILOGUE, findTenant, openApi, tenantPath } from "./api-client.ts";
+import { choices, type MemberRole } from "../client/api.ts";
+import { API_EPILOGUE, findTenant, openApi } from "./api-client.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second } from "./table.ts";
 import { jsonOption, limitOption, slugArgument } from "./tenants.ts";
 
-export const ROLES = ["owner", "admin", "member"] as const;
-
-interface Member {
-  user_id: string;
-  role: string;
-  auth_provider: string;
-  auth_subject: string;
-  email: string | null;
-  display_name: string | null;
-  joined_at: string;
-}
-
 const userArgument = <T>(yargs: Argv<T>) =>
   yargs.positional("user", { type: "string", demandOption: true, describe: "user_id of the member" });
 
-/** The members of a tenant, for operators. */
-async function membersOf(tenant: string) {
+/** An operator's client, and the tenant with this slug as a parameter of its operations. */
+async function inTenant(slug: string) {
   const api = await openApi();
-  return { api, path: `${tenantPath(await findTenant(api, tenant))}/members` };
+  const { tenant_id } = await findTenant(api, slug);
+  return { api, params: { tenant_id } };
 }
 
 const list: CommandModule<object, { tenant: string; limit: string; json: boolean }> = {
@@ -31,8 +21,9 @@ const list: CommandModule<object, { tenant: string; limit: string; json: boolean
   describe: "List the members of a tenant, newest first",
   builder: yargs => slugArgument(yargs).option("limit", limitOption).option("json", jsonOption),
   handler: async ({ tenant, limit, json }) => {
-    const { api, path } = await membersOf(tenant);
-    const page = await api.list<Member>(path, "members", numberFrom(limit, "limit", "a number of members"));
+    const most = numberFrom(limit, "limit", "a number of members");
+    const { api, params } = await inTenant(tenant);
+    const page = await api.list("listTenantMembers", { params }, most, ({ members }) => members);
     await printRows(page, json, ["subject", "provider", "role", "email", "joined", "user_id"], one => [
       one.auth_subject,
       one.auth_provider,
@@ -52,7 +43,7 @@ const add: CommandModule<
     provider: string | undefined;
     email: string | undefined;
     name: string | undefined;
-    role: string;
+    role: MemberRole;
     json: boolean;
   }
 > = {
@@ -64,27 +55,30 @@ const add: CommandModule<
       .option("provider", nameOption("provider", "Issuer of the token; the caller's own by default"))
       .option("email", nameOption("email", "E-mail address"))
       .option("name", nameOption("name", "Name of the person"))
-      .option("role", { ...choiceOption(ROLES, "Role in the tenant"), default: "member" as const })
+      .option("role", {
+        ...choiceOption(choices.MemberRole, "Role in the tenant"),
+        default: "member" as const,
+      })
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, subject, provider, email, name, role, json }) => {
-    const { api, path } = await membersOf(tenant);
+    const { api, params } = await inTenant(tenant);
     const body = { auth_subject: subject, auth_provider: provider, email, display_name: name, role };
-    const added = await api.call<Member>(path, { method: "POST", body });
+    const added = await api.call("addTenantMember", { params, body });
     await printLine(json ? JSON.stringify(added) : fields({ ...added }));
   },
 };
 
-const role: CommandModule<object, { tenant: string; user: string; role: string; json: boolean }> = {
+const role: CommandModule<object, { tenant: string; user: string; role: MemberRole; json: boolean }> = {
   command: "role <tenant> <user> <role>",
   describe: "Change the role of a member",
   builder: yargs =>
     userArgument(slugArgument(yargs))
-      .positional("role", { choices: ROLES, demandOption: true, describe: "The new role" })
+      .positional("role", { choices: choices.MemberRole, demandOption: true, describe: "The new role" })
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, user, role, json }) => {
-    const { api, path } = await membersOf(tenant);
-    const changed = await api.call<Member>(`${path}/${encodeURIComponent(user)}`, {
-      method: "PATCH",
+    const { api, params } = await inTenant(tenant);
+    const changed = await api.call("changeTenantMember", {
+      params: { ...params, user_id: user },
       body: { role },
     });
     await printLine(json ? JSON.stringify(changed) : fields({ ...changed }));
@@ -96,9 +90,9 @@ const remove: CommandModule<object, { tenant: string; user: string; json: boolea
   describe: "End a membership at once; the member's boards stay",
   builder: yargs => userArgument(slugArgument(yargs)).option("json", flagOption("As JSON")),
   handler: async ({ tenant, user, json }) => {
-    const { api, path } = await membersOf(tenant);
-    const removed = await api.call(`${path}/${encodeURIComponent(user)}`, { method: "DELETE" });
-    await printLine(json ? JSON.stringify(removed) : String(removed.message));
+    const { api, params } = await inTenant(tenant);
+    const removed = await api.call("removeTenantMember", { params: { ...params, user_id: user } });
+    await printLine(json ? JSON.stringify(removed) : removed.message);
   },
 };
 

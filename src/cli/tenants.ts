@@ -1,14 +1,15 @@
 import { createInterface } from "node:readline/promises";
 import type { Argv, CommandModule } from "yargs";
+import { choices, type TenantStatus } from "../client/api.ts";
+import type { Input } from "../client/client.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
-import { API_EPILOGUE, type Asked, findTenant, openApi, type Tenant, tenantPath } from "./api-client.ts";
+import { API_EPILOGUE, findTenant, openApi } from "./api-client.ts";
 import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second, table } from "./table.ts";
 
-const STATUSES = ["pending", "active", "suspended", "deleted"] as const;
-const ORDERS = ["-created_at", "created_at", "name", "-name"] as const;
+const { order: ORDERS } = choices.listTenants;
 
 export const slugArgument = <T>(yargs: Argv<T>) =>
   yargs.positional("tenant", { type: "string", demandOption: true, describe: "Slug of the tenant" });
@@ -18,24 +19,31 @@ export const limitOption = { ...textOption("Number of entries, at most"), defaul
 
 const list: CommandModule<
   object,
-  { status: string | undefined; search: string | undefined; order: string; limit: string; json: boolean }
+  {
+    status: TenantStatus | undefined;
+    search: string | undefined;
+    order: (typeof ORDERS)[number];
+    limit: string;
+    json: boolean;
+  }
 > = {
   command: "list",
   describe: "List tenants; those that are deleted only with --status deleted",
   builder: yargs =>
     yargs
-      .option("status", choiceOption(STATUSES, "Only tenants with this status"))
+      .option("status", choiceOption(choices.TenantStatus, "Only tenants with this status"))
       .option("search", textOption("The name or slug contains this text"))
       .option("order", { ...choiceOption(ORDERS, "Order; a hyphen turns it round"), default: ORDERS[0] })
       .option("limit", limitOption)
       .option("json", jsonOption),
   handler: async ({ status, search, order, limit, json }) => {
     const api = await openApi();
-    const page = await api.list<Tenant>(
-      "setup/tenants",
-      "tenants",
-      numberFrom(limit, "limit", "a number of tenants"),
-      { status, search, order },
+    const most = numberFrom(limit, "limit", "a number of tenants");
+    const page = await api.list(
+      "listTenants",
+      { query: { status, search, order } },
+      most,
+      ({ tenants }) => tenants,
     );
     await printRows(page, json, ["slug", "name", "status", "created", "tenant_id"], tenant => [
       tenant.slug,
@@ -53,7 +61,8 @@ const show: CommandModule<object, { tenant: string; json: boolean }> = {
   builder: yargs => slugArgument(yargs).option("json", flagOption("As JSON")),
   handler: async ({ tenant, json }) => {
     const api = await openApi();
-    const found = await api.call<Tenant>(tenantPath(await findTenant(api, tenant)));
+    const { tenant_id } = await findTenant(api, tenant);
+    const found = await api.call("getTenant", { params: { tenant_id } });
     await printLine(json ? JSON.stringify(found) : fields({ ...found }));
   },
 };
@@ -84,30 +93,24 @@ const create: CommandModule<
       .implies("email", "owner"),
   handler: async ({ tenant, name, owner, provider, email, "sample-data": sampleData, json }) => {
     const api = await openApi();
-    const created = await api.call<{ message: string; tenant_id: string }>("setup/tenant", {
-      method: "POST",
+    const created = await api.call("createTenant", {
       body: {
         slug: tenant,
         name,
         include_sample_data: sampleData,
-        ...(owner !== undefined && { owner: { auth_subject: owner, auth_provider: provider, email } }),
+        owner: owner === undefined ? undefined : { auth_subject: owner, auth_provider: provider, email },
       },
     });
     await printLine(json ? JSON.stringify(created) : plain(`${created.message}: ${created.tenant_id}`));
   },
 };
 
-interface Deletion {
-  rows: { relation: string; rows: number }[];
-  total_rows: number;
-}
-
 /** `delete` and `purge`. Only who does not answer beforehand waits for the rows to be counted. */
 const deletion = (
   name: string,
   describe: string,
   question: string,
-  query: Asked["query"],
+  query: { purge?: true },
 ): CommandModule<
   object,
   { tenant: string; "dry-run": boolean; reason: string | undefined; yes: boolean; json: boolean }
@@ -122,24 +125,24 @@ const deletion = (
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, "dry-run": dryRun, reason, yes, json }) => {
     const api = await openApi();
-    const found = await findTenant(api, tenant);
+    const { slug, tenant_id } = await findTenant(api, tenant);
+    const params = { tenant_id };
     if (dryRun || !yes) {
-      const counted = await api.call<Deletion>(tenantPath(found), {
-        method: "DELETE",
-        query: { ...query, dry_run: "true" },
-      });
+      const counted = await api.call("deleteTenant", { params, query: { ...query, dry_run: true } });
+      if (!("rows" in counted)) throw new StartupError("The service did not count the rows");
       const rows = counted.rows.map(({ relation, rows }) => [relation, rows]);
       const text = `${table(["relation", "rows"], rows)}\n${counted.total_rows} rows in all`;
       await printLine(json ? JSON.stringify(counted) : text);
     }
     if (dryRun) return;
-    if (!yes && (await ask(`${question} ${found.slug} and these rows? Type its slug: `)) !== found.slug)
+    if (!yes && (await ask(`${question} ${slug} and these rows? Type its slug: `)) !== slug)
       throw new StartupError("Nothing was deleted");
-    const deleted = await api.call<{ message: string; warning: string }>(tenantPath(found), {
-      method: "DELETE",
+    const deleted = await api.call("deleteTenant", {
+      params,
       query: { ...query, reason },
     });
-    await printLine(json ? JSON.stringify(deleted) : plain(`${deleted.message}. ${deleted.warning}`));
+    const text = "message" in deleted ? `${deleted.message}. ${deleted.warning}` : "";
+    await printLine(json ? JSON.stringify(deleted) : plain(text));
   },
 });
 
@@ -148,7 +151,7 @@ const purge = deletion(
   "purge",
   "Delete a deleted tenant for good, before its restore window has passed",
   "Delete for good",
-  { purge: "true" },
+  { purge: true },
 );
 
 /** On standard error: standard output may go to a file. */
@@ -179,33 +182,31 @@ export const tenants: CommandModule = {
 const move = (
   name: string,
   describe: string,
-  takesReason: boolean,
+  operation: "approveTenant" | "rejectTenant" | "suspendTenant" | "resumeTenant" | "restoreTenant",
 ): CommandModule<object, { tenant: string; reason?: string | undefined; json: boolean }> => ({
   command: `${name} <tenant>`,
   describe,
   builder: yargs => {
     const shared = slugArgument(yargs).option("json", flagOption("As JSON")).epilogue(API_EPILOGUE);
-    return takesReason
+    return operation === "rejectTenant" || operation === "suspendTenant"
       ? shared.option("reason", nameOption("reason", "Why; it stands in the event, for operators only"))
       : shared;
   },
   handler: async ({ tenant, reason, json }) => {
     const api = await openApi();
-    const found = await findTenant(api, tenant);
-    const moved = await api.call<{ status?: string; message?: string }>(`${tenantPath(found)}/${name}`, {
-      method: "POST",
-      body: reason === undefined ? undefined : { reason },
-    });
-    await printLine(
-      json ? JSON.stringify(moved) : plain(moved.message ?? `${found.slug} is ${moved.status} now`),
-    );
+    const { slug, tenant_id } = await findTenant(api, tenant);
+    const body = reason === undefined ? undefined : { reason };
+    const input: Input<"suspendTenant"> = { params: { tenant_id }, body };
+    const moved = await api.call(operation, input);
+    const text = "message" in moved ? moved.message : `${slug} is ${moved.status} now`;
+    await printLine(json ? JSON.stringify(moved) : plain(text));
   },
 });
 
 export const moves = [
-  move("approve", "Approve a pending registration", false),
-  move("reject", "Reject a pending registration: deletes the tenant", true),
-  move("suspend", "Refuse all members of a tenant until it is resumed", true),
-  move("resume", "Let the members of a suspended tenant in again", false),
-  move("restore", "Bring a deleted tenant back while its restore window is open", false),
+  move("approve", "Approve a pending registration", "approveTenant"),
+  move("reject", "Reject a pending registration: deletes the tenant", "rejectTenant"),
+  move("suspend", "Refuse all members of a tenant until it is resumed", "suspendTenant"),
+  move("resume", "Let the members of a suspended tenant in again", "resumeTenant"),
+  move("restore", "Bring a deleted tenant back while its restore window is open", "restoreTenant"),
 ];

@@ -112,6 +112,17 @@ export function generate(document: Document): string {
     answers: ${answers.join(" & ")};
   };`;
   });
+  const choices = [
+    ...Object.entries(document.components.schemas).flatMap(([name, schema]) =>
+      schema.enum ? [`  ${name}: ${JSON.stringify(schema.enum)},`] : [],
+    ),
+    ...all.flatMap(({ operationId, parameters = [] }) => {
+      const values = parameters
+        .map(resolve)
+        .flatMap(({ name, schema }) => (schema.enum ? [`${name}: ${JSON.stringify(schema.enum)}`] : []));
+      return values.length > 0 ? [`  ${operationId}: { ${values.join(", ")} },`] : [];
+    }),
+  ].map(line => line.replaceAll('","', '", "'));
   const addresses = all.map(({ operationId, method, path, requestBody }) => {
     const [media] = Object.keys(requestBody?.content ?? {});
     const address = [method, path, ...(media && media !== "application/json" ? [media] : [])];
@@ -124,6 +135,11 @@ ${types.join("\n\n")}
 export interface Operations {
 ${operations.join("\n")}
 }
+
+/** Where the API takes one of a few values: those of a type, and of an operation's parameters. */
+export const choices = {
+${choices.join("\n")}
+} as const;
 
 export const addresses = {
 ${addresses.join("\n")}

@@ -1,39 +1,27 @@
-import { addresses, type Operations } from "../client/api.ts";
-
+import {
+  type Done,
+  type Input,
+  type Name,
+  nextOf,
+  pauseAfter,
+  Refused,
+  type Request,
+  refusalOf,
+  requestOf,
+  send as sendTo,
+} from "../client/client.ts";
 import { learnTime } from "./clock.ts";
 import { endRefused, isStale, plan, renewal, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";
 import { createStore } from "./store.ts";
 
-type Name = keyof Operations;
-type Input<O extends Name> = Operations[O]["takes"];
-type Given<O extends Name> = Record<string, never> extends Input<O> ? [input?: Input<O>] : [input: Input<O>];
-type Answers<O extends Name> = Operations[O]["answers"];
-type Done<O extends Name> = Answers<O>[keyof Answers<O> & (200 | 201 | 202)];
+export { Refused };
 
 export interface Answer<T> {
   body: T;
   etag: string | null;
   /** The cursor of the next page. */
   next: string | null;
-}
-
-interface Problem {
-  error: string;
-  detail: string;
-  request_id?: string;
-  errors?: { field: string; message: string }[];
-}
-
-/** An answer that is no success; status 0: there was none. */
-export class Refused extends Error {
-  constructor(
-    readonly status: number,
-    readonly problem: Problem,
-    readonly requestId: string | null,
-  ) {
-    super(problem.detail);
-  }
 }
 
 /** Why the page waits before it asks again; null while it does not. */
@@ -45,8 +33,6 @@ export interface Waiting {
 }
 export const waiting = createStore<Waiting | null>(null);
 
-type Init = { method?: string; headers?: Record<string, string>; body?: string };
-
 export interface Options {
   /** The slug in X-Tenant; the default tenant's where any will do. */
   tenant?: string;
@@ -55,30 +41,14 @@ export interface Options {
 
 const LONGEST_WAIT_S = 60;
 
-/** An API key belongs to its tenant, and names it. */
-const tenantHeader = (token: string, tenant: string | undefined): Record<string, string> => {
-  if (token.startsWith("tms_")) return {};
-  return { "x-tenant": tenant ?? settings.defaultTenant };
-};
-
-export function addressOf(operation: Name, params: Record<string, string> = {}, query: object = {}): URL {
-  const filled = addresses[operation][1].replace(/\{(\w+)\}/g, (_all, name: string) =>
-    encodeURIComponent(params[name]!),
-  );
-  const to = new URL(filled.slice(1), BASE);
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined && value !== "") to.searchParams.set(name, String(value));
-  return to;
-}
-
 /** A request with the session's token, renewed first where needed. @throws Refused 0 without an answer, 401 when the session is over */
-export async function send(to: URL, init: Init, options: Options): Promise<Response> {
+export async function send(request: Request, options: Options): Promise<Response> {
   for (let tries = 0; ; tries++) {
     const begun = session.get();
     if (begun && isStale(begun)) await renewed();
     const token = session.get()?.access ?? "";
     try {
-      return await sendOnce(to, init, token, options);
+      return await sendOnce(request, token, options);
     } catch (error) {
       const current = session.get();
       if (!(error instanceof Refused) || error.status !== 401 || !current || tries > 1) throw error;
@@ -97,47 +67,16 @@ async function renewed(): Promise<void> {
   try {
     await renewal();
   } catch {
-    throw new Refused(
-      0,
-      { error: "No answer", detail: "The provider of your sign-in cannot be reached." },
-      null,
-    );
+    throw new Refused(0, { error: "No answer", detail: "The provider of your sign-in cannot be reached." });
   }
 }
 
-async function sendOnce(to: URL, init: Init, token: string, { tenant, signal }: Options): Promise<Response> {
-  const headers = { authorization: `Bearer ${token}`, ...tenantHeader(token, tenant), ...init.headers };
-  let answer: Response;
-  try {
-    answer = await fetch(to, { ...init, headers, cache: "no-store", ...(signal && { signal }) });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    throw new Refused(0, { error: "No answer", detail: "The service cannot be reached." }, null);
-  }
+async function sendOnce(request: Request, token: string, { tenant, signal }: Options): Promise<Response> {
+  const caller = { url: BASE, token, tenant: tenant ?? settings.defaultTenant };
+  const answer = await sendTo(request, caller, { cache: "no-store", ...(signal && { signal }) });
   if (learnTime(answer.headers.get("date"))) plan();
   if (answer.ok) return answer;
-  throw await refusal(answer);
-}
-
-async function refusal(answer: Response): Promise<Refused> {
-  const json = answer.headers.get("content-type")?.startsWith("application/json");
-  const found: unknown = json ? await answer.json().catch(() => null) : null;
-  const problem =
-    typeof found === "object" && found !== null && "detail" in found
-      ? (found as Problem)
-      : { error: answer.statusText, detail: `Something before the service answered with ${answer.status}` };
-  const refused = new Refused(answer.status, problem, answer.headers.get("x-request-id"));
-  refusedAfter.set(refused, Number(answer.headers.get("retry-after")) || 1);
-  return refused;
-}
-const refusedAfter = new WeakMap<Refused, number>();
-
-/** How long to wait before a read is tried again, in seconds; undefined: trying again will not help. */
-function pause(error: unknown, tries: number): number | undefined {
-  if (!(error instanceof Refused)) return undefined;
-  if (error.status === 0 || error.status === 502 || error.status === 504) return Math.min(2 ** tries, 30);
-  if (error.status !== 503 && error.status !== 429) return undefined;
-  return Math.max(refusedAfter.get(error) ?? 1, Math.min(2 ** tries, 30));
+  throw await refusalOf(answer);
 }
 
 /** Reads are tried again by themselves after 503, 429 and lost connections; what writes is left to the reader. */
@@ -148,7 +87,7 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
       if (tries > 0) waiting.set(null);
       return found;
     } catch (error) {
-      const seconds = pause(error, tries);
+      const seconds = pauseAfter(error, tries);
       if (seconds === undefined || seconds > LONGEST_WAIT_S || signal?.aborted) {
         waiting.set(null);
         throw error;
@@ -183,33 +122,14 @@ export const sleep = (ms: number, signal?: AbortSignal, begun?: (now: () => void
 
 export async function call<O extends Name>(
   operation: O,
-  input: Given<O>[0],
+  input: Input<O> | undefined,
   options: Options = {},
 ): Promise<Answer<Done<O>>> {
-  const { params, query, headers, body } = (input ?? {}) as Record<
-    string,
-    Record<string, string> | undefined
-  >;
-  const [method, , type = "application/json"]: readonly string[] = addresses[operation];
-  const to = addressOf(operation, params, query);
-  const init: Init = {
-    method: method!,
-    headers: { ...(body !== undefined && { "content-type": type }), ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  };
+  const request = requestOf(operation, input);
   const once = async () => {
-    const answer = await send(to, init, options);
-    const link = /<([^>]+)>;\s*rel="next"/.exec(answer.headers.get("link") ?? "")?.[1];
-    return {
-      body: (await answer.json()) as Done<O>,
-      etag: answer.headers.get("etag"),
-      next: link ? cursorOf(link) : null,
-    };
+    const answer = await send(request, options);
+    const { headers } = answer;
+    return { body: (await answer.json()) as Done<O>, etag: headers.get("etag"), next: nextOf(headers) };
   };
-  return method === "GET" ? retrying(once, options.signal) : once();
-}
-
-function cursorOf(link: string): string | null {
-  const { searchParams } = new URL(link, BASE);
-  return searchParams.get("cursor") ?? searchParams.get("after");
+  return request.method === "GET" ? retrying(once, options.signal) : once();
 }

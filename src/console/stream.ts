@@ -1,4 +1,5 @@
 /** Server-sent events over fetch: EventSource cannot send a token. */
+import type { Request } from "../client/client.ts";
 import { type Options, Refused, send, sleep } from "./api.ts";
 
 export type State = "live" | "reconnecting";
@@ -7,7 +8,7 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** Calls `got` with the data of each event, and goes on after the last one when the connection ends. Ends with the signal. */
 export async function follow(
-  addressAfter: (cursor: string) => URL,
+  requestAfter: (cursor: string) => Request,
   from: string,
   got: (data: string) => void,
   became: (state: State) => void,
@@ -17,7 +18,9 @@ export async function follow(
   let cursor = from;
   for (let tries = 0; !signal.aborted; tries++) {
     try {
-      const answer = await send(addressAfter(cursor), { headers: { accept: "text/event-stream" } }, options);
+      const request = requestAfter(cursor);
+      const headers = { ...request.headers, accept: "text/event-stream" };
+      const answer = await send({ ...request, headers }, options);
       became("live");
       for await (const { id, data } of messages(answer)) {
         tries = 0;

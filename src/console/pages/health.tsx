@@ -19,7 +19,7 @@ async function read(signal: AbortSignal): Promise<Readiness | NotReady> {
   } catch (error) {
     if (signal.aborted) throw error;
   }
-  throw new Refused(0, { error: "No answer", detail: "/ready does not answer." }, null);
+  throw new Refused(0, { error: "No answer", detail: "/ready does not answer." });
 }
 
 export function Health() {

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Event, EventPage, Member } from "../../../client/api.ts";
-import { type Answer, addressOf, call } from "../../api.ts";
+import { requestOf } from "../../../client/client.ts";
+import { type Answer, call } from "../../api.ts";
 import { Failure, type List, More, Rows, useList, useLoad } from "../../parts/load.tsx";
 import { Copy, Name, Time } from "../../parts/text.tsx";
 import { dayOf } from "../../parts/time.ts";
@@ -43,7 +44,7 @@ function useEvents({ operation, query, tenant, key }: Feed) {
     if (newest === null) return;
     const abort = new AbortController();
     follow(
-      after => addressOf(operation, {}, { ...query, after }),
+      after => requestOf(operation, { query: { ...query, after } }),
       newest,
       data => setFresh(before => [JSON.parse(data) as Event, ...before].slice(0, MOST)),
       setState,
