@@ -692,6 +692,17 @@ export interface Operations {
   };
 }
 
+/** Where the API takes one of a few values: those of a type, and of an operation's parameters. */
+export const choices = {
+  EventType: ["tenant.created", "tenant.registered", "tenant.imported", "tenant.replaced", "tenant.approved", "tenant.rejected", "tenant.suspended", "tenant.resumed", "tenant.updated", "tenant.deletion_scheduled", "tenant.restored", "tenant.deleted", "member.added", "member.joined", "member.role_changed", "member.removed", "member.left", "invitation.created", "invitation.accepted", "invitation.revoked", "key.created", "key.revoked"],
+  MemberRole: ["owner", "admin", "member"],
+  TenantStatus: ["active", "pending", "suspended", "deleted"],
+  KeyRole: ["admin", "member"],
+  listEvents: { order: ["at", "-at"] },
+  listTenants: { order: ["-created_at", "created_at", "name", "-name"] },
+  listTenantEvents: { order: ["at", "-at"] },
+} as const;
+
 export const addresses = {
   getMetrics: ["GET", "/metrics"],
   getHealth: ["GET", "/health"],
