@@ -155,15 +155,15 @@ columns are those of the first key.$$;
 
 create view audit.tables as
 select c.relid, c.relation, c.relkind, c.relowner, c.relnamespace, c.relispartition, c.relrowsecurity, c.relforcerowsecurity, c.reloptions,
-  c.attname, c.attnum, c.attnotnull, c.type, c.template, c.tenant, 0 as steps, null::oid as parent
+  c.attname, c.attnum, c.attnotnull, c.type, c.template, c.tenant, 0 as steps, null::oid as parent, array[c.attname] as tenant_by
 from audit.tenant_columns c
 union all
-select r.*, null, null, null, w.type, w.template, format(w.template, 't'), w.steps, w.parent
+select r.*, null, null, null, w.type, w.template, format(w.template, 't'), w.steps, w.parent, w.columns
 from audit.through_parent w
 join audit.relations r on r.relid = w.relid;
 comment on view audit.tables is
 $$Everything that holds rows of tenants. tenant is an expression over a row t that says whose the row is: its column attname, or, steps keys
-away, its parent's. type is that expression's; format(template, 'x') is it over a row x.$$;
+away, its parent's. type is that expression's; format(template, 'x') is it over a row x. tenant_by are the row's own columns that decide.$$;
 
 create view audit.request_roles as
 select r.oid, r.rolname
