@@ -37,12 +37,13 @@ export function toHtml(audit: Audit): string {
   <p class="kind">Tenant isolation audit</p>
   <h1><span class="mark ${state}" aria-hidden="true"></span>${escapeHtml(verdict(audit))}</h1>
   <p class="about">${escapeHtml(server.database)} · ${escapeHtml(scopeOf(audit))} · ${when(report.started_at)} · ${secondsOf(audit)} s ·
-  Postgres ${escapeHtml(server.version)} · schema ${escapeHtml(server.schema ?? "uncommitted")} · run ${audit.runId}</p>
+  Postgres ${escapeHtml(server.version)}${audit.runId === null ? "" : ` · schema ${escapeHtml(server.schema ?? "uncommitted")} · run ${audit.runId}`}</p>
 </header>
 ${cards(audit)}
+${changes(audit)}
 ${findings(audit)}
 ${matrix(audit)}
-${trend(audit)}
+${audit.trend.length > 0 ? trend(audit) : ""}
 ${everyCheck(audit)}
 </main>
 </body>
@@ -79,6 +80,25 @@ function findings(audit: Audit): string {
   return `<section><h2>Findings</h2>
 ${groups.map(group => groupOf(audit, group, few)).join("\n")}
 </section>`;
+}
+
+/** What differs from an earlier report, what the baseline accepts, and what else the reader should know. */
+function changes({ diff, accepted = [], notes = [] }: Audit): string {
+  const section = (heading: string, items: string[]) =>
+    items.length === 0
+      ? ""
+      : `<section><h2>${heading}</h2><ul>${items.map(item => `<li>${item}</li>`).join("\n")}</ul></section>`;
+  const one = (finding: Finding) =>
+    `${escapeHtml(finding.severity)} <b>${escapeHtml(finding.check)}</b>, ${escapeHtml(placeOf(finding))}: ${escapeHtml(finding.detail)}`;
+  return [
+    section("Opened since the earlier report", (diff?.opened ?? []).map(one)),
+    section("Closed since the earlier report", (diff?.closed ?? []).map(one)),
+    section(
+      "Accepted",
+      accepted.map(({ finding, reason }) => `${one(finding)} <span class="dim">${escapeHtml(reason)}</span>`),
+    ),
+    section("Notes", notes.map(escapeHtml)),
+  ].join("\n");
 }
 
 /** So many findings of a group are shown; the others are folded. */

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
-import type { CheckFinding } from "./finding.ts";
+import type { Finding } from "./report.ts";
 
 const FOLDER = path.join(PACKAGE_ROOT, "db", "audit", "next");
 /** Written by `npm run release`. */
@@ -90,7 +90,7 @@ const keyOf = ({ kind, name }: Line) =>
 const byKey = (lines: readonly Line[]) => new Map(lines.map(line => [keyOf(line), line]));
 
 /** What differs, worst first. */
-export function differences(shipped: readonly Line[], found: readonly Line[]): CheckFinding[] {
+export function differences(shipped: readonly Line[], found: readonly Line[]): Finding[] {
   const expected = byKey(withSecret(shipped, found));
   const present = byKey(found);
   const tables = new Set(shipped.filter(({ kind }) => kind === "table").map(({ name }) => name));
@@ -135,12 +135,7 @@ const tableOf = ({ kind, name }: Line): string | null =>
         ? name.slice(name.lastIndexOf(" on ") + 4)
         : null;
 
-function finding(
-  line: Line,
-  severity: CheckFinding["severity"],
-  detail: string,
-  remedy: string,
-): CheckFinding {
+function finding(line: Line, severity: Finding["severity"], detail: string, remedy: string): Finding {
   return {
     check: NOT_AS_RELEASED,
     category: "isolation_config",
@@ -162,20 +157,20 @@ function again(line: Line): string {
   const table = tableOf(line) ?? (line.kind === "type" ? line.name : null);
   if (!table) return `-- as db/migrations made it: ${line.kind} ${line.name}`;
   const file = `db/tables/${table.split(".")[1]}.sql`;
-  return /^app\./.test(table) && ["policy", "table"].includes(line.kind)
+  return table.startsWith("app.") && ["policy", "table"].includes(line.kind)
     ? `-- as ${file} has it; as tms_owner: select app.isolate('${table}');`
     : `-- as ${file} has it`;
 }
 
-function gone(line: Line): CheckFinding[] {
+function gone(line: Line): Finding[] {
   if (line.kind === "database" || line.kind === "default privileges")
     return [finding(line, "warning", "is not there, or without its rights", again(line))];
   const minor = ["index", "setting", "member", "sequence"].includes(line.kind);
   return [finding(line, minor ? "warning" : "error", "is not there", again(line))];
 }
 
-function changed(line: Line, now: Line): CheckFinding[] {
-  const found: CheckFinding[] = [];
+function changed(line: Line, now: Line): Finding[] {
+  const found: Finding[] = [];
   if (now.definition !== line.definition || now.kind !== line.kind) found.push(redefined(line, now));
   if (now.owner !== line.owner)
     found.push(finding(now, "error", `belongs to ${now.owner} instead of ${line.owner}`, again(line)));
@@ -184,7 +179,7 @@ function changed(line: Line, now: Line): CheckFinding[] {
 
 const isHash = (text: string) => /^[0-9a-f]{32}$/.test(text);
 
-function redefined(line: Line, now: Line): CheckFinding {
+function redefined(line: Line, now: Line): Finding {
   const plain = line.definition !== now.definition && !isHash(line.definition) && !isHash(now.definition);
   const how = plain ? `: ${now.definition || "(nothing)"} instead of ${line.definition || "(nothing)"}` : "";
   const became = now.kind !== line.kind ? `, and a ${now.kind} now` : "";
@@ -207,7 +202,7 @@ function rightsOf({ rights }: Line): Map<string, Set<string>> {
   );
 }
 
-function regranted(line: Line, now: Line): CheckFinding[] {
+function regranted(line: Line, now: Line): Finding[] {
   const [before, after] = [rightsOf(line), rightsOf(now)];
   const minus = (a: Map<string, Set<string>>, b: Map<string, Set<string>>) =>
     [...a].flatMap(([who, rights]) => {
@@ -248,9 +243,9 @@ function revoke({ kind, name }: Line, who: string, rights: string[]): string {
   return `-- revoke ${list} on ${name} from ${who}, as whoever granted it`;
 }
 
-function added(line: Line, tables: Set<string>, called: Set<string>): CheckFinding[] {
+function added(line: Line, tables: Set<string>, called: Set<string>): Finding[] {
   const { kind, name, definition, owner } = line;
-  const report = (severity: CheckFinding["severity"], detail: string, remedy: string) => [
+  const report = (severity: Finding["severity"], detail: string, remedy: string) => [
     finding(line, severity, detail, remedy),
   ];
   const strange = "is not of this release";

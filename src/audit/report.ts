@@ -1,6 +1,6 @@
 /** What a run of the audit gives. */
 
-type Severity = "error" | "warning" | "info";
+export type Severity = "error" | "warning" | "info";
 
 export interface Finding {
   check: string;
@@ -36,7 +36,8 @@ export interface Result extends Record<Severity, number> {
 
 export interface Audit {
   report: Report;
-  runId: number;
+  /** null: nothing was stored. */
+  runId: number | null;
   /** Checks that could not run. */
   notRun: string[];
   /** The description of each check, by name. */
@@ -53,4 +54,10 @@ export interface Audit {
     notRun: number;
   }[];
   server: { database: string; version: string; schema: string | null };
+  /** What the baseline accepts; not among the findings, and not counted. */
+  accepted?: { finding: Finding; reason: string }[];
+  /** What else the reader should know. */
+  notes?: string[];
+  /** Against an earlier report. */
+  diff?: { opened: Finding[]; closed: Finding[] };
 }

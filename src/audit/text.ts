@@ -66,13 +66,54 @@ export function placeOf({ relation, row, tenant_id }: Finding): string {
 
 const indent = (text: string, by: string) => text.replaceAll("\n", `\n${by}`);
 
+/** `PASSED, with warnings. 81 checks, 0 errors, 2 warnings.` */
+function summary(audit: Audit): string {
+  const { checks, errors, warnings } = audit.report.summary;
+  const counts = [plural(checks, "check"), plural(errors, "error"), plural(warnings, "warning")];
+  const accepted = audit.accepted?.length ?? 0;
+  return `${verdict(audit)}. ${counts.join(", ")}${accepted > 0 ? `, ${number(accepted)} accepted` : ""}.`;
+}
+
+/** The relations with the most errors. */
+function whereToLook({ results, report }: Audit): string[] {
+  const errors = new Map<string, number>();
+  for (const { relation, error } of results)
+    if (relation && error > 0) errors.set(relation, (errors.get(relation) ?? 0) + error);
+  const first = [...errors].sort(([, a], [, b]) => b - a).slice(0, 5);
+  if (first.length > 0)
+    return [
+      `Look first at: ${first.map(([relation, count]) => `${plain(relation)} (${number(count)})`).join(", ")}`,
+    ];
+  const worst = report.findings.find(({ severity }) => severity === "error");
+  return worst ? [`Look first at: ${plain(placeOf(worst))}`] : [];
+}
+
+function list(heading: string, lines: string[]): string[] {
+  if (lines.length === 0) return [];
+  const more = lines.length > SHOWN ? [`  … and ${number(lines.length - SHOWN)} more`] : [];
+  return [heading, ...lines.slice(0, SHOWN).map(line => `  - ${indent(line, "    ")}`), ...more, ""];
+}
+
+const short = (finding: Finding) =>
+  `${finding.severity} ${finding.check}, ${plain(placeOf(finding))}: ${finding.detail}`;
+
 export function toText(audit: Audit): string {
-  const { report, server, about } = audit;
+  const { report, server, about, runId, accepted = [], notes = [], diff } = audit;
+  const run = runId === null ? "nothing is stored" : `run ${runId}`;
+  const schema = server.schema === null && runId === null ? "" : `, schema ${server.schema ?? "uncommitted"}`;
   const lines = [
-    `Tenant isolation audit of ${server.database}: ${scopeOf(audit)}`,
-    `${report.started_at}, ${secondsOf(audit)} s, Postgres ${server.version}, schema ${server.schema ?? "uncommitted"}, run ${audit.runId}`,
+    summary(audit),
+    `Tenant isolation audit of ${plain(server.database)}: ${scopeOf(audit)}`,
+    `${report.started_at}, ${secondsOf(audit)} s, Postgres ${server.version}${schema}, ${run}`,
+    ...whereToLook(audit),
     "",
   ];
+  if (diff) {
+    lines.push(...list("OPENED since the earlier report", diff.opened.map(short)));
+    lines.push(...list("CLOSED since the earlier report", diff.closed.map(short)));
+    if (diff.opened.length + diff.closed.length === 0)
+      lines.push("The same findings as in the earlier report.", "");
+  }
   for (const { findings, total, notRun } of groupFindings(audit)) {
     const { severity, check, category } = findings[0]!;
     const words = about.get(check);
@@ -84,12 +125,17 @@ export function toText(audit: Audit): string {
       lines.push(`  - ${plain(placeOf(finding))}`, `      ${indent(finding.detail, "      ")}`);
       lines.push(`      ${indent(finding.remedy, "      ")}`);
     }
-    if (total > SHOWN)
-      lines.push(
-        `  … and ${number(total - SHOWN)} more: select * from audit.findings where "check" = '${check}';`,
-      );
+    const all = runId === null ? "--format json" : `select * from audit.findings where "check" = '${check}';`;
+    if (total > SHOWN) lines.push(`  … and ${number(total - SHOWN)} more: ${all}`);
     lines.push("");
   }
+  lines.push(
+    ...list(
+      "ACCEPTED",
+      accepted.map(({ finding, reason }) => `${short(finding)} (${reason})`),
+    ),
+  );
+  lines.push(...list("NOTES", notes));
   const width = Math.max(...report.checks.map(({ check }) => check.length));
   for (const category of new Set(report.checks.map(check => check.category))) {
     lines.push(`${category.padEnd(width + 2)}${"checked".padStart(14)}${"findings".padStart(10)}`);
@@ -100,9 +146,6 @@ export function toText(audit: Audit): string {
     }
     lines.push("");
   }
-  const { checks, errors, warnings } = report.summary;
-  lines.push(
-    `${verdict(audit)}. ${plural(checks, "check")}, ${plural(errors, "error")}, ${plural(warnings, "warning")}.`,
-  );
+  lines.push(summary(audit));
   return lines.join("\n");
 }

@@ -1,8 +1,13 @@
 import type { CommandModule } from "yargs";
+import { diffOf, readReport } from "../audit/baseline.ts";
+import { Definitions } from "../audit/definitions.ts";
 import { toHtml } from "../audit/html.ts";
+import { toJunit } from "../audit/junit.ts";
 import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
+import { toSarif } from "../audit/sarif.ts";
 import { toText } from "../audit/text.ts";
+import { VERSION } from "../config/version.ts";
 import { tell } from "../errors/startup-error.ts";
 import { choiceOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
@@ -10,8 +15,11 @@ import { onOwnerDatabase } from "./owner.ts";
 
 const FORMATS = {
   text: toText,
-  json: ({ report }: Audit) => JSON.stringify(report, null, 2),
+  json: ({ report, diff }: Audit) => JSON.stringify({ ...report, ...(diff && { diff }) }, null, 2),
   html: toHtml,
+  // The files of whoever runs it: the code host shows the findings beside them.
+  sarif: (audit: Audit) => toSarif(audit, new Definitions(process.cwd()), VERSION),
+  junit: toJunit,
 };
 
 interface Arguments {
@@ -19,6 +27,7 @@ interface Arguments {
   format: keyof typeof FORMATS;
   only: "data" | "schema" | undefined;
   sample: string;
+  diff: string | undefined;
 }
 
 /** 0: complete, no error found. 1: errors found. 2: the audit did not finish, so its result is neither of these. */
@@ -77,8 +86,8 @@ export const audit: CommandModule<object, Arguments> = {
       .option("tenant", nameOption("tenant", "Slug of a tenant: check only its rows"))
       .option("format", {
         ...choiceOption(
-          ["text", "json", "html"],
-          "text for people, json for programs, html as a page to mail",
+          ["text", "json", "html", "sarif", "junit"],
+          "text for people, json for programs, html as a page to mail, sarif and junit for pipelines",
         ),
         default: "text" as const,
       })
@@ -87,6 +96,10 @@ export const audit: CommandModule<object, Arguments> = {
         ...textOption("Number of tenants in which the proof runs, or all"),
         default: "20",
       })
+      .option(
+        "diff",
+        nameOption("diff", "A report before (--format json): say what was opened and what was closed since"),
+      )
       .epilogue(
         "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the " +
           "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found, " +
@@ -97,6 +110,7 @@ export const audit: CommandModule<object, Arguments> = {
     process.on("uncaughtException", end); // the driver may throw outside of any promise
     try {
       const scope = scopeFrom(args);
+      const before = args.diff === undefined ? undefined : readReport(args.diff);
       const login = "tms_owner's login or that of a member of tms_auditor";
       await onOwnerDatabase(
         line => say(`${line}\n`),
@@ -104,6 +118,7 @@ export const audit: CommandModule<object, Arguments> = {
         async ({ url }) => {
           const bar = process.stderr.isTTY ? progressBar() : undefined;
           const result = await runAudit(url, scope, bar?.show).finally(bar?.end);
+          if (before) result.diff = diffOf(before, result.report);
           await printLine(FORMATS[args.format](result));
           process.exitCode = exitStatus(result);
         },

@@ -112,8 +112,10 @@ test("the text has what could not run first, ten findings of each kind, and a ta
     `  - app.boards, id b-${i}, n ${i}, tenant t-1\n      It is so.\n      mend it;\n`;
   assert.equal(
     toText(AUDIT),
-    `Tenant isolation audit of tms: all tenants
+    `INCOMPLETE: 2 checks could not run. 5 checks, 1,016 errors, 12,345 warnings.
+Tenant isolation audit of tms: all tenants
 2026-11-22T01:02:03.000000Z, 2.5 s, Postgres 18.4, schema 000015.sql, run 7
+Look first at: app.boards (1,014), app.media (1)
 
 ERROR  unread (orphaned_record): could not run, 2 findings
   - app.media

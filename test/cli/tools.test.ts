@@ -392,6 +392,7 @@ test("an option whose value a variable of the shell was to give is refused witho
     ["audit --only --sample 1", 2, "Not enough arguments following: only"],
     ["audit --tenant=", 2, "--tenant is empty"],
     ["audit --sample", 2, "Not enough arguments following: sample"],
+    ["audit --diff=", 2, "--diff is empty"],
     ["events --tenant=", 1, "--tenant is empty"],
     ["events --follow=", 1, "--follow takes no value"],
     ["explain --tenant=", 1, "--tenant is empty"],

@@ -1,0 +1,196 @@
+/** What a person reviewed, in the repository: the profile, the functions that they vouch for, the findings that they accept. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { Ajv } from "ajv";
+import { StartupError } from "../errors/startup-error.ts";
+import { keyOf } from "./identity.ts";
+import type { Audit, Finding } from "./report.ts";
+
+export interface Vouched {
+  kind: "function" | "relation";
+  object: string;
+  hash: string;
+  reason: string;
+}
+
+export interface Accepted {
+  check: string;
+  tenant_id: string | null;
+  relation: string | null;
+  row: Record<string, unknown>;
+  /** Of the definition of what the finding is about. */
+  hash: string;
+  reason: string;
+}
+
+export interface Baseline {
+  profile?: Record<string, unknown>;
+  vouched: Vouched[];
+  accepted: Accepted[];
+}
+
+const text = { type: "string", minLength: 1 } as const;
+const reason = { type: "string", pattern: "\\S" } as const;
+const nullable = { type: ["string", "null"] } as const;
+const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile({
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    profile: { type: "object" },
+    vouched: {
+      type: "array",
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["kind", "object", "hash", "reason"],
+        properties: { kind: { enum: ["function", "relation"] }, object: text, hash: text, reason },
+      },
+    },
+    accepted: {
+      type: "array",
+      items: {
+        type: "object",
+        additionalProperties: false,
+        required: ["check", "hash", "reason"],
+        properties: {
+          check: text,
+          tenant_id: nullable,
+          relation: nullable,
+          row: { type: "object" },
+          hash: text,
+          reason,
+        },
+      },
+    },
+  },
+});
+
+/** @throws StartupError with all that is wrong with the file */
+export function readBaseline(file: string): Baseline {
+  const given = readJson(file);
+  if (!validate(given)) {
+    const faults = validate.errors!.map(({ instancePath, message, keyword }) => {
+      const what = instancePath.slice(1) || "the file";
+      return keyword === "pattern" ? `${what} is empty: say why` : `${what} ${message}`;
+    });
+    throw new StartupError(`${file} is not a baseline: ${faults.join("; ")}`);
+  }
+  const { profile, vouched = [], accepted = [] } = given as Partial<Baseline>;
+  const whole = accepted.map(one => ({
+    ...one,
+    tenant_id: one.tenant_id ?? null,
+    relation: one.relation ?? null,
+    row: one.row ?? {},
+  }));
+  return { ...(profile && { profile }), vouched, accepted: whole };
+}
+
+export function readJson(file: string): unknown {
+  let content: string;
+  try {
+    content = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new StartupError(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+  try {
+    return JSON.parse(content);
+  } catch (error) {
+    throw new StartupError(`${file} is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** Moves what was accepted out of the findings. `hashes` are those of the definitions, a finding each. */
+export function applyBaseline(audit: Audit, { accepted }: Baseline, hashes: Map<Finding, string>): Audit {
+  const lines = new Map(accepted.map(line => [keyOf(line), line]));
+  const used = new Set<Accepted>();
+  const taken: { finding: Finding; reason: string }[] = [];
+  const notes = [...(audit.notes ?? [])];
+  const findings = audit.report.findings.filter(finding => {
+    const line = lines.get(keyOf(finding));
+    // A check that did not run found nothing that anybody could accept.
+    if (!line || audit.notRun.includes(finding.check)) return true;
+    used.add(line);
+    if (line.hash === hashes.get(finding)) {
+      taken.push({ finding, reason: line.reason });
+      return false;
+    }
+    notes.push(
+      `No longer accepted, since its definition changed: ${finding.check} ${finding.relation ?? ""} (${line.reason})`,
+    );
+    return true;
+  });
+  const stale = accepted.filter(line => !used.has(line));
+  for (const { check, relation, reason: why } of stale)
+    notes.push(
+      `Accepted, and not found any more: ${check} ${relation ?? ""} (${why}). Take it out of the baseline`,
+    );
+  return recounted({ ...audit, report: { ...audit.report, findings }, accepted: taken, notes }, taken);
+}
+
+/** The counts without what was accepted. */
+function recounted(audit: Audit, taken: { finding: Finding }[]): Audit {
+  const less = (of: (finding: Finding) => boolean) => taken.filter(({ finding }) => of(finding)).length;
+  const { summary, checks } = audit.report;
+  return {
+    ...audit,
+    report: {
+      ...audit.report,
+      checks: checks.map(check => ({
+        ...check,
+        findings: check.findings - less(({ check: of }) => of === check.check),
+      })),
+      summary: {
+        ...summary,
+        errors: summary.errors - less(({ severity }) => severity === "error"),
+        warnings: summary.warnings - less(({ severity }) => severity === "warning"),
+      },
+    },
+    results: audit.results.map(result => {
+      const of = (severity: Finding["severity"]) =>
+        result[severity] -
+        less(
+          one =>
+            one.check === result.check &&
+            (one.relation ?? "") === result.relation &&
+            one.severity === severity,
+        );
+      return { ...result, error: of("error"), warning: of("warning"), info: of("info") };
+    }),
+  };
+}
+
+/** A line for each item: reviews and merges go by lines. */
+export function writeBaseline(file: string, { profile, vouched, accepted }: Baseline): void {
+  const list = (items: object[]) =>
+    items.length === 0 ? "[]" : `[\n${items.map(item => `    ${JSON.stringify(item)}`).join(",\n")}\n  ]`;
+  const parts = [
+    ...(profile ? [`"profile": ${JSON.stringify(profile, null, 2).replaceAll("\n", "\n  ")}`] : []),
+    `"vouched": ${list(vouched)}`,
+    `"accepted": ${list(accepted)}`,
+  ];
+  try {
+    writeFileSync(file, `{\n  ${parts.join(",\n  ")}\n}\n`, { flag: "wx" });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new StartupError(
+      code === "EEXIST" ? `${file} is there already` : `${file} cannot be written (${code})`,
+    );
+  }
+}
+
+/** An earlier run's `--format json`. */
+export function readReport(file: string): { findings: Finding[] } {
+  const given = readJson(file) as { findings?: Finding[] } | null;
+  const isReport = Array.isArray(given?.findings) && given.findings.every(({ check, row }) => check && row);
+  if (!isReport) throw new StartupError(`${file} is not a report of the audit: --format json prints one`);
+  return { findings: given!.findings! };
+}
+
+/** What a change opened and closed, against an earlier report. */
+export function diffOf(before: { findings: Finding[] }, now: { findings: Finding[] }) {
+  const keys = (findings: Finding[]) => new Set(findings.map(keyOf));
+  const [old, current] = [keys(before.findings), keys(now.findings)];
+  return {
+    opened: now.findings.filter(finding => !old.has(keyOf(finding))),
+    closed: before.findings.filter(finding => !current.has(keyOf(finding))),
+  };
+}
