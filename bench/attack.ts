@@ -1,7 +1,7 @@
-/** One attack of bench/fairness.ts, until it is killed. */
+/** One attack of attacks.ts, until it is killed. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Attack } from "./fairness.ts";
+import type { Attack } from "./attacks.ts";
 
 const { sockets: count, says, drips, reads, floods } = JSON.parse(process.argv[2]!) as Attack;
 const { hostname, port } = new URL(process.argv[3]!);
@@ -16,8 +16,8 @@ const open = () => {
     let answers = 0;
     socket.on("data", bytes => {
       answers += bytes.toString("latin1").split("HTTP/1.1 ").length - 1;
-      if (answers < 30) return;
-      answers -= 30;
+      if (answers < floods) return;
+      answers -= floods;
       socket.write(says);
     });
   } else socket.resume();

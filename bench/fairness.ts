@@ -1,82 +1,13 @@
 import { type ChildProcess, fork } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import http from "node:http";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { SignJWT } from "jose";
+import { type Asked, ask, attacksOf, begin, SETTINGS } from "./attacks.ts";
 import { SECRET } from "./cases.ts";
 import { type BenchServer, seed } from "./database.ts";
 import { build } from "./http.ts";
 import { type Figure, median } from "./report.ts";
-
-/** A member asks so often, on connections of its own. */
-const EVERY_MS = 10;
-
-interface Asked {
-  p95: number;
-  requests: number;
-  refused: number;
-}
-
-/** What an attacker keeps up: sockets on loopback that say this, again when they end, and again and again when `floods`. */
-export interface Attack {
-  name: string;
-  sockets: number;
-  says: string;
-  /** Sends a little more now and then. */
-  drips?: string;
-  reads: boolean;
-  floods?: boolean;
-}
-
-const head = (line: string, ...more: string[]) =>
-  [`${line} HTTP/1.1`, "host: x", ...more, "", ""].join("\r\n");
-const body = ["content-type: application/json", "content-length: 1000"];
-
-const attacksOf = (idle: number, mallory: string): Attack[] => [
-  {
-    name: "bodies that never come, no token",
-    sockets: 1_000,
-    says: head("POST /nothing", ...body),
-    reads: true,
-  },
-  {
-    name: "slow headers",
-    sockets: 1_000,
-    says: "GET / HTTP/1.1\r\nhost: x\r\n",
-    drips: "x: y\r\n",
-    reads: true,
-  },
-  {
-    name: "slow bodies, another member",
-    sockets: 1_000,
-    says: head("POST /graphql", mallory, ...body),
-    drips: "{",
-    reads: true,
-  },
-  {
-    name: "slow readers",
-    sockets: 300,
-    says: head("GET /docs/static/swagger-ui-bundle.js").repeat(4),
-    reads: false,
-  },
-  { name: "idle connections", sockets: idle, says: "", reads: true },
-  {
-    name: "pipelined floods, no token",
-    sockets: 50,
-    says: head("GET /nothing").repeat(30),
-    reads: true,
-    floods: true,
-  },
-  {
-    name: "pipelined floods, another member",
-    sockets: 50,
-    says: head("GET /api/tenants/current", mallory).repeat(30),
-    reads: true,
-    floods: true,
-  },
-];
 
 /** A member's requests, quiet and under each attack on the same instance. */
 export async function fairnessBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
@@ -102,7 +33,7 @@ export async function fairnessBench(server: BenchServer, { quick }: { quick: boo
       const [quiet, attacked] = [[] as Asked[], [] as Asked[]];
       for (let round = 0; round < rounds; round++) {
         quiet.push(await ask(service.address, member, seconds));
-        const end = await begin(attack, built, service.address);
+        const end = await begin(attack, path.join(built, "bench/attack.js"), service.address);
         attacked.push(await ask(service.address, member, seconds));
         await end();
       }
@@ -112,6 +43,7 @@ export async function fairnessBench(server: BenchServer, { quick }: { quick: boo
         variant: "a known member",
         quietP95Ms: median(quiet.map(({ p95 }) => p95)),
         p95Ms: median(attacked.map(({ p95 }) => p95)),
+        healthMs: median(attacked.map(({ healthMs }) => healthMs)),
         requests: attacked.reduce((sum, { requests }) => sum + requests, 0),
         refused: attacked.reduce((sum, { refused }) => sum + refused, 0),
       });
@@ -125,6 +57,8 @@ export async function fairnessBench(server: BenchServer, { quick }: { quick: boo
 }
 
 function start(built: string, databaseUrl: string): Promise<{ child: ChildProcess; address: URL }> {
+  const schema = path.join(built, "settings.json");
+  writeFileSync(schema, JSON.stringify(SETTINGS));
   return new Promise((resolve, reject) => {
     const child = fork(path.join(built, "bench/service.js"), [], {
       execArgv: ["--max-semi-space-size=64"],
@@ -134,6 +68,7 @@ function start(built: string, databaseUrl: string): Promise<{ child: ChildProces
         SERVICE_DATABASE_URL: databaseUrl,
         SERVICE_JWT_SECRET: SECRET,
         SERVICE_MULTI_TENANT_MODE: "true",
+        SERVICE_TENANT_SETTINGS_SCHEMA: schema,
         SERVICE_PORT: "0",
         SERVICE_LOG_LEVEL: "warn",
       },
@@ -143,56 +78,4 @@ function start(built: string, databaseUrl: string): Promise<{ child: ChildProces
     );
     child.once("exit", code => reject(new Error(`the service ended with ${code}`)));
   });
-}
-
-/** Requests at a steady pace, whether or not the last one is answered; what takes longer than 5 s, or is no 200, is refused. */
-async function ask({ hostname, port }: URL, authorization: string, seconds: number): Promise<Asked> {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
-  const headers = { authorization: authorization.slice("authorization: ".length) };
-  const times: number[] = [];
-  let refused = 0;
-  const one = () =>
-    new Promise<void>(resolve => {
-      const from = performance.now();
-      const failed = () => {
-        refused++;
-        times.push(performance.now() - from);
-        resolve();
-      };
-      http
-        .get({ hostname, port, path: "/api/boards?limit=20", agent, headers, timeout: 5_000 }, answer => {
-          answer.resume().once("end", () => {
-            if (answer.statusCode !== 200) return failed();
-            times.push(performance.now() - from);
-            resolve();
-          });
-        })
-        .once("timeout", function ended(this: http.ClientRequest) {
-          this.destroy(new Error("no answer"));
-        })
-        .once("error", failed);
-    });
-  const asked: Promise<void>[] = [];
-  const until = performance.now() + seconds * 1_000;
-  for (let due = performance.now(); due < until; due += EVERY_MS) {
-    await sleep(Math.max(0, due - performance.now()));
-    asked.push(one());
-  }
-  await Promise.all(asked);
-  agent.destroy();
-  times.sort((a, b) => a - b);
-  return { p95: times[Math.floor(times.length * 0.95)]!, requests: times.length, refused };
-}
-
-/** In a process of its own, so that it does not delay what measures. Returns what ends it. */
-async function begin(attack: Attack, built: string, { href }: URL): Promise<() => Promise<void>> {
-  const child = fork(path.join(built, "bench/attack.js"), [JSON.stringify(attack), href]);
-  await new Promise<void>((resolve, reject) => {
-    child.once("message", () => resolve());
-    child.once("exit", code => reject(new Error(`the attack ended with ${code}`)));
-  });
-  return async () => {
-    child.removeAllListeners("exit").kill();
-    await sleep(1_000);
-  };
 }

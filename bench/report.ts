@@ -37,8 +37,8 @@ PostGraphile answers under the same policies, and does not look up the membershi
   },
   fairness: {
     title: "Fairness",
-    text: `A member lists 20 boards 100 times a second, quiet and under each attack from the same address: 50 to 10,000 sockets
-on loopback. Medians of three rounds, each from 2 s after the attack began.
+    text: `A member lists 20 boards 100 times a second, quiet and under each attack from the same address: 16 to 10,000 sockets
+on loopback. Health is the longest of ten health checks a second meanwhile. Medians of three rounds, each from 2 s after the attack began.
 Attacker, member and Postgres share the machine with the service.`,
   },
   rls: {

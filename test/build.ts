@@ -48,7 +48,7 @@ const filesOf = (folder: string) =>
 export async function build(): Promise<string> {
   // Resolved, as node resolves the files it loads.
   const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "tms-test-build-")));
-  const inTree = ["test", "examples"].flatMap(filesOf);
+  const inTree = ["test", "examples", "bench"].flatMap(filesOf);
   const server = filesOf("src").filter(
     // Of the console its plain modules, for their unit tests; the rest is in the bundle.
     file => !path.relative(root, file).startsWith(path.join("src", "console", "main")),
@@ -65,7 +65,9 @@ export async function build(): Promise<string> {
     sourcemap: true,
     sourcesContent: false,
   });
-  const linked = readdirSync(root).filter(name => !["test", "examples", "dist", ".git"].includes(name));
+  const linked = readdirSync(root).filter(
+    name => !["test", "examples", "bench", "dist", ".git"].includes(name),
+  );
   for (const file of [...linked.map(name => path.join(root, name)), ...inTree]) {
     const link = path.join(folder, path.relative(root, file));
     mkdirSync(path.dirname(link), { recursive: true });

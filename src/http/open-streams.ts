@@ -5,11 +5,15 @@ const MOST = { identity: 5, tenant: 20, instance: 200 };
 /** Of these only operators have the last ones. */
 const OF_OPERATORS = 20;
 
+/** Where all have one stream, who has none takes the oldest, once it had this time: as many tenants as streams keep nobody out. */
+const TURN_MS = 60_000;
+
 interface Open {
   readonly who: string;
   /** Null: an operator's. */
   readonly tenant: string | null;
   readonly end: AbortController;
+  readonly since: number;
 }
 
 /**
@@ -38,7 +42,7 @@ export class OpenStreams {
       streams.length >= MOST.instance ||
       (tenant !== null && ofTenants.length >= MOST.instance - OF_OPERATORS);
     if (isFull) this.#makeRoom(ofTenants, tenant === null ? -1 : own);
-    const one: Open = { who, tenant, end: new AbortController() };
+    const one: Open = { who, tenant, end: new AbortController(), since: performance.now() };
     one.end.signal.addEventListener("abort", () => this.#open.delete(one));
     this.#open.add(one);
     return one.end;
@@ -49,8 +53,13 @@ export class OpenStreams {
     const counts = new Map<string | null, number>();
     for (const { tenant } of ofTenants) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
     const most = Math.max(0, ...counts.values());
-    if (most <= own + 1) throw own > 0 ? tooMany() : refusal("overloaded");
-    ofTenants.find(({ tenant }) => counts.get(tenant) === most)!.end.abort();
+    let loser = ofTenants.find(({ tenant }) => counts.get(tenant) === most);
+    if (most <= own + 1) {
+      loser = own === 0 ? ofTenants[0] : undefined;
+      if (!loser || performance.now() - loser.since < TURN_MS)
+        throw own > 0 ? tooMany() : refusal("overloaded");
+    }
+    loser!.end.abort();
   }
 
   endAll(): void {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { OpenStreams } from "../../src/http/open-streams.ts";
+import { passASecond } from "./world.ts";
 
 /** Streams of a tenant, each by an identity of its own. */
 function open(streams: OpenStreams, tenant: string | null, count: number) {
@@ -45,6 +46,19 @@ test("a tenant without a stream gets one while another has two", () => {
   streams.add("ann", "acme");
   assert.equal(streams.size, 180);
   assert.throws(() => streams.add("bob", "globex"), refused(503), "everybody has one");
+});
+
+test("where all have one, who has none takes the oldest once it is a minute old", () => {
+  const streams = new OpenStreams();
+  const first = streams.add("0", "t0");
+  for (let i = 0; i < 59; i++) passASecond();
+  for (let i = 1; i < 180; i++) streams.add(`${i}`, `t${i}`);
+  assert.throws(() => streams.add("ann", "acme"), refused(503));
+  passASecond();
+  streams.add("ann", "acme");
+  assert.ok(first.signal.aborted);
+  assert.throws(() => streams.add("0", "t0"), refused(503), "the next one has had a second");
+  assert.equal(streams.size, 180);
 });
 
 test("all end when the service stops", () => {
