@@ -155,7 +155,7 @@ comment on view audit.data_statements is
 $$The statements of the data checks, one for each key and column. Each returns check, tenant, number of rows, one row's key, and the other
 tenant. listing shows the rows themselves.$$;
 
-create function audit.data(p_relation regclass default null)
+create function audit.find_rows(s audit.data_statements)
 returns table (
   "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text, rows bigint)
 language plpgsql
@@ -166,27 +166,37 @@ set enable_nestloop = off
 set work_mem = '64MB'
 as $$
 declare
-  v_statement record;
-  v_filter text;
+  v_filter constant text := audit.filter_of(s.relid);
 begin
-  for v_statement in select * from audit.data_statements s where p_relation is null or s.relid = p_relation loop
-    v_filter := audit.filter_of(v_statement.relid);
-    if v_filter is not null then
-      raise exception using errcode = 'insufficient_privilege', message = format('%s: %s', v_statement.relation, v_filter),
-        hint = 'The audit reads every row or none: its login needs BYPASSRLS, or a policy that shows it all.';
-    end if;
-    return query execute format($f$
-      select f.kind, 'error', f.tenant, %1$L::text, f.key, format('%%s: %%s', case f.kind
-          when 'parent_in_other_tenant'
-            then format('rows whose parent in %%s is of another tenant (%%s), by %%s', %2$L::text, f.other, %3$L::text)
-          when 'parent_missing' then format('rows whose parent in %%s does not exist, by %%s', %2$L::text, %3$L::text)
-          when 'tenant_missing' then format('rows of a tenant that does not exist, by %%s', %3$L::text)
-          else format('rows whose %%s is null', %3$L::text) end, f.n), %4$L::text, f.n
-      from (%5$s) f (kind, tenant, n, key, other)
-      where f.kind <> 'parent_missing' or %6$s$f$,
-      v_statement.relation, v_statement.parent, v_statement.object, v_statement.listing, v_statement.statement, v_statement.unless);
-  end loop;
+  if v_filter is not null then
+    raise exception using errcode = 'insufficient_privilege', message = format('%s: %s', s.relation, v_filter),
+      hint = 'The audit reads every row or none: its login needs BYPASSRLS, or a policy that shows it all.';
+  end if;
+  return query execute format($f$
+    select f.kind, 'error', f.tenant, %1$L::text, f.key, format('%%s: %%s', case f.kind
+        when 'parent_in_other_tenant'
+          then format('rows whose parent in %%s is of another tenant (%%s), by %%s', %2$L::text, f.other, %3$L::text)
+        when 'parent_missing' then format('rows whose parent in %%s does not exist, by %%s', %2$L::text, %3$L::text)
+        when 'tenant_missing' then format('rows of a tenant that does not exist, by %%s', %3$L::text)
+        else format('rows whose %%s is null', %3$L::text) end, f.n), %4$L::text, f.n
+    from (%5$s) f (kind, tenant, n, key, other)
+    where f.kind <> 'parent_missing' or %6$s$f$, s.relation, s.parent, s.object, s.listing, s.statement, s.unless);
 end
+$$;
+comment on function audit.find_rows(audit.data_statements) is
+  'What one of the statements finds: a line for each tenant, with one of its rows.';
+
+create function audit.data(p_relation regclass default null)
+returns table (
+  "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text, rows bigint)
+language sql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.*
+  from audit.data_statements s
+  cross join lateral audit.find_rows(s) f
+  where p_relation is null or s.relid = p_relation
 $$;
 comment on function audit.data(regclass) is
 $$The data checks of one table, or of all: a line for each check, tenant and key, with one of the rows at fault. Run it in a

@@ -151,7 +151,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pg_temp.proof_claims
-  values (t.relid, p_claim, p_result, a.principal, case when cardinality(a.tenants) = 1 then a.tenants[1] end, p_detail);
+  values (t.relid, p_claim, p_result, a.principal, case when cardinality(a.tenants) = 1 then a.tenants[1] end,
+    case when p_result <> 'proved' then p_detail end);
 end
 $$;
 comment on function audit.claim(audit.tables, audit.actor, text, text, text) is
