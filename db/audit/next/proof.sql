@@ -94,7 +94,8 @@ begin
       hint = 'Use a login with BYPASSRLS and pg_read_all_data that may SET ROLE to the request roles; or say as_superuser => true.';
   end if;
   drop table if exists pg_temp.proof_tables, pg_temp.proof_principals, pg_temp.proof_claims;
-  create temp table proof_tables as select * from audit.tables;
+  create temp table proof_tables as
+    select t.*, exists (select from audit.reach r where r.relid = t.relid and (r.reads or r.writes)) as reached from audit.tables t;
   create temp table proof_principals (principal text, enter text[], tenants text[], role name);
   create temp table proof_claims (relid oid, claim text, result text, principal text, tenant text, detail text);
   execute format('insert into pg_temp.proof_principals (principal, enter, tenants) %s', (select principals from audit.profile));
@@ -399,7 +400,9 @@ begin
   execute format('select coalesce(array_agg(distinct w.x) filter (where w.x is not null), ''{}''), count(*) > 0 '
     'from (select (%s)::text as x from %s t limit 10000) w', t.tenant, t.relation) into v_present, v_rows;
   if not v_rows then
-    perform audit.claim(t, a, 'it has rows', 'undecided', 'has no rows: nothing was proved in it');
+    perform audit.claim(t, a, 'it has rows', case when p.reached then 'undecided' else 'proved' end,
+      'has no rows: nothing was proved in it')
+    from pg_temp.proof_tables p where p.relid = t.relid;
     return;
   end if;
   if not exists (select from pg_temp.proof_principals where tenants && v_present) then
