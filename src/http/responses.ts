@@ -5,15 +5,6 @@ import { isKnown } from "./etags.ts";
 /** Shared caches keep nothing; a client may keep a response, but must revalidate it. */
 export const CACHING = "private, no-cache";
 
-/**
- * All JSON has one style, without white space between values. The functions of large and frequent answers write it so; the rest uses
- * json_build_object() and jsonb, which do not. A text with `": ` in it only costs the time.
- */
-export function compact(json: string): string {
-  if (!json.includes('": ') && !json.includes('" : ')) return json;
-  return json.replace(/("[^"\\]*(?:\\.[^"\\]*)*")|\s+/g, "$1");
-}
-
 /** Sends the JSON that the database made, unparsed. */
 export function sendRow(
   reply: FastifyReply,
@@ -27,7 +18,7 @@ export function sendRow(
     .header("content-type", type)
     .header("cache-control", CACHING)
     .header("x-content-type-options", "nosniff")
-    .send(compact(row.body));
+    .send(row.body);
 }
 
 /** 201 with a secret that no later answer shows: nothing on the way may keep it. */
@@ -64,19 +55,3 @@ export const located = (reply: FastifyReply, path: string): FastifyReply =>
 
 /** An id as it was sent, except NUL, which the Postgres protocol cannot carry. An id with either character names nothing. */
 export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");
-
-/** A longer text has more than 255 characters in every normal form: validation refuses it, so normalizing it is a waste. */
-const LONGEST_NAME = 2_048;
-
-/** Normalizes names to NFC: names that look equal are stored equal, and their lengths count what is stored. */
-export async function normalizeNames({ body }: FastifyRequest): Promise<void> {
-  if (typeof body !== "object" || body === null) return;
-  const { owner } = body as { owner?: unknown };
-  const inner = typeof owner === "object" && owner !== null ? [owner] : [];
-  for (const fields of [body, ...inner] as Record<string, unknown>[]) {
-    for (const field of ["name", "organization_name", "admin_name", "display_name"]) {
-      const text = fields[field];
-      if (typeof text === "string" && text.length <= LONGEST_NAME) fields[field] = text.normalize("NFC");
-    }
-  }
-}

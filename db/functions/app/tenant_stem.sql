@@ -5,10 +5,10 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select left(app.tenant_json(p_tenant), -1) || ',"registration":' || coalesce(app.compact_json(p_tenant.registration), 'null')
+  select left(app.tenant_json(p_tenant), -1) || ',"registration":' || coalesce(p_tenant.registration::text, 'null')
     || case when 'suspended' in (p_tenant.status, p_tenant.status_before) then ',"suspension":' || coalesce((
-      select app.compact_json(jsonb_build_object('at', app.iso_time(e.at), 'reason', e.reason, 'actor', case when e.actor_subject is not null
-        then jsonb_build_object('auth_provider', e.actor_provider, 'auth_subject', e.actor_subject) end))
+      select json_build_object('at', app.iso_time(e.at), 'reason', e.reason, 'actor', case when e.actor_subject is not null
+        then json_build_object('auth_provider', e.actor_provider, 'auth_subject', e.actor_subject) end)::text
       from control.tenant_events e
       where e.tenant_id = p_tenant.id and e.event = 'tenant.suspended'
       order by e.tenant_id desc, e.epoch desc, e.xid desc, e.n desc limit 1), 'null') else '' end
