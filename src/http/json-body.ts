@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest, RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import { Problem } from "../errors/errors.ts";
 import { PROBLEMS } from "../errors/problems.ts";
@@ -18,7 +18,7 @@ export function invalid(found: FieldError[]): Problem {
 const cut = (field: string) => (field.length > LONGEST_FIELD ? `${field.slice(0, LONGEST_FIELD)}…` : field);
 
 /** For operations without a body: refuses any field, accepts an empty object. */
-export async function refuseBody({ body }: FastifyRequest): Promise<void> {
+async function refuseBody({ body }: FastifyRequest): Promise<void> {
   if (body === undefined) return;
   if (typeof body !== "object" || body === null || Array.isArray(body))
     throw invalid([{ field: "body", message: "must be empty" }]);
@@ -27,8 +27,30 @@ export async function refuseBody({ body }: FastifyRequest): Promise<void> {
 }
 
 /** For operations whose body need not be there: none is an empty object. */
-export async function fillBody(request: FastifyRequest): Promise<void> {
+async function fillBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) request.body = {};
+}
+
+/** A longer text has more than 255 characters in every normal form: validation refuses it, so normalizing it is a waste. */
+const LONGEST_NAME = 2_048;
+
+/** Normalizes names to NFC: names that look equal are stored equal, and their lengths count what is stored. */
+async function normalizeNames({ body }: FastifyRequest): Promise<void> {
+  if (typeof body !== "object" || body === null) return;
+  const { owner } = body as { owner?: unknown };
+  const inner = typeof owner === "object" && owner !== null ? [owner] : [];
+  for (const fields of [body, ...inner] as Record<string, unknown>[]) {
+    for (const field of ["name", "organization_name", "admin_name", "display_name"]) {
+      const text = fields[field];
+      if (typeof text === "string" && text.length <= LONGEST_NAME) fields[field] = text.normalize("NFC");
+    }
+  }
+}
+
+/** What an operation's body needs before it is validated; its schema tells. */
+function preparationOf({ method, schema }: RouteOptions) {
+  if (schema?.operationId === undefined || method === "GET" || method === "HEAD") return [];
+  return schema.body === undefined ? [refuseBody] : schema.optionalBody ? [fillBody] : [normalizeNames];
 }
 
 const ZIPPED = new Problem(415, "Unsupported media type", "Send the body as it is, without Content-Encoding");
@@ -39,6 +61,9 @@ export default fp(async (app: FastifyInstance) => {
     const { "content-encoding": encoding, "content-length": length = "0" } = headers;
     const zipped = encoding !== undefined && encoding.toLowerCase() !== "identity";
     done(zipped && (Number(length) > 0 || headers["transfer-encoding"]) ? ZIPPED : undefined);
+  });
+  app.addHook("onRoute", route => {
+    route.preValidation = [...[route.preValidation ?? []].flat(), ...preparationOf(route)];
   });
   app.removeContentTypeParser("text/plain");
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, parseJson);

@@ -90,7 +90,7 @@ interface Documented {
   /** Beyond those that the method, the body and the place of the route imply. */
   problems?: ProblemName[];
   security?: [];
-  /** A request without a body is one with an empty object: see fillBody(). */
+  /** A request without a body is one with an empty object: see src/http/json-body.ts. */
   optionalBody?: true;
   /** Bytes of a body. */
   bodyLimit?: number;

@@ -1,5 +1,7 @@
 /** API keys: `tms_<tenant_id>_<secret>`. The database holds the SHA-256 of the secret, and decides on every request. */
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { Recent } from "../values/recent.ts";
+import { hashOf } from "../values/secret.ts";
 import type { Identity, KeyInUse } from "./identity.ts";
 
 const PREFIX = "tms_";
@@ -10,8 +12,6 @@ export const KEY_PROVIDER = "key";
 
 /** A JWT begins with the Base64 of `{"`. */
 export const isKey = (token: string): boolean => token.startsWith(PREFIX);
-
-const hashOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
 
 export function newSecret(): { hash: string; keyIn: (tenantId: string) => string } {
   const secret = randomBytes(32).toString("hex");
@@ -28,7 +28,7 @@ const MOST_KEPT = 10_000;
  */
 export class Keys {
   /** By the key as it was sent, as tokens are kept: to hash it anew would cost every request. */
-  readonly #kept = new Map<string, { identity: Identity; until: number }>();
+  readonly #kept = new Recent<{ identity: Identity; until: number }>(MOST_KEPT);
 
   /** Undefined for a text that is no key. */
   identify(token: string, network: string): Identity | undefined {
@@ -45,7 +45,7 @@ export class Keys {
       credential,
       tenant,
       admitted: (id, slug) => this.#admit(token, credential, id, slug),
-      refused: () => void this.#kept.delete(token),
+      refused: () => this.#kept.delete(token),
     };
     const none = { email: null, name: null, claims: {}, operator: false };
     return Object.freeze({ provider: KEY_PROVIDER, subject, key, ...none });
@@ -56,8 +56,6 @@ export class Keys {
     const now = performance.now();
     const same = known?.identity.key?.tenant === slug;
     if (same && known!.until > now + KEPT_MS / 2) return;
-    this.#kept.delete(token); // its place is that of the older one
-    if (this.#kept.size >= MOST_KEPT) this.#kept.delete(this.#kept.keys().next().value!);
     const identity = same ? known!.identity : this.#identity(token, credential, id, slug);
     this.#kept.set(token, { identity, until: now + KEPT_MS });
   }

@@ -1,12 +1,8 @@
-import { createHash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
+import { hashOf } from "./secret.ts";
 
-/**
- * The token of an invitation: `tmi_<tenant id>_<secret>`; by its prefix the log knows it. The secret is made and hashed here, so the database never receives it: no log of
- * statements, no replica and no backup can have it.
- */
+/** The token of an invitation: `tmi_<tenant id>_<secret>`; by its prefix the log knows it. */
 export const makeSecret = () => randomBytes(32).toString("base64url");
-
-export const hashOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
 
 const PREFIX = "tmi_";
 

@@ -5,7 +5,8 @@ import path from "node:path";
 import { SignJWT } from "jose";
 import type postgres from "postgres";
 import type { Document } from "../../src/http/openapi.ts";
-import { hashOf, makeSecret, tokenOf } from "../../src/values/invitation-token.ts";
+import { makeSecret, tokenOf } from "../../src/values/invitation-token.ts";
+import { hashOf } from "../../src/values/secret.ts";
 import { token } from "../harness.ts";
 import type { World } from "./world.ts";
 

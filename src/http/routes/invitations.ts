@@ -3,11 +3,11 @@ import type { Config } from "../../config/config.ts";
 import type { Row } from "../../database/database.ts";
 import { isVerified } from "../../identity/claims.ts";
 import { comparableEmail } from "../../values/email.ts";
-import { hashOf, makeSecret, partsOf, tokenOf } from "../../values/invitation-token.ts";
+import { makeSecret, partsOf, tokenOf } from "../../values/invitation-token.ts";
+import { hashOf } from "../../values/secret.ts";
 import { callAsCaller } from "../call.ts";
-import { refuseBody } from "../json-body.ts";
 import * as operations from "../operations.ts";
-import { located, sendable, sendPage, sendRow } from "../responses.ts";
+import { located, sendable, sendPage, sendRow, sendSecret } from "../responses.ts";
 import type { AcceptInvitation, CreateInvitation, ListPage } from "../schemas/tenants.ts";
 
 /** Invitations into the tenant of the request, and their acceptance. */
@@ -28,11 +28,14 @@ export default async function invitations(
     return sendMade(reply, row, secret, "/api/tenants/invitations", frontendBaseUrl);
   });
 
-  const revoking = { ...revokeInvitation, preValidation: refuseBody };
-  app.delete<{ Params: { invitation_id: string } }>("/:invitation_id", revoking, async (request, reply) => {
-    const invitation_id = sendable(request.params.invitation_id);
-    return sendRow(reply, await callAsCaller(request, revokeInvitation, { invitation_id }));
-  });
+  app.delete<{ Params: { invitation_id: string } }>(
+    "/:invitation_id",
+    revokeInvitation,
+    async (request, reply) => {
+      const invitation_id = sendable(request.params.invitation_id);
+      return sendRow(reply, await callAsCaller(request, revokeInvitation, { invitation_id }));
+    },
+  );
 
   app.post<{ Body: AcceptInvitation }>("/accept", acceptInvitation, async (request, reply) => {
     const { tenantId, hash } = partsOf(request.body.token);
@@ -68,12 +71,15 @@ export async function invitationsByOperator(
     return sendMade(reply, row, secret, `/api/setup/tenant/${tenant_id}/invitations`, frontendBaseUrl);
   });
 
-  const revoking = { ...revokeTenantInvitation, preValidation: refuseBody };
-  app.delete<Of<{ invitation_id: string }>>("/:invitation_id", revoking, async (request, reply) => {
-    const { tenant_id, invitation_id } = request.params;
-    const given = { tenant_id: sendable(tenant_id), invitation_id: sendable(invitation_id) };
-    return sendRow(reply, await callAsCaller(request, revokeTenantInvitation, given));
-  });
+  app.delete<Of<{ invitation_id: string }>>(
+    "/:invitation_id",
+    revokeTenantInvitation,
+    async (request, reply) => {
+      const { tenant_id, invitation_id } = request.params;
+      const given = { tenant_id: sendable(tenant_id), invitation_id: sendable(invitation_id) };
+      return sendRow(reply, await callAsCaller(request, revokeTenantInvitation, given));
+    },
+  );
 }
 
 /** What the database learns of a new invitation, and the secret, which it does not. */
@@ -92,14 +98,10 @@ function sendMade(
 ) {
   const invitation = JSON.parse(body) as { invitation_id: string };
   const token = tokenOf(tenant_id!, secret);
-  return located(reply, `${under}/${invitation.invitation_id}`)
-    .code(201)
-    .header("cache-control", "no-store")
-    .header("x-content-type-options", "nosniff")
-    .send({
-      ...invitation,
-      token,
-      // After the #: browsers send that part neither to a server nor in a Referer.
-      ...(frontendBaseUrl !== null && { accept_url: `${frontendBaseUrl}/#invitation=${token}` }),
-    });
+  return sendSecret(located(reply, `${under}/${invitation.invitation_id}`), {
+    ...invitation,
+    token,
+    // After the #: browsers send that part neither to a server nor in a Referer.
+    ...(frontendBaseUrl !== null && { accept_url: `${frontendBaseUrl}/#invitation=${token}` }),
+  });
 }

@@ -1,9 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { newSecret } from "../../identity/keys.ts";
 import { callAsCaller } from "../call.ts";
-import { refuseBody } from "../json-body.ts";
 import { createKey, listKeys, revokeKey } from "../operations.ts";
-import { located, normalizeNames, sendable, sendPage, sendRow, sendSecret } from "../responses.ts";
+import { located, sendable, sendPage, sendRow, sendSecret } from "../responses.ts";
 import type { CreateKey, ListPage } from "../schemas/tenants.ts";
 
 /** The API keys of the tenant of the request. */
@@ -13,8 +12,7 @@ export default async function keys(app: FastifyInstance): Promise<void> {
     return sendPage(reply, await callAsCaller(request, listKeys, { limit, cursor }));
   });
 
-  const creating = { ...createKey, preValidation: normalizeNames };
-  app.post<{ Body: CreateKey }>("", creating, async (request, reply) => {
+  app.post<{ Body: CreateKey }>("", createKey, async (request, reply) => {
     const { name, role, expires_at } = request.body;
     const { hash, keyIn } = newSecret();
     const given = { name, role, expires_at, secret_hash: hash };
@@ -24,8 +22,7 @@ export default async function keys(app: FastifyInstance): Promise<void> {
     return sendSecret(reply, { ...key, key: keyIn(tenant_id!) });
   });
 
-  const revoking = { ...revokeKey, preValidation: refuseBody };
-  app.delete<{ Params: { key_id: string } }>("/:key_id", revoking, async (request, reply) =>
+  app.delete<{ Params: { key_id: string } }>("/:key_id", revokeKey, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, revokeKey, { key_id: sendable(request.params.key_id) })),
   );
 }

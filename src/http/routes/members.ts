@@ -2,9 +2,8 @@ import type { FastifyInstance } from "fastify";
 import type { Config } from "../../config/config.ts";
 import type { Row } from "../../database/database.ts";
 import { callAsCaller } from "../call.ts";
-import { refuseBody } from "../json-body.ts";
 import { addMember, changeMember, listMembers, removeMember } from "../operations.ts";
-import { located, normalizeNames, sendable, sendPage, sendRow } from "../responses.ts";
+import { located, sendable, sendPage, sendRow } from "../responses.ts";
 import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
 
 type One = { user_id: string };
@@ -27,8 +26,7 @@ export default async function members(app: FastifyInstance, { config }: { config
     return sendPage(reply, await callAsCaller(request, listMembers, { limit, cursor }));
   });
 
-  const adding = { ...addMember, preValidation: normalizeNames };
-  app.post<{ Body: AddMember }>("", adding, async (request, reply) => {
+  app.post<{ Body: AddMember }>("", addMember, async (request, reply) => {
     // The default is the issuer of the caller's own token, which a key has not.
     const provider = request.body.auth_provider ?? ((request.identity.key && config.jwt.issuer) || undefined);
     const given = fieldsOf({ ...request.body, ...(provider !== undefined && { auth_provider: provider }) });
@@ -41,8 +39,7 @@ export default async function members(app: FastifyInstance, { config }: { config
     return sendRow(reply, await callAsCaller(request, changeMember, given));
   });
 
-  const removing = { ...removeMember, preValidation: refuseBody };
-  app.delete<{ Params: One }>("/:user_id", removing, async (request, reply) =>
+  app.delete<{ Params: One }>("/:user_id", removeMember, async (request, reply) =>
     sendRow(reply, await callAsCaller(request, removeMember, { user_id: sendable(request.params.user_id) })),
   );
 }

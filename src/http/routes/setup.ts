@@ -9,10 +9,10 @@ import { RELEASE } from "../../migrate/release.ts";
 import { callAsCaller } from "../call.ts";
 import { ifMatch } from "../etags.ts";
 import { sendEvents } from "../event-stream.ts";
-import { fillBody, invalid, refuseBody } from "../json-body.ts";
+import { invalid } from "../json-body.ts";
 import { takeMergePatches } from "../merge-patch.ts";
 import * as operations from "../operations.ts";
-import { located, normalizeNames, sendable, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
+import { located, sendable, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
 import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
 import type { ListEvents } from "../schemas/events.ts";
 import type {
@@ -85,8 +85,7 @@ export default async function setup(
     explain(request, reply, askedByClaims(request.body.claims as Claims, request.body.header, config)),
   );
 
-  const creating = { ...operations.createTenant, preValidation: normalizeNames };
-  app.post<{ Body: CreateTenant }>("/tenant", creating, async (request, reply) => {
+  app.post<{ Body: CreateTenant }>("/tenant", operations.createTenant, async (request, reply) => {
     const { name, slug, settings, include_sample_data, owner } = request.body;
     // The database refuses the others.
     if (request.identity.operator) await settingsSchema.check(`new ${slug}`, JSON.stringify(settings ?? {}));
@@ -114,63 +113,70 @@ export default async function setup(
     return sendUnlessKnown(request, reply, row);
   });
 
-  const updating = { ...operations.updateTenant, preValidation: normalizeNames };
-  app.put<One & { Body: UpdateTenant }>("/tenant/:tenant_id", updating, async (request, reply) => {
-    const { name, slug, settings } = request.body;
-    if (settings && request.identity.operator)
-      await settingsSchema.check(tenantId(request), JSON.stringify(settings));
-    const given = { ...found(request), name, slug, settings };
-    return sendRow(reply, await callAsCaller(request, operations.updateTenant, given));
-  });
+  app.put<One & { Body: UpdateTenant }>(
+    "/tenant/:tenant_id",
+    operations.updateTenant,
+    async (request, reply) => {
+      const { name, slug, settings } = request.body;
+      if (settings && request.identity.operator)
+        await settingsSchema.check(tenantId(request), JSON.stringify(settings));
+      const given = { ...found(request), name, slug, settings };
+      return sendRow(reply, await callAsCaller(request, operations.updateTenant, given));
+    },
+  );
 
   await app.register(async patches => {
     takeMergePatches(patches);
-    const patching = { ...operations.patchTenant, preValidation: normalizeNames };
-    patches.patch<One & { Body: PatchTenant }>("/tenant/:tenant_id", patching, async (request, reply) => {
-      const { name, slug, settings } = request.body;
-      const given = { ...found(request), name, slug, settings, has_schema: settingsSchema.schema !== null };
-      const row = await writeValidated(
-        settingsSchema,
-        () => tenantId(request),
-        validated => callAsCaller(request, operations.patchTenant, { ...given, validated }),
-      );
-      return sendRow(reply, row);
-    });
+    patches.patch<One & { Body: PatchTenant }>(
+      "/tenant/:tenant_id",
+      operations.patchTenant,
+      async (request, reply) => {
+        const { name, slug, settings } = request.body;
+        const given = { ...found(request), name, slug, settings, has_schema: settingsSchema.schema !== null };
+        const row = await writeValidated(
+          settingsSchema,
+          () => tenantId(request),
+          validated => callAsCaller(request, operations.patchTenant, { ...given, validated }),
+        );
+        return sendRow(reply, row);
+      },
+    );
   });
 
-  const deleting = { ...operations.deleteTenant, preValidation: refuseBody };
-  app.delete<One & { Querystring: DeleteTenant }>("/tenant/:tenant_id", deleting, async (request, reply) => {
-    const { dry_run, purge, reason } = request.query;
-    const { config: run } = operations.deleteTenant;
-    if (dry_run)
-      return sendRow(
-        reply,
-        await callAsCaller(request, { config: run.dryRun }, { ...found(request), purge }),
-      );
-    const deletion = purge
-      ? callAsCaller(request, { config: run.purge }, { ...found(request), reason })
-      : callAsCaller(request, operations.deleteTenant, {
-          ...found(request),
-          grace_days: config.deletionGraceDays,
-          reason,
-        });
-    const deleted = deletion.catch((error: Error) => {
-      // A deletion waits only for writers of its tenant.
-      const metWriters = hasState(error.cause, "lock_not_available", "deadlock_detected");
-      throw metWriters ? refusal("tenant_busy", { cause: error.cause }) : error;
-    });
-    return sendRow(reply, await deleted);
-  });
+  app.delete<One & { Querystring: DeleteTenant }>(
+    "/tenant/:tenant_id",
+    operations.deleteTenant,
+    async (request, reply) => {
+      const { dry_run, purge, reason } = request.query;
+      const { config: run } = operations.deleteTenant;
+      if (dry_run)
+        return sendRow(
+          reply,
+          await callAsCaller(request, { config: run.dryRun }, { ...found(request), purge }),
+        );
+      const deletion = purge
+        ? callAsCaller(request, { config: run.purge }, { ...found(request), reason })
+        : callAsCaller(request, operations.deleteTenant, {
+            ...found(request),
+            grace_days: config.deletionGraceDays,
+            reason,
+          });
+      const deleted = deletion.catch((error: Error) => {
+        // A deletion waits only for writers of its tenant.
+        const metWriters = hasState(error.cause, "lock_not_available", "deadlock_detected");
+        throw metWriters ? refusal("tenant_busy", { cause: error.cause }) : error;
+      });
+      return sendRow(reply, await deleted);
+    },
+  );
 
   type Reasoned = One & { Body: WithReason };
-  const rejecting = { ...operations.rejectTenant, preValidation: fillBody };
-  app.post<Reasoned>("/tenant/:tenant_id/reject", rejecting, async (request, reply) => {
+  app.post<Reasoned>("/tenant/:tenant_id/reject", operations.rejectTenant, async (request, reply) => {
     const given = { ...found(request), reason: request.body.reason };
     return sendRow(reply, await callAsCaller(request, operations.rejectTenant, given));
   });
 
-  const suspending = { ...operations.suspendTenant, preValidation: fillBody };
-  app.post<Reasoned>("/tenant/:tenant_id/suspend", suspending, async (request, reply) => {
+  app.post<Reasoned>("/tenant/:tenant_id/suspend", operations.suspendTenant, async (request, reply) => {
     const given = { ...found(request), reason: request.body.reason };
     return sendRow(reply, await callAsCaller(request, operations.suspendTenant, given));
   });
@@ -182,8 +188,7 @@ export default async function setup(
   });
 
   for (const [move, operation] of Object.entries(operations.moves)) {
-    const moving = { ...operation, preValidation: refuseBody };
-    app.post<One>(`/tenant/:tenant_id/${move}`, moving, async (request, reply) =>
+    app.post<One>(`/tenant/:tenant_id/${move}`, operation, async (request, reply) =>
       sendRow(reply, await callAsCaller(request, operation, found(request))),
     );
   }
@@ -199,8 +204,7 @@ async function members(app: FastifyInstance): Promise<void> {
     return sendPage(reply, await callAsCaller(request, operations.listTenantMembers, given));
   });
 
-  const adding = { ...operations.addTenantMember, preValidation: normalizeNames };
-  app.post<One & { Body: AddMember }>("", adding, async (request, reply) => {
+  app.post<One & { Body: AddMember }>("", operations.addTenantMember, async (request, reply) => {
     const given = { tenant_id: tenantId(request), ...fieldsOf(request.body) };
     const row = await callAsCaller(request, operations.addTenantMember, given);
     const path = `/api/setup/tenant/${request.params.tenant_id}/members/${userOf(row)}`;
@@ -213,8 +217,7 @@ async function members(app: FastifyInstance): Promise<void> {
     return sendRow(reply, await callAsCaller(request, changing, given));
   });
 
-  const removing = { ...operations.removeTenantMember, preValidation: refuseBody };
-  app.delete<Member>("/:user_id", removing, async (request, reply) => {
+  app.delete<Member>("/:user_id", operations.removeTenantMember, async (request, reply) => {
     return sendRow(reply, await callAsCaller(request, operations.removeTenantMember, memberOf(request)));
   });
 }

@@ -20,7 +20,7 @@ import {
   patchCurrentTenant,
   registerTenant,
 } from "../operations.ts";
-import { located, normalizeNames, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
+import { located, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
 import type { ListTenantEvents } from "../schemas/events.ts";
 import type {
   ListPage,
@@ -53,7 +53,7 @@ export default async function tenants(
 
   const registering = {
     ...registerTenant,
-    preValidation: !config.multiTenantMode ? refuseRegistration : enabled ? normalizeNames : refuseAll,
+    preValidation: !config.multiTenantMode ? [refuseRegistration] : enabled ? [] : [refuseAll],
   };
   app.post<{ Body: Register }>("/register", registering, async (request, reply) => {
     const { organization_name, organization_slug, include_sample_data, admin_email, ...rest } = request.body;
@@ -82,8 +82,7 @@ export default async function tenants(
 
   await app.register(async patches => {
     takeMergePatches(patches);
-    const patching = { ...patchCurrentTenant, preValidation: normalizeNames };
-    patches.patch<{ Body: PatchCurrentTenant }>("/current", patching, async (request, reply) => {
+    patches.patch<{ Body: PatchCurrentTenant }>("/current", patchCurrentTenant, async (request, reply) => {
       const { name, settings } = request.body;
       const given = {
         name,
