@@ -17,7 +17,7 @@ begin
           list_my_tenants,list_tenant_events,list_tenant_members,list_tenants,patch_current_tenant,patch_tenant,preview_deletion,
           purge_tenant,register_tenant,reject_tenant,remove_member,remove_tenant_member,restore_tenant,resume_tenant,
           revoke_invitation,revoke_key,suspend_tenant,update_tenant}')
-      or p.oid::regprocedure::text in ('app.board_json(app.boards)', 'app.event_page(uuid,integer,text,text,text)',
+      or p.oid::regprocedure::text in ('app.board_json(app.boards)', 'app.compact_json(jsonb)', 'app.event_page(uuid,integer,text,text,text)',
         'app.enter_as_operator(text,text,text,text,text,text,text,boolean)', 'app.enter_default(text,text,text,text)',
         'app.enter_invited(text,text,text,text,text,uuid,bytea)', 'app.enter_lobby(text,text,text,text,text)', 'app.etag(json)',
         'app.join_default(uuid,text,text,text,text)', 'app.prove_caller(text,text,text,text,text,boolean)',

@@ -21,10 +21,12 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/proved_values.sql
 \ir functions/app/is_distributed.sql
 \ir functions/app/version_of.sql
-\ir functions/app/compact_json.sql
 \ir functions/app/iso_time.sql
 \ir functions/app/etag.sql
+\ir functions/app/to_base64url.sql
+\ir functions/app/from_base64url.sql
 \ir functions/app/cursor_of.sql
+\ir functions/app/page_bytes.sql
 \ir functions/app/parse_uuid.sql
 \ir functions/app/manages.sql
 
@@ -86,6 +88,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/refuse_invitation.sql
 \ir functions/app/refuse_key.sql
 \ir functions/app/refuse_slug.sql
+\ir functions/app/refuse_stranger.sql
 \ir functions/app/release.sql
 \ir functions/app/remove_member.sql
 \ir functions/app/remove_tenant.sql

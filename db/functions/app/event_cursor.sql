@@ -3,7 +3,7 @@ returns text
 language sql
 immutable
 parallel safe
-return translate(encode(convert_to(p_epoch || ' ' || p_xid::text || ' ' || p_n, 'UTF8'), 'base64'), E'+/=\n', '-_');
+return app.to_base64url(p_epoch || ' ' || p_xid::text || ' ' || p_n);
 comment on function app.event_cursor(int, xid8, bigint) is 'The place of an event: opaque, URL-safe.';
 revoke all on function app.event_cursor(int, xid8, bigint) from public;
 grant execute on function app.event_cursor(int, xid8, bigint) to tms_registrar;

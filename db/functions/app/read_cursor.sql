@@ -13,8 +13,7 @@ begin
     return;
   end if;
   begin
-    v_part := string_to_array(convert_from(decode(
-      translate(p_cursor, '-_', '+/') || repeat('=', -length(p_cursor) & 3), 'base64'), 'UTF8'), ' ');
+    v_part := string_to_array(app.from_base64url(p_cursor), ' ');
     -- Not `v_part[1] * interval '1 us'`: that is floating point, and loses microseconds of other centuries.
     at := timestamptz 'epoch' + (v_part[1] || ' us')::interval;
     id := v_part[2]::uuid;

@@ -7,8 +7,7 @@ declare
   v_part text[];
 begin
   begin
-    v_part := string_to_array(convert_from(decode(
-      translate(p_cursor, '-_', '+/') || repeat('=', -length(p_cursor) & 3), 'base64'), 'UTF8'), ' ');
+    v_part := string_to_array(app.from_base64url(p_cursor), ' ');
     epoch := v_part[1]::int;
     xid := v_part[2]::xid8;
     n := v_part[3]::bigint;

@@ -16,8 +16,7 @@ begin
     return v_after;
   end if;
   begin
-    v_text := convert_from(decode(
-      translate(p_cursor, '-_', '+/') || repeat('=', -length(p_cursor) & 3), 'base64'), 'UTF8');
+    v_text := app.from_base64url(p_cursor);
     v_after.id := split_part(v_text, ' ', 2)::uuid;
     v_key := substr(v_text, length(p_order) + 39);
     if p_order = 'created_at' then

@@ -6,9 +6,9 @@ stable
 set search_path = pg_catalog, pg_temp
 as $$
   select case when p_order = '-created_at' then app.cursor_of(p_tenant.created_at, p_tenant.id)
-    else translate(encode(convert_to(p_order || ' ' || p_tenant.id || ' ' || case
+    else app.to_base64url(p_order || ' ' || p_tenant.id || ' ' || case
       when p_order = 'created_at' then (extract(epoch from p_tenant.created_at) * 1000000)::bigint::text
-      else p_tenant.name end, 'UTF8'), 'base64'), E'+/=\n', '-_') end
+      else p_tenant.name end) end
 $$;
 comment on function app.tenant_cursor(text, app.tenants) is
   'The cursor of the page that begins after this tenant in this order. It carries the order.';
