@@ -1,6 +1,6 @@
 /** Runs the audit in the database and reads the stored result. The checks themselves are SQL. */
 import type postgres from "postgres";
-import { onConnection } from "../database/command-connection.ts";
+import { onConnection, UNHURRIED } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
@@ -37,13 +37,8 @@ export async function runAudit(
   let onLine = (_line: string) => {};
   const options = {
     onnotice: (notice: postgres.Notice) => onLine(notice.message ?? ""),
-    // The login's usual time-outs are for requests. A lock that is never released must not stop the audit.
-    connection: {
-      application_name: "tms audit",
-      statement_timeout: 0,
-      quote_all_identifiers: false,
-      lock_timeout: 30_000,
-    },
+    // A lock that is never released must not stop the audit.
+    connection: { ...UNHURRIED, lock_timeout: 30_000, application_name: "tms audit" },
   };
   const work = async (sql: postgres.Sql) => {
     await requireAudit(sql);

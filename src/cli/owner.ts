@@ -3,7 +3,7 @@ import path from "node:path";
 import type postgres from "postgres";
 import { loadConfig } from "../config/config.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../config/paths.ts";
-import { connect } from "../database/command-connection.ts";
+import { connect, UNHURRIED } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { requireAddress } from "../database/url.ts";
 import { openEmbedded } from "../embedded/embedded.ts";
@@ -63,13 +63,8 @@ export async function asOwner<T>(
   interruption.catch(() => {});
   return onOwnerDatabase(console.error, {}, async ({ url, lost }) => {
     const sql = connect(url, {
-      // The database's own settings are meant for requests; a slow reader of our output must not end the session.
-      connection: {
-        statement_timeout: 0,
-        idle_in_transaction_session_timeout: 0,
-        row_security: true,
-        quote_all_identifiers: false,
-      },
+      // A slow reader of our output must not end the session, either.
+      connection: UNHURRIED,
     });
     try {
       return await Promise.race([interruption, work(sql, lost)]);

@@ -10,6 +10,16 @@ import { databaseOf, parseUrl } from "./url.ts";
 // Set in a shell for other tools, they make the drivers refuse every address, or start a replication session.
 for (const name of ["PGTARGETSESSIONATTRS", "PGSSLNEGOTIATION", "PGREPLICATION"]) delete process.env[name];
 
+/** Undoes what a database or a login may set for requests, and what would change results. */
+export const UNHURRIED = {
+  statement_timeout: 0,
+  lock_timeout: 0,
+  idle_session_timeout: 0,
+  idle_in_transaction_session_timeout: 0,
+  row_security: true,
+  quote_all_identifiers: false,
+} as const;
+
 /** postgres.js, made to read an address as node-postgres does; they differ in four things. */
 export function connect(url: string, options: postgres.Options<Record<string, never>> = {}): postgres.Sql {
   const { hostname = "", port = "", searchParams } = parseUrl(url) ?? {};

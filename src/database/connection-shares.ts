@@ -1,4 +1,5 @@
 import { refusal } from "../errors/problems.ts";
+import { Recent } from "../values/recent.ts";
 
 /** As long as a request waits for its turn. */
 const PATIENCE_MS = 3_000;
@@ -144,7 +145,7 @@ const MOST_REMEMBERED = 10_000;
  * cannot use up its share.
  */
 export class Entered {
-  readonly #until = new Map<string, number>();
+  readonly #until = new Recent<number>(MOST_REMEMBERED);
 
   has(tenant: string, caller: string): boolean {
     return (this.#until.get(`${tenant}\n${caller}`) ?? 0) > performance.now();
@@ -155,8 +156,6 @@ export class Entered {
     const until = this.#until.get(pair) ?? 0;
     const now = performance.now();
     if (until > now + REMEMBERED_MS / 2) return;
-    this.#until.delete(pair); // its place is that of the older one
-    if (this.#until.size >= MOST_REMEMBERED) this.#until.delete(this.#until.keys().next().value!);
     this.#until.set(pair, now + REMEMBERED_MS);
   }
 

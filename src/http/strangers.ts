@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import { networkOf } from "../values/network.ts";
+import { Recent } from "../values/recent.ts";
 
 /** Without a valid token an address has so much time of the processor, by estimate, after so much at once: a thousand small answers a second. */
 const SMALL_MS = 1;
@@ -42,16 +43,16 @@ export default fp(
 
 /** When the next answer to an address is due. Of too many addresses it forgets the one that has asked for nothing for the longest time. */
 export class Turns {
-  readonly #due = new Map<string, number>();
+  readonly #due: Recent<number>;
 
-  constructor(readonly most: number) {}
+  constructor(most: number) {
+    this.#due = new Recent(most);
+  }
 
   /** For how long this answer waits. One that would wait too long takes no turn. */
   take(who: string, cost: number, now: number): number {
     const turn = Math.max(this.#due.get(who) ?? 0, now - AT_ONCE_MS);
     const wait = turn - now;
-    this.#due.delete(who);
-    if (this.#due.size >= this.most) this.#due.delete(this.#due.keys().next().value!);
     this.#due.set(who, wait > LONGEST_MS ? turn : turn + cost);
     return wait;
   }

@@ -1,3 +1,4 @@
+// Verifies in the request's own thread, without a promise; jose, in the tests, signs what this must take.
 import fastifyJwt from "@fastify/jwt";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
@@ -7,6 +8,7 @@ import { CHALLENGE, challengeOf, Problem } from "../errors/errors.ts";
 import { TOKEN_REASONS } from "../errors/problems.ts";
 import { networkOf } from "../values/network.ts";
 import { text } from "../values/printable.ts";
+import { Recent } from "../values/recent.ts";
 import { isVisible } from "../values/visible.ts";
 import type { Claims } from "./claims.ts";
 import type { Identity } from "./identity.ts";
@@ -102,9 +104,9 @@ export function toIdentity(claims: Claims, { jwt, operator }: Config): Identity 
   return Object.freeze({ provider, subject, email, name, claims, operator: isOperator(claims, operator) });
 }
 
-/** Identities of tokens verified within the last minute, the oldest out first. */
+/** Identities of tokens verified within the last minute. */
 function createKept() {
-  const kept = new Map<string, { identity: Identity; from: number; until: number }>();
+  const kept = new Recent<{ identity: Identity; from: number; until: number }>(KEPT_TOKENS);
   return {
     get(token: string): Identity | undefined {
       const found = kept.get(token);
@@ -116,8 +118,6 @@ function createKept() {
     set(token: string, identity: Identity): void {
       const from = Date.now();
       const until = Math.min(from + KEPT_MS, (identity.claims.exp as number) * 1000 + TOLERANCE_MS);
-      kept.delete(token); // its place is that of the older one
-      if (kept.size >= KEPT_TOKENS) kept.delete(kept.keys().next().value!);
       kept.set(token, { identity, from, until });
     },
   };

@@ -15,7 +15,7 @@ const BODY = /(?<=as \$\$)[\s\S]*?(?=\$\$;)/;
 const FUNCTION = /\('function', '([^']+)', '([^']+)', '[^']*', '(\w*)'\)/g;
 
 /** While a tenant context secret is stored, these functions have the body of others: control.switch_tenant_context(). */
-const WITH_SECRET: Record<string, string> = {
+export const WITH_SECRET: Record<string, string> = {
   "app.requires_proof()": "control.proof_required()",
   "app.tenant_id()": "control.signed_tenant_id()",
 };

@@ -1,7 +1,7 @@
 /** Brings a database to this build: roles, database, committed migrations, then the release with the gate. */
 
 import type postgres from "postgres";
-import { connect } from "../database/command-connection.ts";
+import { connect, UNHURRIED } from "../database/command-connection.ts";
 import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
 import { refuseKeyword, requireAddress } from "../database/url.ts";
 import { hasState } from "../errors/sqlstates.ts";
@@ -36,16 +36,7 @@ interface MigrateOptions {
   signal?: AbortSignal;
 }
 
-/** What a database may set for its logins is for requests. */
-const UNHURRIED = {
-  connection: {
-    application_name: "tms migrate (turn)",
-    statement_timeout: 0,
-    lock_timeout: 0,
-    idle_session_timeout: 0,
-    row_security: true,
-  },
-};
+const TURN = { connection: { ...UNHURRIED, application_name: "tms migrate (turn)" } };
 
 export interface Migrated {
   /** File names of the migrations that this call applied. */
@@ -67,7 +58,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const ownerUrl = requireOwnerUrl(options.ownerUrl);
   const unlessInterrupted = untilAborted(signal);
   if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
-  const sql = connect(ownerUrl, UNHURRIED);
+  const sql = connect(ownerUrl, TURN);
   const installer = connect(ownerUrl, { connection: INSTALLER_SESSION });
   let unlock: (() => Promise<void>) | undefined;
   try {

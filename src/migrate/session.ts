@@ -1,17 +1,16 @@
 import type postgres from "postgres";
+import { UNHURRIED } from "../database/command-connection.ts";
 
 export const INSTALLER_SESSION = { application_name: "tms migrate" };
 
-/** Overrides settings of the database or role that would change results or time out. Not as startup parameters: poolers refuse those. */
+/** UNHURRIED and what the installer needs, for a transaction. Not as startup parameters: poolers refuse those. */
 export async function settle(tx: postgres.TransactionSql): Promise<void> {
-  await tx
-    .unsafe(`
-      set local statement_timeout = 0;
-      set local idle_in_transaction_session_timeout = 0;
-      set local row_security = on;
-      set local standard_conforming_strings = on;
-      set local quote_all_identifiers = off;
-      -- Citus would send each file that has a SET LOCAL to its workers as a whole. Elsewhere this is only a name.
-      set local citus.propagate_set_commands = 'none'`)
-    .simple();
+  const settings = {
+    ...UNHURRIED,
+    standard_conforming_strings: true,
+    // Citus would send each file that has a SET LOCAL to its workers as a whole. Elsewhere this is only a name.
+    "citus.propagate_set_commands": "none",
+  };
+  const entries = Object.entries(settings).map(([name, value]) => [name, String(value)]);
+  await tx`select set_config(name, value, true) from jsonb_each_text(${tx.json(Object.fromEntries(entries))}) s (name, value)`;
 }

@@ -6,6 +6,7 @@ import { PACKAGE_ROOT } from "../config/paths.ts";
 import { keyOf } from "../database/proof.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { WITH_SECRET } from "./manifest.ts";
 import { settle } from "./session.ts";
 import { readSqlFile } from "./sql-files.ts";
 
@@ -41,8 +42,8 @@ export function dropOldSecret(sql: postgres.Sql): Promise<boolean> {
 export function removeSecret(sql: postgres.Sql): Promise<boolean> {
   return inTransaction(sql, async tx => {
     const found = await tx`delete from control.tenant_context`;
-    for (const name of ["requires_proof", "tenant_id"])
-      for (const { text } of readSqlFile(path.join(PACKAGE_ROOT, "db", "functions", "app", `${name}.sql`)))
+    for (const file of Object.keys(WITH_SECRET).map(name => `${name.slice(0, -2).replace(".", "/")}.sql`))
+      for (const { text } of readSqlFile(path.join(PACKAGE_ROOT, "db", "functions", file)))
         await tx.unsafe(text).simple();
     return found.count > 0;
   });

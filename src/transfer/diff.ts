@@ -4,7 +4,7 @@ import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
 import { oneLine, summaryOf, VERSION } from "./file.ts";
 import { KEPT, requireColumns } from "./insert.ts";
-import { asTexts, type Known, requireOwn, requireSight, settle, tablesOf } from "./tables.ts";
+import { asTexts, type Known, requireOwn, requireSight, tablesOf, useStandardText } from "./tables.ts";
 
 /** A table whose rows in the file and in the database differ, by their numbers of rows. */
 interface Difference {
@@ -49,7 +49,7 @@ export async function diffTenant(sql: postgres.Sql, lines: AsyncIterable<string>
       `The file is of version ${header.version}, which does not hold values exactly: export the tenant again to compare`,
     );
   return (await sql.begin("isolation level repeatable read read only", async transaction => {
-    await settle(transaction);
+    await useStandardText(transaction);
     const { tables: all, tenants } = await tablesOf(transaction);
     const [tenant] = await transaction<{ id: string; slug: string }[]>`
       select id, slug from app.tenants t where id = app.parse_uuid(${header.tenant.id})`;

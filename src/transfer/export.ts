@@ -13,8 +13,8 @@ import {
   opening,
   requireOwn,
   requireSight,
-  settle,
   tablesOf,
+  useStandardText,
 } from "./tables.ts";
 
 /** Yields the lines of the file from one snapshot, with only a few rows in memory. Throws StartupError. */
@@ -26,7 +26,7 @@ export async function* exportTenant(sql: postgres.Sql, slug: string): AsyncGener
   let isLost = false; // then the driver would wait for the rollback for ever
   try {
     await transaction.unsafe("begin isolation level repeatable read read only");
-    await settle(transaction);
+    await useStandardText(transaction);
     const { tenants, tables: all } = await tablesOf(transaction);
     const [tenant] = await transaction<{ id: string; slug: string; name: string }[]>`
       select id, slug, name from app.tenants t where slug = ${slug}`;

@@ -14,7 +14,16 @@ import {
 import { advanceSequences, insertRows, insertTenant, replaceTenant, requireColumns } from "./insert.ts";
 import { putKeys } from "./kept-keys.ts";
 import { type Emptied, emptyTenant } from "./replace.ts";
-import { BATCH, enter, isDistributed, type Known, opening, requireOwn, settle, tablesOf } from "./tables.ts";
+import {
+  BATCH,
+  enter,
+  isDistributed,
+  type Known,
+  opening,
+  requireOwn,
+  tablesOf,
+  useStandardText,
+} from "./tables.ts";
 
 interface Transferred {
   tenant_id: string;
@@ -64,7 +73,7 @@ export async function importTenant(
       batch = [];
       length = 0;
     };
-    await settle(transaction);
+    await useStandardText(transaction);
     for await (const text of lines) {
       number++;
       if (text === "" && trailer) continue;

@@ -4,7 +4,7 @@ import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { type Header, headerFrom } from "./file.ts";
 import { type KeptKeys, readKeys } from "./kept-keys.ts";
-import { countRows, enter, isDistributed, type Known, settle, type tablesOf } from "./tables.ts";
+import { countRows, enter, isDistributed, type Known, type tablesOf, useStandardText } from "./tables.ts";
 
 export interface Replaced {
   id: string;
@@ -16,7 +16,7 @@ export interface Replaced {
 /** The tenant that the file was exported from. Throws StartupError if it is not here, or cannot be replaced. */
 export async function findReplaced(sql: postgres.Sql, { tenant }: Header): Promise<Replaced> {
   return (await sql.begin(async transaction => {
-    await settle(transaction);
+    await useStandardText(transaction);
     if (await isDistributed(transaction))
       throw new StartupError(
         "--replace does not work on a distributed database: Citus lets one role alone write to a tenant in a transaction. " +

@@ -63,7 +63,7 @@ interface Parent {
 /**
  * A login's own settings may change how names and values are printed and parsed.
  */
-export const settle = (sql: postgres.TransactionSql) =>
+export const useStandardText = (sql: postgres.TransactionSql) =>
   sql.unsafe(
     Object.entries({
       search_path: "pg_catalog, pg_temp",
