@@ -40,6 +40,10 @@ begin
 end
 $$;
 
+-- Of builds before 0.1.0: functions that took fewer parameters.
+drop function if exists api.explain_access(text, text, text, text, boolean), api.explain_for_operator(app.caller, text, text, text, text, boolean),
+  api.list_members(app.caller, int, text), api.list_tenant_members(app.caller, text, int, text), app.member_page(uuid, int, text);
+
 -- Of builds before 0.1.0: events without the roles.
 drop function if exists app.record_event(text, uuid, uuid, text[], text), app.record_own_event(text, uuid, uuid, text[], text);
 do $$

@@ -14,6 +14,7 @@ interface Arguments {
   tenant: string | undefined;
   provider: string;
   subject: string | undefined;
+  email: string | undefined;
   claims: string | undefined;
   token: string | undefined;
   json: boolean;
@@ -73,10 +74,15 @@ export const explain: CommandModule<object, Arguments> = {
       )
       .option("provider", { ...nameOption("provider", "Issuer of the identity"), default: "jwt" })
       .option("subject", nameOption("subject", "Subject of the identity"))
+      .option(
+        "email",
+        nameOption("email", "Instead of a subject: the e-mail address that the tenant has of it"),
+      )
       .option("claims", textOption("A token's claims as JSON"))
       .option("token", textOption("A token; its signature is not verified"))
-      .conflicts("claims", ["token", "subject"])
-      .conflicts("token", "subject")
+      .conflicts("claims", ["token", "subject", "email"])
+      .conflicts("token", ["subject", "email"])
+      .conflicts("email", "subject")
       .option("json", flagOption("As JSON"))
       .epilogue(
         "With claims or a token, the environment (SERVICE_MULTI_TENANT_MODE, SERVICE_JWT_TENANT_CLAIM …) " +
@@ -85,11 +91,11 @@ export const explain: CommandModule<object, Arguments> = {
       ),
   handler: async args => {
     const claims = claimsOf(args);
-    const { tenant = null, provider, subject = null } = args;
+    const { tenant = null, provider, subject = null, email } = args;
     // Loaded late: it imports Fastify, which the other ways through this command do not need.
     const asked: Asked | Refused = claims
       ? (await import("../identity/explain.ts")).askedByClaims(claims, args.tenant, configOf(process.env))
-      : { slug: tenant, source: "given", provider, subject, operator: false };
+      : { slug: tenant, source: "given", provider, subject, email, operator: false };
     if ("refusal" in asked) {
       const { status, error } = asked.refusal;
       await printLine(
@@ -100,7 +106,8 @@ export const explain: CommandModule<object, Arguments> = {
     const { slug, source, operator } = asked;
     await asOwner(async sql => {
       const [row] = await sql<{ found: Explained }[]>`
-        select api.explain_access(${slug}, ${asked.provider}, ${asked.subject}, ${source}, ${operator}) as found`;
+        select api.explain_access(${slug}, ${asked.provider}, ${asked.subject}, ${source}, ${operator},
+          ${asked.email ?? null}) as found`;
       await printLine(args.json ? JSON.stringify(row!.found, null, 2) : toText(row!.found));
     });
   },

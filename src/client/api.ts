@@ -466,6 +466,7 @@ export interface Operations {
   tenant?: string;
   provider?: string;
   subject?: string;
+  email?: string;
 }; };
     answers: Record<200, Explanation> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
@@ -527,7 +528,11 @@ export interface Operations {
   };
   /** List the members of a tenant */
   listTenantMembers: {
-    takes: { params: { tenant_id: string; }; query?: { limit?: number; cursor?: string; }; };
+    takes: { params: { tenant_id: string; }; query?: {
+  limit?: number;
+  cursor?: string;
+  q?: string;
+}; };
     answers: Record<200, MemberList> & Record<400 | 401 | 403 | 404 | 414 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Add a member to a tenant */
@@ -617,7 +622,11 @@ export interface Operations {
   };
   /** List the members of the tenant */
   listMembers: {
-    takes: { query?: { limit?: number; cursor?: string; }; };
+    takes: { query?: {
+  limit?: number;
+  cursor?: string;
+  q?: string;
+}; };
     answers: Record<200, MemberList> & Record<400 | 401 | 403 | 422 | 429 | 500 | 503, ErrorBody>;
   };
   /** Add a member, before the first sign-in */

@@ -45,6 +45,7 @@ import {
   CurrentTenant,
   InvitationList,
   KeyList,
+  ListMembers,
   ListPage,
   Member,
   MemberList,
@@ -193,7 +194,7 @@ export const listEvents = setup("listEvents", "What happened, to all tenants", {
 export const explainAccess = setup("explainAccess", "Why a caller is refused, or sees no rows", {
   config: { calls: "explain_for_operator", reads: {}, limit: "setup_read" },
   description:
-    "The tenant by its slug, the identity by `provider` and `subject`. Without `tenant`, the default tenant.",
+    "The tenant by its slug, the identity by `provider` and `subject`, or by the `email` that the tenant has of it. Without `tenant`, the default tenant.",
   querystring: ExplainBySlug,
   response: { 200: Explanation },
 });
@@ -336,8 +337,8 @@ export const listTenantMembers = setup("listTenantMembers", "List the members of
     reads: { short: true, replica: true },
     limit: "setup_read",
   },
-  description: "Newest first. The `Link` header leads to the next page.",
-  querystring: ListPage,
+  description: "Newest first. The `Link` header leads to the next page. `q` searches.",
+  querystring: ListMembers,
   response: { 200: MemberList },
   sends: paged.sends,
   problems: [...unknownTenant, ...paged.problems],
@@ -480,8 +481,8 @@ export const listMyTenants = membership("listMyTenants", "Every tenant that I be
 
 export const listMembers = membership("listMembers", "List the members of the tenant", {
   config: { calls: "list_members", reads: { short: true } },
-  description: "Newest first. The `Link` header leads to the next page.",
-  querystring: ListPage,
+  description: "Newest first. The `Link` header leads to the next page. `q` searches.",
+  querystring: ListMembers,
   response: { 200: MemberList },
   ...paged,
 });

@@ -10,6 +10,8 @@ export interface Asked {
   source: TenantSource | "given";
   provider: string | null;
   subject: string | null;
+  /** Instead of provider and subject. */
+  email?: string | undefined;
   operator: boolean;
 }
 

@@ -27,8 +27,16 @@ const byClaims = async (claims: object, header?: string) =>
     })
   ).body;
 
+test("a member is found by an e-mail address", async () => {
+  await sql`update app.users set email = 'Al@acme.example' where id = ${alice}`;
+  const found = await bySlug("tenant=acme&email=al@ACME.example");
+  assert.deepEqual([found.allowed, found.identity.subject], [true, "alice"]);
+  const unknown = await bySlug("tenant=acme&email=nobody@acme.example");
+  assert.equal(unknown.because, "No member of the tenant has the e-mail address nobody@acme.example");
+});
+
 test("a query with an impossible slug or identity is 422", async () => {
-  for (const query of ["tenant=UPPER", "provider=", "colour=red"])
+  for (const query of ["tenant=UPPER", "provider=", "colour=red", "email=", "subject=a&email=a@b.example"])
     assert.equal((await bySlug(query)).error, "Validation failed", query);
 });
 

@@ -4,7 +4,7 @@ import type { Row } from "../../database/database.ts";
 import { callAsCaller } from "../call.ts";
 import { addMember, changeMember, listMembers, removeMember } from "../operations.ts";
 import { located, sendable, sendPage, sendRow } from "../responses.ts";
-import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
+import type { AddMember, ChangeMember, ListMembers } from "../schemas/tenants.ts";
 
 type One = { user_id: string };
 
@@ -17,14 +17,20 @@ export const fieldsOf = ({ auth_provider, auth_subject, email, display_name, rol
   new_role: role,
 });
 
+/** Names are stored in NFC. */
+export const pageOf = ({ limit, cursor, q }: ListMembers) => ({
+  limit,
+  cursor,
+  q: q?.normalize("NFC") || undefined,
+});
+
 export const userOf = ({ body }: Row) => (JSON.parse(body) as One).user_id;
 
 /** The members of the tenant of the request. */
 export default async function members(app: FastifyInstance, { config }: { config: Config }): Promise<void> {
-  app.get<{ Querystring: ListPage }>("", listMembers, async (request, reply) => {
-    const { limit, cursor } = request.query;
-    return sendPage(reply, await callAsCaller(request, listMembers, { limit, cursor }));
-  });
+  app.get<{ Querystring: ListMembers }>("", listMembers, async (request, reply) =>
+    sendPage(reply, await callAsCaller(request, listMembers, pageOf(request.query))),
+  );
 
   app.post<{ Body: AddMember }>("", addMember, async (request, reply) => {
     // The default is the issuer of the caller's own token, which a key has not.

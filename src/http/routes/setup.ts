@@ -26,10 +26,10 @@ import type {
   UpdateTenant,
   WithReason,
 } from "../schemas/setup.ts";
-import type { AddMember, ChangeMember, ListPage } from "../schemas/tenants.ts";
+import type { AddMember, ChangeMember, ListMembers } from "../schemas/tenants.ts";
 import { type SettingsSchema, writeValidated } from "../settings-schema.ts";
 import { invitationsByOperator } from "./invitations.ts";
-import { fieldsOf, userOf } from "./members.ts";
+import { fieldsOf, pageOf, userOf } from "./members.ts";
 
 type One = { Params: { tenant_id: string } };
 
@@ -71,14 +71,23 @@ export default async function setup(
   const explain = async (request: FastifyRequest, reply: FastifyReply, asked: Asked | Refused) => {
     // The caller is an operator (preValidation): a refusal by the claims alone needs no database.
     if ("refusal" in asked) return reply.header("cache-control", "no-store").send(asked);
-    const { slug, provider, subject, source, operator } = asked;
-    const given = { asked_slug: slug, asked_provider: provider, asked_subject: subject, source, operator };
+    const { slug, provider, subject, email, source, operator } = asked;
+    const given = {
+      asked_slug: slug,
+      asked_provider: provider,
+      asked_subject: subject,
+      source,
+      operator,
+      asked_email: email,
+    };
     return sendRow(reply, await callAsCaller(request, operations.explainAccess, given));
   };
 
   app.get<{ Querystring: ExplainBySlug }>("/explain", operations.explainAccess, (request, reply) => {
-    const { tenant: slug = null, provider, subject = null } = request.query;
-    return explain(request, reply, { slug, source: "given", provider, subject, operator: false });
+    const { tenant: slug = null, provider, subject = null, email } = request.query;
+    if (subject !== null && email !== undefined)
+      throw invalid([{ field: "email", message: "cannot be given together with subject" }]);
+    return explain(request, reply, { slug, source: "given", provider, subject, email, operator: false });
   });
 
   app.post<{ Body: ExplainByClaims }>("/explain", operations.explainClaims, (request, reply) =>
@@ -198,9 +207,8 @@ export default async function setup(
 async function members(app: FastifyInstance): Promise<void> {
   type Member = { Params: { tenant_id: string; user_id: string } };
 
-  app.get<One & { Querystring: ListPage }>("", operations.listTenantMembers, async (request, reply) => {
-    const { limit, cursor } = request.query;
-    const given = { tenant_id: tenantId(request), limit, cursor };
+  app.get<One & { Querystring: ListMembers }>("", operations.listTenantMembers, async (request, reply) => {
+    const given = { tenant_id: tenantId(request), ...pageOf(request.query) };
     return sendPage(reply, await callAsCaller(request, operations.listTenantMembers, given));
   });
 

@@ -214,6 +214,15 @@ export const ExplainBySlug = Type.Object(
     tenant: Type.Optional(Slug),
     provider: Type.String({ minLength: 1, maxLength: 255, format: "faithful-text", default: "jwt" }),
     subject: Type.Optional(Type.String({ minLength: 1, maxLength: 255, format: "faithful-text" })),
+    email: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 320,
+        format: "faithful-text",
+        description:
+          "The member of the tenant with this address, in any case, instead of `provider` and `subject`",
+      }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -155,6 +155,22 @@ export type MyTenants = Static<typeof MyTenants>;
 export const ListPage = Type.Object(Page, { additionalProperties: false });
 export type ListPage = Static<typeof ListPage>;
 
+export const ListMembers = Type.Object(
+  {
+    ...Page,
+    q: Type.Optional(
+      Type.String({
+        maxLength: 255,
+        format: "faithful-text",
+        description:
+          "The name, e-mail address or subject contains this text, in any case; the empty text matches all",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type ListMembers = Static<typeof ListMembers>;
+
 export const MemberList = Type.Object({ members: Type.Array(Member) }, { title: "MemberList" });
 
 export const AddMember = Type.Object(

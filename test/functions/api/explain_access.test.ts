@@ -77,6 +77,34 @@ test("in single-tenant mode explain needs an identity, and tells members, remove
     }
   }));
 
+test("explain finds a member by an e-mail address, in any case, removed ones too", () =>
+  rolledBack(database.sql, async tx => {
+    const acme = await seedTenant(tx, { slug: "acme" });
+    const other = await seedTenant(tx, { slug: "other" });
+    await seedUser(tx, acme, { subject: "bob", email: "Bob@acme.example" });
+    await seedUser(tx, acme, { subject: "key-1", provider: "key", email: "key@acme.example" });
+    await seedUser(tx, other, { subject: "cleo", email: "cleo@acme.example" });
+    const explained = async (email: string, slug: string | null = "acme") =>
+      (await tx`select api.explain_access(${slug}, p_email => ${email}) as told`)[0]!.told;
+    const bob = await explained("bOB@ACME.example");
+    assert.deepEqual([bob.allowed, bob.because], [true, "bob is a member of the tenant, as member"]);
+    assert.deepEqual(bob.identity, { provider: "jwt", subject: "bob" });
+    for (const email of ["cleo@acme.example", "key@acme.example", "%"]) {
+      const { allowed, because, identity, notes } = await explained(email);
+      assert.deepEqual(
+        [allowed, because, identity.subject],
+        [false, `No member of the tenant has the e-mail address ${email}`, null],
+      );
+      assert.match(notes.join(), /has an address only of members/);
+    }
+    await tx`update app.users set removed_at = now() where auth_subject = 'bob'`;
+    assert.equal((await explained("bob@acme.example")).because, "The membership was ended");
+    await seedUser(tx, acme, { subject: "bob-2", email: "bob@acme.example" });
+    const { because, notes } = await explained("bob@acme.example");
+    assert.equal(because, "bob-2 is a member of the tenant, as member");
+    assert.match(notes.join(), /has 2 users, removed ones too, with this e-mail address/);
+  }));
+
 test("explain shows each table's row security and its counts up to 10000", () =>
   rolledBack(database.sql, async tx => {
     const acme = await seedTenant(tx, { slug: "acme" });

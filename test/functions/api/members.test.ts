@@ -79,6 +79,44 @@ test("a new member has these fields, and can use the tenant from the next call o
     await call(tx, "add_member", by("owner"), "https://other", "new", null, null, "member");
   }));
 
+test("members are found by a part of their name, address or subject, in any case, in one tenant, page by page", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`insert into app.users (tenant_id, auth_provider, auth_subject, display_name, email, created_at)
+      select ${acme}, 'jwt', 'p-' || i, case when i % 10 = 0 then 'Zoë 100%' end, 'p' || i || '@Zoo.example', now() - (100 - i) * interval '1 second'
+      from generate_series(1, 40) i`;
+    await call(tx, "remove_member", by("owner"), ids.member);
+    const found = async (q: string | null, name = "list_members", ...first: unknown[]) => {
+      const seen: string[] = [];
+      let cursor: string | null = null;
+      do {
+        const caller = first.length > 0 ? operator : by("admin");
+        const page: Awaited<ReturnType<typeof call>> = await call(tx, name, caller, ...first, 3, cursor, q);
+        seen.push(...page.body.members.map((one: Record<string, string>) => one.auth_subject));
+        cursor = page.next_cursor;
+      } while (cursor);
+      return seen;
+    };
+    assert.deepEqual(await found("zoë 100%"), ["p-40", "p-30", "p-20", "p-10"]);
+    assert.deepEqual(await found("P7@zoo"), ["p-7"]);
+    assert.deepEqual(await found("-2"), [
+      "p-29",
+      "p-28",
+      "p-27",
+      "p-26",
+      "p-25",
+      "p-24",
+      "p-23",
+      "p-22",
+      "p-21",
+      "p-20",
+      "p-2",
+    ]);
+    for (const none of ["_", "p-41", "stranger"]) assert.deepEqual(await found(none), [], none);
+    assert.equal((await found(null)).length, 42);
+    assert.deepEqual(await found("p7@", "list_tenant_members", acme), ["p-7"]);
+  }));
+
 test("a removed member is refused at once, keeps their boards, and returns as the same user", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);

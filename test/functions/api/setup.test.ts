@@ -377,7 +377,7 @@ test("callers who are not operators are refused: members with the name of the mi
       ["get_tenant", id],
       ["update_tenant", id, "n", null, null, null],
       ["get_setup_status", 1, [], true],
-      ["explain_for_operator", "acme", "jwt", "ann", "given", false],
+      ["explain_for_operator", "acme", "jwt", "ann", "given", false, null],
       ["preview_deletion", id, null],
       ...["delete", "approve", "reject", "suspend", "resume", "restore"].map(
         move => [`${move}_tenant`, id] as [string, string],
