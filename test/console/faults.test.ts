@@ -208,9 +208,16 @@ test("from a member's row to why they are refused, and from there to the tenant"
   await operator.open(`#/tenant/${ids.acme}/members`, "Acme Mine");
   await operator.page.getByRole("link", { name: "Why? ada@acme.example" }).click();
   await operator.sees("Let in.");
-  await operator.page.getByLabel("Person").fill("nobody@acme.example");
+  // By an e-mail address, too; somebody who was invited has not come yet.
+  await world.database.sql`
+    insert into app.invitations (tenant_id, token_hash, email, role)
+    values (${ids.acme!}, sha256('x'), 'bob@acme.example', 'admin')`;
+  await operator.page.getByLabel("Person").fill("Bob@acme.example");
   await operator.press("Explain");
+  await operator.sees("No member of the tenant has the e-mail address Bob@acme.example.");
+  await operator.sees(/They were invited as admin, just now, and have not accepted yet/);
   await operator.sees("What they see");
+  await operator.check();
   await operator.page.getByRole("link", { name: "Open Acme Mine" }).click();
   await operator.heading("Acme Mine");
   operator.assertFine();

@@ -142,21 +142,38 @@ test("10,000 tenants and 10,000 members: first rows soon after the answer, furth
   operator.assertFine();
 });
 
+test("one of 10,000 members is found by a part of a name", { skip }, async () => {
+  await operator.open(`#/tenant/${big}/members`, "Big");
+  await operator.page.getByLabel("Search").fill("SON-9876");
+  await operator.sees("1 member");
+  await operator.sees("person-9876");
+  await operator.check();
+  await operator.page.getByLabel("Search").fill("nobody at all");
+  await operator.sees("No member matches.");
+  operator.assertFine();
+});
+
 test("“Show more” at 5,000 rows draws the new ones only", { skip }, async t => {
   // Their reads have no limit by the minute.
   await operator.signIn(await token({ sub: "person-1" }));
   const { page } = operator;
+  // The way to 5,000 rows in large steps: 50 small ones take a minute.
+  const large = (url: URL) => url.searchParams.get("limit") === "100";
+  await page.route(large, route =>
+    route.continue({ url: route.request().url().replace("limit=100", "limit=1000") }),
+  );
   await operator.open("#/org/big/members", "Members");
-  for (let rows = 100; ; rows += 100) {
+  for (const rows of [1_000, 2_000, 3_000, 4_000, 5_000]) {
+    if (rows > 1_000) await operator.press("Show more");
     await page
       .locator("tbody tr")
       .nth(rows - 1)
       .waitFor();
-    if (rows === 5_100) break;
-    if (rows === 5_000) await page.evaluate("performance.clearResourceTimings()");
-    await page.evaluate("window.rowsBefore = document.querySelector('tbody tr'); 0");
-    await operator.press("Show more");
   }
+  await page.unroute(large);
+  await page.evaluate("performance.clearResourceTimings()");
+  await page.evaluate("window.rowsBefore = document.querySelector('tbody tr'); 0");
+  await operator.press("Show more");
   const more = await drawn("/members", 5_100);
   t.diagnostic(`Show more at 5,000 rows: ${Math.round(more)} ms after the answer`);
   assert.ok(more < 3_000, `${Math.round(more)} ms after the answer`);

@@ -1,20 +1,32 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import type { Member } from "../../../client/api.ts";
+import { TextField, useTyped } from "../../parts/form.tsx";
 import { More, Rows, useList } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { path, replace, route } from "../../router.ts";
+import { useStore } from "../../store.ts";
 import { Add } from "./add.tsx";
 import { type MembersOf, nameOf } from "./of.ts";
 import { Remove } from "./remove.tsx";
 import { Role } from "./role.tsx";
 
+/** So many need no search. */
+const FEW = 10;
+
 type Open = { what: "add" } | { what: "role" | "remove"; member: Member };
 
 export function Members({ of }: { of: MembersOf }) {
-  const list = useList<Member>(`members ${of.key}`, async (cursor, signal) => {
-    const answer = await of.list(cursor, signal);
+  const { parts, query } = useStore(route);
+  const q = query.get("q") ?? "";
+  const [text, setText] = useTyped(q, typed => replace(path(parts, { q: typed })));
+  const list = useList<Member>(`members ${of.key} ${q}`, async (cursor, signal) => {
+    const answer = await of.list(cursor, signal, q);
     return { ...answer, body: { items: answer.body.members } };
   });
+  // It stays, and keeps the focus, while a search leaves fewer.
+  const many = useRef(false);
+  if (q || list.items.length >= FEW) many.current = true;
   const [open, setOpen] = useState<Open | null>(null);
   const close = () => setOpen(null);
   const manages = of.roles.length > 0;
@@ -33,8 +45,20 @@ export function Members({ of }: { of: MembersOf }) {
           </button>
         )}
       </div>
+      {many.current && (
+        <div class="filters">
+          <TextField
+            label="Search"
+            name="q"
+            type="search"
+            placeholder="A part of the name, e-mail address or subject"
+            value={text}
+            onInput={setText}
+          />
+        </div>
+      )}
       <div class="panel flush">
-        <Rows list={list} empty={<p>Nobody belongs here yet.</p>}>
+        <Rows list={list} empty={<p>{q ? "No member matches." : "Nobody belongs here yet."}</p>}>
           {items => (
             <Table
               label="Members"

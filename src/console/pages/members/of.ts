@@ -5,7 +5,12 @@ import { path } from "../../router.ts";
 /** The members of one tenant: by an operator, or by the tenant's own people. */
 export interface MembersOf {
   key: string;
-  list: (cursor: string | undefined, signal: AbortSignal) => Promise<Answer<{ members: Member[] }>>;
+  /** `q`: a part of a name, an e-mail address or a subject. */
+  list: (
+    cursor: string | undefined,
+    signal: AbortSignal,
+    q?: string,
+  ) => Promise<Answer<{ members: Member[] }>>;
   add: (body: AddBody) => Promise<Answer<Member>>;
   setRole: (user_id: string, role: MemberRole) => Promise<Answer<Member>>;
   remove: (user_id: string) => Promise<unknown>;
@@ -47,8 +52,12 @@ export function membersByOperator(tenant_id: string, slug: string): MembersOf {
     invitations: path(["tenant", tenant_id, "invitations"]),
     why: ({ auth_subject: subject, auth_provider: provider }) =>
       path(["why"], { tenant: slug, subject, provider: provider === "jwt" ? "" : provider }),
-    list: (cursor, signal) =>
-      call("listTenantMembers", { params: { tenant_id }, query: page(cursor) }, { signal }),
+    list: (cursor, signal, q) =>
+      call(
+        "listTenantMembers",
+        { params: { tenant_id }, query: { ...page(cursor), ...(q && { q }) } },
+        { signal },
+      ),
     add: body => call("addTenantMember", { params: { tenant_id }, body }),
     setRole: (user_id, role) =>
       call("changeTenantMember", { params: { tenant_id, user_id }, body: { role } }),
@@ -68,7 +77,8 @@ export function membersOfMine(
     self,
     invitations: path(["org", tenant, "invitations"]),
     changed,
-    list: (cursor, signal) => call("listMembers", { query: page(cursor) }, { tenant, signal }),
+    list: (cursor, signal, q) =>
+      call("listMembers", { query: { ...page(cursor), ...(q && { q }) } }, { tenant, signal }),
     add: body => call("addMember", { body }, { tenant }),
     setRole: (user_id, role) => call("changeMember", { params: { user_id }, body: { role } }, { tenant }),
     remove: user_id => call("removeMember", { params: { user_id } }, { tenant }),

@@ -5,7 +5,8 @@ import { Table } from "../../parts/table.tsx";
 import { Badge, Name, Time } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 
-export function Answer({ found }: { found: Explanation }) {
+/** `person`: as the reader asked for them. */
+export function Answer({ found, person }: { found: Explanation; person: string }) {
   const {
     allowed,
     because,
@@ -32,6 +33,9 @@ export function Answer({ found }: { found: Explanation }) {
             : ", “User does not belong to tenant”: the same whatever the cause, so that nobody can probe tenants"}
           . {tenant?.slug && tenant.exists && <TenantLink slug={tenant.slug} status={tenant.status ?? ""} />}
         </p>
+      )}
+      {tenant?.tenant_id && !membership && person.includes("@") && (
+        <Invited tenant_id={tenant.tenant_id} email={person} />
       )}
       {notes.map(note => (
         <p key={note} class="note warn">
@@ -100,6 +104,23 @@ export function Answer({ found }: { found: Explanation }) {
         </div>
       )}
     </section>
+  );
+}
+
+/** The commonest cause: they have not accepted yet. */
+function Invited({ tenant_id, email }: { tenant_id: string; email: string }) {
+  const load = useLoad(`invitations of ${tenant_id} for ${email}`, async signal => {
+    const query = { limit: 1000 };
+    const { body } = await call("listTenantInvitations", { params: { tenant_id }, query }, { signal });
+    return body.invitations.find(one => one.email?.toLowerCase() === email.toLowerCase()) ?? null;
+  });
+  if (!load.value) return null;
+  const { role, created_at } = load.value;
+  return (
+    <p class="note warn">
+      They were invited as {role}, <Time at={created_at} />, and have not accepted yet.{" "}
+      <a href={path(["tenant", tenant_id, "invitations"])}>Open invitations</a>
+    </p>
   );
 }
 

@@ -15,11 +15,12 @@ export function Why() {
   const { query } = useStore(route);
   const [by, setBy] = useState<"identity" | "claims">("identity");
   const action = useAction();
-  const [found, setFound] = useState<Explanation | null>(null);
+  const [found, setFound] = useState<{ answer: Explanation; person: string } | null>(null);
   const explain = (fields: Fields) =>
     action.run(async () => {
       setFound(null);
-      setFound(by === "identity" ? await byIdentity(fields) : await byClaims(fields));
+      const answer = by === "identity" ? await byIdentity(fields) : await byClaims(fields);
+      setFound({ answer, person: fields.person?.trim() ?? "" });
     });
   const asked = {
     tenant: query.get("tenant") ?? "",
@@ -102,7 +103,7 @@ export function Why() {
           )}
         </Form>
       </div>
-      {found && <Answer found={found} />}
+      {found && <Answer found={found.answer} person={found.person} />}
     </>
   );
 }
@@ -115,22 +116,15 @@ const filled = (fields: Fields): Fields =>
   );
 
 async function byIdentity({ tenant = "", person = "", provider = "" }: Fields): Promise<Explanation> {
-  const who = person.includes("@") && !provider ? await memberWith(tenant.trim(), person.trim()) : undefined;
-  const query = filled({ tenant, subject: who?.subject ?? person, provider: who?.provider ?? provider });
-  return (await call("explainAccess", { query })).body;
-}
-
-/** The identity that a tenant has under an e-mail address; undefined: the address may be the subject itself. */
-async function memberWith(slug: string, email: string) {
-  if (!slug) return undefined;
-  const { body } = await call("listTenants", { query: { slug, limit: 1 } });
-  const tenant_id = body.tenants[0]?.tenant_id;
-  if (!tenant_id) return undefined;
-  const query = { limit: 1000 };
-  const { members } = (await call("listTenantMembers", { params: { tenant_id }, query })).body;
-  const found = members.find(one => one.email?.toLowerCase() === email.toLowerCase());
-  if (!found) return undefined;
-  return { subject: found.auth_subject, provider: found.auth_provider === "jwt" ? "" : found.auth_provider };
+  const explained = async (fields: Fields) =>
+    (await call("explainAccess", { query: filled({ tenant, ...fields }) })).body;
+  const bySubject = () => explained({ subject: person, provider });
+  if (!person.includes("@") || provider) return bySubject();
+  const byEmail = await explained({ email: person });
+  if (byEmail.membership || byEmail.allowed) return byEmail;
+  // Some providers give the address as the subject.
+  const other = await bySubject();
+  return other.membership ? other : byEmail;
 }
 
 async function byClaims({ claims = "", header = "" }: Fields): Promise<Explanation> {
