@@ -2,11 +2,12 @@ import postgres from "@fastify/postgres";
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
 import pg from "pg";
+import { Entered } from "../admission/entered.ts";
+import { Shares } from "../admission/shares.ts";
 import type { Config } from "../config/config.ts";
 import { type Problem, toProblem } from "../errors/errors.ts";
 import { isUnresolved } from "../errors/problems.ts";
 import { hasState } from "../errors/sqlstates.ts";
-import { Entered, Shares } from "./connection-shares.ts";
 import { Pipeline } from "./pipeline.ts";
 import { proofOf } from "./proof.ts";
 import {

@@ -4,11 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import Negotiator from "negotiator";
+import { OpenStreams } from "../admission/open-streams.ts";
 import { callerName, type Row } from "../database/database.ts";
 import { BY_STATUS, Problem } from "../errors/errors.ts";
 import { refusal } from "../errors/problems.ts";
 import { slugOf } from "../values/request-tenant.ts";
-import { OpenStreams } from "./open-streams.ts";
 import { sendPage } from "./responses.ts";
 import type { Event, EventPage, ListTenantEvents } from "./schemas/events.ts";
 

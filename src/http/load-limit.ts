@@ -6,6 +6,7 @@ import type { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, preParsingHookHandler } from "fastify";
 import fp from "fastify-plugin";
+import { type Connection, Connections } from "../admission/connections.ts";
 import { Guest, Room } from "../admission/room.ts";
 import type { Config } from "../config/config.ts";
 import { callerName } from "../database/database.ts";
@@ -15,7 +16,6 @@ import type { Identity } from "../identity/auth.ts";
 import { lineOf } from "../observability/log.ts";
 import { networkOf } from "../values/network.ts";
 import { slugOf } from "../values/request-tenant.ts";
-import { type Connection, Connections } from "./connections.ts";
 
 /** A stopping service answers for so long, so that a client with keep-alive reads 503 instead of a lost connection. */
 const NOTICE_MS = 250;

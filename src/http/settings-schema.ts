@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { Worker } from "node:worker_threads";
-import { Shares } from "../database/connection-shares.ts";
+import { Shares } from "../admission/shares.ts";
 import type { Row } from "../database/database.ts";
 import { BY_SQLSTATE, Problem } from "../errors/errors.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";

@@ -1,15 +1,12 @@
 import type { FastifyInstance } from "fastify";
 import fp from "fastify-plugin";
+import { LONGEST_MS, Turns } from "../admission/turns.ts";
 import { networkOf } from "../values/network.ts";
-import { Recent } from "../values/recent.ts";
 
-/** Without a valid token an address has so much time of the processor, by estimate, after so much at once: a thousand small answers a second. */
+/** What an answer costs of the processor's time, by estimate. */
 const SMALL_MS = 1;
 const LARGE_MS = 20;
 const CHARACTERS_A_MS = 5_000;
-const AT_ONCE_MS = 200;
-/** An answer waits for so long at most, which costs less than a client that connects again. Beyond it the connection ends. */
-const LONGEST_MS = 10_000;
 const MOST_ADDRESSES = 10_000;
 
 /**
@@ -40,23 +37,6 @@ export default fp(
   },
   { name: "strangers" },
 );
-
-/** When the next answer to an address is due. Of too many addresses it forgets the one that has asked for nothing for the longest time. */
-export class Turns {
-  readonly #due: Recent<number>;
-
-  constructor(most: number) {
-    this.#due = new Recent(most);
-  }
-
-  /** For how long this answer waits. One that would wait too long takes no turn. */
-  take(who: string, cost: number, now: number): number {
-    const turn = Math.max(this.#due.get(who) ?? 0, now - AT_ONCE_MS);
-    const wait = turn - now;
-    this.#due.set(who, wait > LONGEST_MS ? turn : turn + cost);
-    return wait;
-  }
-}
 
 function costOf(payload: unknown): number {
   if (typeof payload === "string") return Math.min(LARGE_MS, SMALL_MS + payload.length / CHARACTERS_A_MS);

@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
-import { Turns } from "../../src/http/strangers.ts";
 import { networkOf } from "../../src/values/network.ts";
 import { createDatabase, createService, long, seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
@@ -188,18 +187,6 @@ long(
     assert.equal((await get("/health")).status, 200);
   },
 );
-
-test("a flood is not forgiven when more addresses come than are remembered", () => {
-  const turns = new Turns(100);
-  const flood = () => turns.take("flood", 10, 1_000);
-  for (let i = 0; i < 50; i++) flood();
-  const waits = flood();
-  assert.ok(waits > 0);
-  for (let i = 0; i < 1_000; i++) {
-    assert.ok(turns.take(`one ${i}`, 1, 1_000) < 0);
-    if (i % 50 === 0) assert.ok(flood() > waits);
-  }
-});
 
 long("pipelined requests are worked on one after the other", async t => {
   const release = await lockBoards(t);

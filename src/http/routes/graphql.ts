@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { GraphQLError, Kind, parse, type SelectionSetNode, type ValidationRule } from "graphql";
 import mercurius, { type MercuriusContext } from "mercurius";
-import { Shares } from "../../database/connection-shares.ts";
+import { Shares } from "../../admission/shares.ts";
 import { toProblem } from "../../errors/errors.ts";
 import { slugOf } from "../../values/request-tenant.ts";
 import { callAsCaller } from "../call.ts";

@@ -18,8 +18,7 @@ export class Connections<Entry> {
   readonly #bySocket = new WeakMap<Socket, Connection<Entry>>();
 
   /** `left` hears of every request whose connection closes before its answer. */
-  constructor(server: Server, left: (entry: Entry) => void) {
-    const most = mostConnections();
+  constructor(server: Server, left: (entry: Entry) => void, most = mostConnections()) {
     server.on("connection", (socket: Socket) => {
       this.accepted++;
       const connection: Connection<Entry> = { socket, unanswered: [], known: false, at: this.all.length };

@@ -1,5 +1,4 @@
 import { refusal } from "../errors/problems.ts";
-import { Recent } from "../values/recent.ts";
 
 /** As long as a request waits for its turn. */
 const PATIENCE_MS = 3_000;
@@ -12,7 +11,8 @@ interface Turn {
 
 interface Share {
   held: number;
-  readonly waiting: Turn[];
+  /** In their order. */
+  readonly waiting: Set<Turn>;
   /** Those that hold as many and can go on, where this one stands in line. */
   line: Set<Share> | null;
 }
@@ -52,7 +52,7 @@ export class Shares {
   async run<T>(name: string, weight: number, limit: number, work: () => Promise<T>): Promise<T> {
     let share = this.#shares.get(name);
     if (!share) {
-      share = { held: 0, waiting: [], line: null };
+      share = { held: 0, waiting: new Set(), line: null };
       this.#shares.set(name, share);
     }
     if (this.#waiting === 0 && fits(share.held, weight, limit) && fits(this.#held, weight, this.slots))
@@ -70,19 +70,19 @@ export class Shares {
   #hold(share: Share, weight: number): void {
     share.held += weight;
     this.#held += weight;
-    if (share.waiting.length > 0) this.#lineUp(share);
+    if (share.waiting.size > 0) this.#lineUp(share);
   }
 
   #forget(name: string, share: Share): void {
-    if (share.held === 0 && share.waiting.length === 0) this.#shares.delete(name);
+    if (share.held === 0 && share.waiting.size === 0) this.#shares.delete(name);
   }
 
   #turnOf(name: string, share: Share, weight: number, limit: number): Promise<void> {
-    if (share.waiting.length >= this.mostWaiting) throw refusal("overloaded");
+    if (share.waiting.size >= this.mostWaiting) throw refusal("overloaded");
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         this.#waiting--;
-        share.waiting.splice(share.waiting.indexOf(turn), 1);
+        share.waiting.delete(turn);
         this.#lineUp(share);
         this.#forget(name, share);
         reject(refusal("overloaded"));
@@ -94,15 +94,16 @@ export class Shares {
       };
       const turn: Turn = { weight, limit, begin };
       this.#waiting++;
-      if (share.waiting.push(turn) === 1) this.#lineUp(share);
+      share.waiting.add(turn);
+      if (share.waiting.size === 1) this.#lineUp(share);
       this.#next();
     });
   }
 
   /** Puts a name in the line where it belongs. It keeps its place in a line that it stands in. */
   #lineUp(share: Share): void {
-    const [first] = share.waiting;
-    const stands = first !== undefined && fits(share.held, first.weight, first.limit);
+    const next = first(share.waiting);
+    const stands = next !== undefined && fits(share.held, next.weight, next.limit);
     const line = stands ? this.#lineOf(share.held) : null;
     if (line === share.line) return;
     share.line?.delete(share);
@@ -120,10 +121,11 @@ export class Shares {
     while (this.#waiting > 0) {
       const line = this.#lines.find(one => one !== undefined && one.size > 0);
       if (!line) return;
-      const share = line.values().next().value!;
-      const { weight, begin } = share.waiting[0]!;
+      const share = first(line)!;
+      const turn = first(share.waiting)!;
+      const { weight, begin } = turn;
       if (!fits(this.#held, weight, this.slots)) return;
-      share.waiting.shift();
+      share.waiting.delete(turn);
       this.#waiting--;
       line.delete(share); // where it still stands in line, it is the last
       share.line = null;
@@ -133,33 +135,7 @@ export class Shares {
   }
 }
 
+const first = <T>(set: Set<T>): T | undefined => set.values().next().value;
+
 /** Work that is heavier than the limit runs alone. */
 const fits = (held: number, weight: number, limit: number) => held === 0 || held + weight <= limit;
-
-/** For as long as a tenant's request after its last one counts as the tenant's, and for so many pairs. */
-const REMEMBERED_MS = 600_000;
-const MOST_REMEMBERED = 10_000;
-
-/**
- * The callers that the database lately let into a tenant. The others' requests count under their own name: who only names a tenant
- * cannot use up its share.
- */
-export class Entered {
-  readonly #until = new Recent<number>(MOST_REMEMBERED);
-
-  has(tenant: string, caller: string): boolean {
-    return (this.#until.get(`${tenant}\n${caller}`) ?? 0) > performance.now();
-  }
-
-  add(tenant: string, caller: string): void {
-    const pair = `${tenant}\n${caller}`;
-    const until = this.#until.get(pair) ?? 0;
-    const now = performance.now();
-    if (until > now + REMEMBERED_MS / 2) return;
-    this.#until.set(pair, now + REMEMBERED_MS);
-  }
-
-  delete(tenant: string, caller: string): void {
-    this.#until.delete(`${tenant}\n${caller}`);
-  }
-}

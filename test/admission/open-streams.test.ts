@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { OpenStreams } from "../../src/http/open-streams.ts";
-import { passASecond } from "./world.ts";
+import { OpenStreams } from "../../src/admission/open-streams.ts";
+import { passASecond } from "../http/world.ts";
 
 /** Streams of a tenant, each by an identity of its own. */
 function open(streams: OpenStreams, tenant: string | null, count: number) {
