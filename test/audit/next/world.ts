@@ -1,0 +1,94 @@
+/** The audit's text in a session's pg_temp, as a client sends it; and what its checks find of one plant, which is rolled back. */
+import { readdirSync, readFileSync } from "node:fs";
+import postgres from "postgres";
+import { shippedLines } from "../../../src/audit/manifest.ts";
+import type { Database } from "../../harness.ts";
+
+const FOLDER = new URL("../../../db/audit/next/", import.meta.url);
+
+export interface Finding {
+  check: string;
+  severity: string;
+  tenant_id: string | null;
+  relation: string | null;
+  /** What it is about, in the catalog; null for a check of rows. */
+  object: string | null;
+  /** The key, for a check of rows. */
+  row: Record<string, unknown> | null;
+  detail: string;
+  remedy: string;
+}
+
+export const read = (name: string) =>
+  readFileSync(new URL(name, FOLDER), "utf8").replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
+
+export const namesIn = (folder: "checks" | "product") =>
+  readdirSync(new URL(`${folder}/`, FOLDER))
+    .filter(name => name.endsWith(".sql"))
+    .map(name => name.replace(".sql", ""))
+    .sort();
+
+export const CHECKS = namesIn("checks");
+export const PRODUCT = namesIn("product");
+
+/** What a client compared with the release's manifest. */
+const RELEASED = shippedLines()
+  .filter(({ kind }) => kind === "function" || kind === "definer")
+  .map(({ name }) => ({ kind: "function", object: name, hash: null, reason: "the release's manifest" }));
+
+const SEARCH_PATH = "pg_catalog, pg_temp";
+
+/** A session of its own with the audit in it. End it before the database is dropped. */
+export async function openAudit(database: Database, profile = "service-profile.sql"): Promise<postgres.Sql> {
+  const sql = postgres(database.urls.root, { max: 1, onnotice: () => {} });
+  await sql.unsafe(`set search_path = ${SEARCH_PATH}`);
+  for (const name of [
+    "profile.sql",
+    profile,
+    "vouched.sql",
+    "support.sql",
+    ...CHECKS.map(name => `checks/${name}.sql`),
+  ])
+    await sql.unsafe(read(name));
+  await sql`insert into pg_temp.vouched ${sql(RELEASED)}`;
+  return sql;
+}
+
+/** What these checks find now. A check that cannot run is a finding of its own. */
+export async function findings(sql: postgres.TransactionSql, checks: readonly string[]): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const check of checks)
+    try {
+      const rows = await sql.savepoint(async savepoint => {
+        // Made at this moment: what hangs on a table would keep a plant from dropping it.
+        if (PRODUCT.includes(check)) await savepoint.unsafe(read(`product/${check}.sql`));
+        const rows = await savepoint<Finding[]>`
+          select ${check} as "check", r ->> 'severity' as severity, r ->> 'tenant_id' as tenant_id, r ->> 'relation' as relation,
+            r ->> 'object' as object, r -> 'row' as row, r ->> 'detail' as detail, r ->> 'remedy' as remedy
+          from (select to_jsonb(c) as r from ${sql(`pg_temp.${check}`)} c) f`;
+        if (PRODUCT.includes(check)) await savepoint`drop view ${savepoint(`pg_temp.${check}`)}`;
+        return [...rows];
+      });
+      found.push(...rows);
+    } catch (error) {
+      const detail = `could not run: ${(error as Error).message}`;
+      found.push({
+        check,
+        severity: "error",
+        tenant_id: null,
+        relation: null,
+        object: null,
+        row: null,
+        detail,
+        remedy: "",
+      });
+    }
+  return found;
+}
+
+/** Plants as a person at psql would, with the search_path of everybody. */
+export async function plant(sql: postgres.TransactionSql, text: string): Promise<void> {
+  await sql.unsafe(`set local search_path = "$user", public`);
+  await sql.unsafe(text);
+  await sql.unsafe(`set local search_path = ${SEARCH_PATH}; set local session_replication_role = origin`);
+}
