@@ -44,8 +44,8 @@ an error.$$;
 
 create type audit.written as (reached bigint, outcome text, message text);
 comment on type audit.written is
-$$What became of a write. reached: so many rows. refused: by a policy or a privilege. stopped: by a constraint of the table only, which is
-asked after the policies. undecided: by anything else.$$;
+$$What became of a write. reached: so many rows. refused: by a policy or a privilege. no tenant: by a value that is no
+key of a tenant. stopped: by a constraint of the table only, which is asked after the policies. undecided: by anything else.$$;
 
 create function audit.try_write(
   p_enter text[], p_relation oid, p_write text, p_most bigint default 1, p_counted text default 'true')
@@ -70,6 +70,7 @@ begin
   return row(v_reached, case
     when v_reached is not null then 'reached'
     when v_done.state = '42501' then 'refused'
+    when v_done.state = '22P02' then 'no tenant' -- a policy that takes an empty setting for the text of a uuid
     -- Neither another table's constraint, which a trigger met, nor the partition that a row lacks: that has no name.
     when v_done.state in ('23502', '23503', '23505', '23514', '23P01') and v_done.named is not null and (
       v_done.stopped_by = p_relation or v_done.stopped_by in (select relid from pg_partition_tree(p_relation))
@@ -95,10 +96,19 @@ begin
   end if;
   drop table if exists pg_temp.proof_tables, pg_temp.proof_principals, pg_temp.proof_claims;
   create temp table proof_tables as
-    select t.*, exists (select from audit.reach r where r.relid = t.relid and (r.reads or r.writes)) as reached from audit.tables t;
+    select t.relid, t.relation, t as held, exists (
+      select from audit.reach r where r.relid = t.relid and (r.reads or r.writes)) as reached
+    from audit.tables t;
   create temp table proof_principals (principal text, enter text[], tenants text[], role name);
   create temp table proof_claims (relid oid, claim text, result text, principal text, tenant text, detail text);
   execute format('insert into pg_temp.proof_principals (principal, enter, tenants) %s', (select principals from audit.profile));
+  -- A setting is null in a session until it is set for the first time, and empty ever after. So somebody without a tenant comes first.
+  perform audit.prove_reading(t.held,
+    row(p.principal, p.enter, p.tenants, r.role, 'false', 0, null, null, null, null, null, false)::audit.actor)
+  from (select * from pg_temp.proof_principals where tenants = '{}' order by cardinality(enter), principal limit 1) p
+  cross join lateral (select (audit.as_principal(p.enter, 'select array[current_user::pg_catalog.text]')).answer[1] as role) r
+  join pg_temp.proof_tables t on has_schema_privilege(r.role, (t.held).relnamespace, 'usage')
+  where r.role is not null;
 end
 $$;
 comment on function audit.prepare_proof(boolean) is
@@ -168,11 +178,11 @@ as $$
   select audit.claim(t, a, p_claim,
     case
       when w.outcome = 'stopped' or w.reached > p_allowed then 'fault'
-      when w.outcome in ('refused', 'reached') then 'proved'
+      when w.outcome in ('refused', 'reached') or w.outcome = 'no tenant' and a.tenants = '{}' then 'proved'
       else 'undecided' end,
-    p_act || case w.outcome
-      when 'stopped' then ' but for a constraint: ' || w.message
-      when 'undecided' then ' or not: this came before any policy could refuse: ' || w.message
+    p_act || case
+      when w.outcome = 'stopped' then ' but for a constraint: ' || w.message
+      when w.outcome in ('undecided', 'no tenant') then ' or not: this came before any policy could refuse: ' || w.message
       else '' end)
 $$;
 comment on function audit.claim_write(audit.tables, audit.actor, text, audit.written, bigint, text) is
@@ -204,7 +214,9 @@ begin
   v_rows := v_seen.answer[1];
   v_others := coalesce(v_seen.answer[2]::bigint, greatest(v_rows - v_expected, 0));
   if v_rows is null then
-    perform audit.claim(t, a, 'no principal sees a row of another tenant', 'undecided', 'cannot read it: ' || v_seen.message);
+    -- A policy that takes an empty setting for the text of a uuid shows no row to somebody who is entitled to none.
+    perform audit.claim(t, a, 'no principal sees a row of another tenant',
+      case when v_seen.state = '22P02' and a.tenants = '{}' then 'proved' else 'undecided' end, 'cannot read it: ' || v_seen.message);
     return;
   end if;
   perform audit.claim(t, a, 'no principal sees a row of another tenant', case when v_others > 0 then 'fault' else 'proved' end,
@@ -391,7 +403,7 @@ declare
   v_principal record;
   v_entered record;
 begin
-  select * into strict t from pg_temp.proof_tables where relid = p_relation;
+  select (p.held).* into strict t from pg_temp.proof_tables p where p.relid = p_relation;
   v_filter := audit.filter_of(t.relid);
   if v_filter is not null then
     raise exception using errcode = 'insufficient_privilege', message = format('%s: %s', t.relation, v_filter),
@@ -483,8 +495,9 @@ as $$
 begin
   return query
     with lines as (
-      select distinct on (c.relid, c.claim) c.relid, c.claim, c.result, count(*) as principals, min(c.principal) as first,
-        (array_agg(c.tenant order by c.principal))[1] as tenant, (array_agg(c.detail order by c.principal))[1] as detail
+      select distinct on (c.relid, c.claim) c.relid, c.claim, c.result, count(distinct c.principal) as principals,
+        min(c.principal) as first, (array_agg(c.tenant order by c.principal))[1] as tenant,
+        (array_agg(c.detail order by c.principal))[1] as detail
       from pg_temp.proof_claims c
       group by c.relid, c.claim, c.result
       -- The worst that a principal showed is what a claim is worth.

@@ -58,20 +58,26 @@ comment on function audit.likely_columns(oid, name) is
   'Names of columns that say whose a row is: those that refer to the tenants'' table, the commonest first.';
 
 create view audit.asked_by_policies as
-with policies as (
+with recursive policies as (
   select p.oid, p.polrelid, p.polroles, concat_ws(' ', pg_get_expr(p.polqual, p.polrelid), pg_get_expr(p.polwithcheck, p.polrelid)) as text
   from pg_policy p
   join audit.relations r on r.relid = p.polrelid
 ), functions as (
-  select d.objid as oid, concat(f.prosrc, pg_get_function_sqlbody(f.oid)) as text
-  from pg_depend d
-  join pg_proc f on f.oid = d.refobjid
-  where d.classid = 'pg_policy'::regclass and d.refclassid = 'pg_proc'::regclass
+  select f.oid, f.proname || '(' as call, concat(f.prosrc, pg_get_function_sqlbody(f.oid)) as body
+  from pg_proc f
+  join pg_namespace n on n.oid = f.pronamespace
+  where f.prokind = 'f' and n.nspname !~ '^pg_' and n.nspname <> 'information_schema'
+), asked as (
+  select p.oid, null::oid as function, p.text from policies p
+  union
+  select a.oid, f.oid, f.body from asked a join functions f on strpos(a.text, f.call) > 0
 )
-select p.oid, p.polrelid, p.polroles, p.text as policy,
-  concat_ws(' ', p.text, (select string_agg(f.text, ' ') from functions f where f.oid = p.oid)) as text
-from policies p;
-comment on view audit.asked_by_policies is 'Each policy''s text, and with it the bodies of the functions that it calls.';
+select p.oid, p.polrelid, p.polroles, string_agg(a.text, ' ') as text
+from policies p
+join asked a on a.oid = p.oid
+group by p.oid, p.polrelid, p.polroles;
+comment on view audit.asked_by_policies is
+  'Each policy''s text, and with it the bodies of the functions that it seems to call, and that these seem to call.';
 
 create function audit.likely_membership(p_tenants oid)
 returns table (relation text, tenant_column name, user_column name)
