@@ -1,21 +1,31 @@
 import type { CommandModule } from "yargs";
-import { diffOf, readReport } from "../audit/baseline.ts";
+import { type Baseline, diffOf, readBaseline, readReport, writeBaseline } from "../audit/baseline.ts";
 import { Definitions } from "../audit/definitions.ts";
 import { toHtml } from "../audit/html.ts";
 import { toJunit } from "../audit/junit.ts";
 import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toSarif } from "../audit/sarif.ts";
+import { toTap } from "../audit/tap.ts";
+import { auditFromOutside, proposeProfile, proveFromOutside } from "../audit/temporary.ts";
 import { toText } from "../audit/text.ts";
 import { VERSION } from "../config/version.ts";
-import { tell } from "../errors/startup-error.ts";
-import { choiceOption, nameOption, numberFrom, textOption } from "./options.ts";
+import { requireAddress } from "../database/url.ts";
+import { StartupError, tell } from "../errors/startup-error.ts";
+import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";
 
 const FORMATS = {
   text: toText,
-  json: ({ report, diff }: Audit) => JSON.stringify({ ...report, ...(diff && { diff }) }, null, 2),
+  json: ({ report, diff, accepted = [], notes = [] }: Audit) => {
+    const more = {
+      ...(diff && { diff }),
+      ...(accepted.length > 0 && { accepted }),
+      ...(notes.length > 0 && { notes }),
+    };
+    return JSON.stringify({ ...report, ...more }, null, 2);
+  },
   html: toHtml,
   // The files of whoever runs it: the code host shows the findings beside them.
   sarif: (audit: Audit) => toSarif(audit, new Definitions(process.cwd()), VERSION),
@@ -24,10 +34,18 @@ const FORMATS = {
 
 interface Arguments {
   tenant: string | undefined;
-  format: keyof typeof FORMATS;
+  format: keyof typeof FORMATS | "tap";
   only: "data" | "schema" | undefined;
   sample: string;
   diff: string | undefined;
+  database: string | undefined;
+  profile: string | undefined;
+  "save-profile": string | undefined;
+  baseline: string | undefined;
+  "save-baseline": string | undefined;
+  writes: boolean;
+  "as-superuser": boolean;
+  prove: string | undefined;
 }
 
 /** 0: complete, no error found. 1: errors found. 2: the audit did not finish, so its result is neither of these. */
@@ -60,12 +78,80 @@ function progressBar(): { show: (progress: Progress) => void; end: () => void } 
   };
 }
 
+const sampleOf = (sample: string) =>
+  sample === "all" ? null : numberFrom(sample, "sample", "a number of tenants, or all");
+
 function scopeFrom({ tenant, only, sample }: Arguments): Scope {
-  return {
-    tenant,
-    only,
-    sample: sample === "all" ? null : numberFrom(sample, "sample", "a number of tenants, or all"),
+  return { tenant, only, sample: sampleOf(sample) };
+}
+
+/** What only an audit from outside can do. */
+const FROM_OUTSIDE = [
+  "database",
+  "profile",
+  "save-profile",
+  "baseline",
+  "save-baseline",
+  "writes",
+  "as-superuser",
+  "prove",
+] as const;
+
+const isFromOutside = (args: Arguments) => args.format === "tap" || FROM_OUTSIDE.some(name => args[name]);
+
+/** Sends the audit to the database, which may be anybody's; nothing there is changed. */
+async function fromOutside(args: Arguments, url: string, what: string): Promise<void> {
+  const file: Baseline = args.baseline ? readBaseline(args.baseline) : { vouched: [], accepted: [] };
+  const profile = (args.profile ? readBaseline(args.profile).profile : file.profile) ?? null;
+  if (args.profile && !profile) throw new StartupError(`${args.profile} has no profile`);
+  const before = args.diff === undefined ? undefined : readReport(args.diff);
+  const request = {
+    tenant: args.tenant,
+    only: args.only,
+    sample: sampleOf(args.sample) ?? 1_000_000,
+    writes: args.writes,
+    asSuperuser: args["as-superuser"],
+    profile,
+    baseline: file,
   };
+  if (args.format === "tap" || args.prove) {
+    if (args.format !== "tap") throw new StartupError("--prove prints its claims with --format tap");
+    const claims = await proveFromOutside(url, what, args.prove ?? null, request);
+    await printLine(toTap(claims));
+    process.exitCode = claims.some(({ result }) => result !== "proved" && result !== "not proved") ? 1 : 0;
+    return;
+  }
+  if (args["save-profile"]) {
+    const proposed = profile ?? (await proposeProfile(url, what));
+    writeBaseline(args["save-profile"], { profile: proposed, vouched: [], accepted: [] });
+    console.error(`Written: ${args["save-profile"]}. Read and correct it before you rely on it`);
+  }
+  const outcome = await auditFromOutside(url, what, request, ({ n, of, step }) =>
+    say(`\r\x1b[K${n}/${of}  ${step}`),
+  ).finally(() => say("\r\x1b[K"));
+  const { audit } = outcome;
+  if (outcome.proposed && !args["save-profile"])
+    console.error(
+      `The catalog proposes this profile. Save it with --save-profile FILE, correct it, and pass it with --profile FILE:\n${JSON.stringify(outcome.profile, null, 2)}`,
+    );
+  if (before) audit.diff = diffOf(before, audit.report);
+  if (args["save-baseline"]) {
+    const accepted = [...file.accepted, ...outcome.acceptable];
+    writeBaseline(args["save-baseline"], { ...(profile && { profile }), vouched: file.vouched, accepted });
+    console.error(`Written: ${args["save-baseline"]}. Give each line a reason, or take it out`);
+  }
+  await printLine(FORMATS[args.format](audit));
+  process.exitCode = exitStatus(audit);
+}
+
+/** The audit that is stored in this service's own database, and stores what it finds. */
+async function fromInside(args: Arguments, url: string): Promise<void> {
+  const before = args.diff === undefined ? undefined : readReport(args.diff);
+  const bar = process.stderr.isTTY ? progressBar() : undefined;
+  const result = await runAudit(url, scopeFrom(args), bar?.show).finally(bar?.end);
+  if (before) result.diff = diffOf(before, result.report);
+  await printLine(FORMATS[args.format as keyof typeof FORMATS](result));
+  process.exitCode = exitStatus(result);
 }
 
 function cannot(error: unknown) {
@@ -86,8 +172,8 @@ export const audit: CommandModule<object, Arguments> = {
       .option("tenant", nameOption("tenant", "Slug of a tenant: check only its rows"))
       .option("format", {
         ...choiceOption(
-          ["text", "json", "html", "sarif", "junit"],
-          "text for people, json for programs, html as a page to mail, sarif and junit for pipelines",
+          ["text", "json", "html", "sarif", "junit", "tap"],
+          "text for people, json for programs, html as a page to mail, sarif and junit for pipelines; tap: the proof alone",
         ),
         default: "text" as const,
       })
@@ -98,30 +184,48 @@ export const audit: CommandModule<object, Arguments> = {
       })
       .option(
         "diff",
-        nameOption("diff", "A report before (--format json): say what was opened and what was closed since"),
+        nameOption("diff", "An earlier report (--format json): say what was opened and closed since"),
       )
+      .option("database", nameOption("database", "Address of any Postgres; nothing in it is changed"))
+      .option("profile", nameOption("profile", "File with what the audit must be told of that database"))
+      .option(
+        "save-profile",
+        nameOption(
+          "save-profile",
+          "Write the profile that was used, or that the catalog proposes, to this file",
+        ),
+      )
+      .option(
+        "baseline",
+        nameOption("baseline", "File with what was reviewed: only what is not in it counts"),
+      )
+      .option(
+        "save-baseline",
+        nameOption("save-baseline", "Write the findings to this file, for you to give reasons"),
+      )
+      .option("writes", flagOption("The proof tries to write, too. What is written is undone; triggers fire"))
+      .option(
+        "as-superuser",
+        flagOption("Run as a superuser, where you trust every function of the database"),
+      )
+      .option("prove", nameOption("prove", "With --format tap: the table to prove"))
       .epilogue(
         "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the " +
-          "embedded Postgres is audited, whether it runs or not. Exit status: 0 no error found, " +
-          "1 errors found, 2 the audit could not finish.",
+          "embedded Postgres is audited, whether it runs or not. --database is another database's address. Exit status: 0 no " +
+          "error found, 1 errors found, 2 the audit could not finish.",
       )
       .fail((message, error) => end(error ?? new Error(message))),
   handler: async args => {
     process.on("uncaughtException", end); // the driver may throw outside of any promise
     try {
-      const scope = scopeFrom(args);
-      const before = args.diff === undefined ? undefined : readReport(args.diff);
+      scopeFrom(args);
+      if (args.database !== undefined)
+        return await fromOutside(args, requireAddress(args.database, "--database"), "--database");
       const login = "tms_owner's login or that of a member of tms_auditor";
       await onOwnerDatabase(
         line => say(`${line}\n`),
         { login },
-        async ({ url }) => {
-          const bar = process.stderr.isTTY ? progressBar() : undefined;
-          const result = await runAudit(url, scope, bar?.show).finally(bar?.end);
-          if (before) result.diff = diffOf(before, result.report);
-          await printLine(FORMATS[args.format](result));
-          process.exitCode = exitStatus(result);
-        },
+        ({ url }) => (isFromOutside(args) ? fromOutside(args, url, "DATABASE_URL") : fromInside(args, url)),
       );
     } catch (error) {
       cannot(error);

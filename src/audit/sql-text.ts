@@ -1,0 +1,38 @@
+/** The audit's own SQL, as a client sends it: into pg_temp, where nothing that the database has stored can take its place. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { PACKAGE_ROOT } from "../config/paths.ts";
+
+const FOLDER = path.join(PACKAGE_ROOT, "db", "audit", "next");
+
+/** `audit.` names the schema of every object in these files, and nothing else. */
+const temporary = (text: string) => text.replaceAll(/\baudit\./g, "pg_temp.");
+
+const text = (name: string) => temporary(readFileSync(path.join(FOLDER, name), "utf8"));
+
+const inFolder = (folder: string): string[] =>
+  existsSync(path.join(FOLDER, folder))
+    ? readdirSync(path.join(FOLDER, folder))
+        .filter(name => name.endsWith(".sql"))
+        .sort()
+        .map(name => `${folder}/${name}`)
+    : [];
+
+const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql"];
+const AFTER_CHECKS = ["data.sql", "proof.sql", "run.sql"];
+
+/** `ours`: with the checks of this service's own rows, and its profile. */
+export function auditText(ours: boolean): string {
+  const files = [
+    ...BEFORE_CHECKS,
+    ...inFolder("checks"),
+    ...AFTER_CHECKS,
+    ...(ours ? inFolder("product") : []),
+  ];
+  return files
+    .filter(name => existsSync(path.join(FOLDER, name)))
+    .map(text)
+    .join("\n");
+}
+
+export const serviceProfile = (): string => text("service-profile.sql");

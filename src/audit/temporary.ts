@@ -1,0 +1,374 @@
+/** Audits any Postgres from outside: sends the audit's own text, believes only that, and rolls everything back. */
+import { createHash } from "node:crypto";
+import type postgres from "postgres";
+import { onConnection } from "../database/command-connection.ts";
+import { explainDatabase } from "../database/connection-errors.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { RELEASE, releaseHash } from "../migrate/release.ts";
+import { settle } from "../migrate/session.ts";
+import { type Accepted, applyBaseline, type Baseline } from "./baseline.ts";
+import { differences, manifestLines, NOT_AS_RELEASED, shippedLines } from "./manifest.ts";
+import type { Audit, Finding, Report, Result } from "./report.ts";
+import { auditText, serviceProfile } from "./sql-text.ts";
+
+export interface Request {
+  tenant?: string | undefined;
+  only?: "data" | "schema" | undefined;
+  /** The number of principals of each table as which the proof acts. */
+  sample: number;
+  /** The proof tries to write, too; triggers fire. */
+  writes: boolean;
+  /** A superuser runs the policies' functions as itself. */
+  asSuperuser: boolean;
+  /** Null: this service's own, or what the catalog proposes. */
+  profile: Record<string, unknown> | null;
+  baseline: Baseline;
+}
+
+export interface Proposal {
+  profile: Record<string, unknown>;
+}
+
+const SESSION = {
+  connection: {
+    application_name: "tms audit",
+    statement_timeout: 0,
+    lock_timeout: 30_000,
+    idle_in_transaction_session_timeout: 0,
+    quote_all_identifiers: false,
+  },
+};
+
+class Rollback {
+  constructor(readonly value: unknown) {}
+}
+
+/** `work` in a session that has the audit in pg_temp; the transaction is rolled back, whatever happens. */
+async function inSession<T>(
+  url: string,
+  what: string,
+  work: (tx: postgres.TransactionSql, ours: boolean) => Promise<T>,
+): Promise<T> {
+  const run = (sql: postgres.Sql) =>
+    sql
+      .begin("isolation level repeatable read", async tx => {
+        await settle(tx);
+        await tx
+          .unsafe(
+            "set local search_path = pg_catalog, pg_temp; set local jit = off; set local client_min_messages = warning",
+          )
+          .simple();
+        const ours = await examineLogin(tx);
+        await tx.unsafe(auditText(ours)).simple();
+        throw new Rollback(await work(tx, ours));
+      })
+      .catch(thrown => {
+        if (thrown instanceof Rollback) return thrown.value as T;
+        throw thrown;
+      });
+  return onConnection(url, run, SESSION).catch(error => {
+    throw explainDatabase(error, url, what);
+  });
+}
+
+/** @throws StartupError where this login cannot audit; else whether the database is this service's */
+async function examineLogin(tx: postgres.TransactionSql): Promise<boolean> {
+  const [found] = await tx<{ version: number; standby: boolean; temporary: boolean; ours: boolean }[]>`
+    select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby,
+      has_database_privilege(current_database(), 'temp') as temporary,
+      exists (select from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'control' and relname = 'release') as ours`;
+  const { version, standby, temporary, ours } = found!;
+  if (version < 150_000) throw new StartupError("The audit needs Postgres 15 or newer");
+  if (standby)
+    throw new StartupError("The server is a standby, which makes no temporary tables: audit its primary");
+  if (!temporary)
+    throw new StartupError(
+      "The audit works in temporary tables: grant temporary on this database to this login",
+    );
+  return ours;
+}
+
+async function isSuperuser(tx: postgres.TransactionSql): Promise<boolean> {
+  const [row] = await tx<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = current_user`;
+  return row!.rolsuper;
+}
+
+/** What the catalog proposes as this database's profile. */
+export function proposeProfile(url: string, what: string): Promise<Record<string, unknown>> {
+  return inSession(url, what, propose);
+}
+
+async function propose(tx: postgres.TransactionSql): Promise<Record<string, unknown>> {
+  const [row] = await tx<{ profile: string }[]>`select pg_temp.propose()::text as profile`;
+  return JSON.parse(row!.profile) as Record<string, unknown>;
+}
+
+export interface Outcome {
+  audit: Audit;
+  /** The profile that was used; null: this service's own. */
+  profile: Record<string, unknown> | null;
+  /** Whether the catalog proposed it: a person should read it. */
+  proposed: boolean;
+  /** A line for each open finding, without a reason. */
+  acceptable: Accepted[];
+}
+
+/** @throws StartupError */
+export function auditFromOutside(
+  url: string,
+  what: string,
+  request: Request,
+  onStep: (step: { n: number; of: number; step: string }) => void = () => {},
+): Promise<Outcome> {
+  return inSession(url, what, async (tx, ours) => {
+    await refuseSuperuser(tx, request);
+    const { profile, proposed } = await loadProfile(tx, request.profile, ours);
+    const manifest = ours ? await compareManifest(tx) : undefined;
+    await vouch(tx, request.baseline, manifest?.clean === true);
+    const whole = await runSteps(tx, request, onStep);
+    const merged = manifest && request.only !== "data" ? withManifest(whole, manifest) : whole;
+    const hashes = await definitionHashes(tx, merged.report.findings);
+    const noted = { ...merged, notes: [...(merged.notes ?? []), ...(await acceptedInside(tx))] };
+    const audit = applyBaseline(noted, request.baseline, hashes);
+    const acceptable = audit.report.findings.map(({ check, tenant_id, relation, row }, i) => ({
+      check,
+      tenant_id,
+      relation,
+      row,
+      hash: hashes.get(audit.report.findings[i]!) ?? "",
+      reason: "",
+    }));
+    return { audit, profile, proposed, acceptable };
+  });
+}
+
+async function refuseSuperuser(
+  tx: postgres.TransactionSql,
+  { asSuperuser, only }: Pick<Request, "asSuperuser" | "only">,
+) {
+  if (asSuperuser || only === "data" || !(await isSuperuser(tx))) return;
+  throw new StartupError(
+    "This login is a superuser: the functions in the database's policies would run as one. Use a lesser login (docs/guides/any-postgres.md), or --as-superuser where you trust them",
+  );
+}
+
+async function loadProfile(
+  tx: postgres.TransactionSql,
+  given: Record<string, unknown> | null,
+  ours: boolean,
+) {
+  if (ours) await tx`select set_config('app.maintenance', 'on', true)`; // tms_owner sees rows
+  if (!given && ours) {
+    await tx.unsafe(serviceProfile()).simple();
+    return { profile: null, proposed: false };
+  }
+  const profile = given ?? (await propose(tx));
+  try {
+    await tx.savepoint(inner => inner`select pg_temp.load_profile(${JSON.stringify(profile)}::text::jsonb)`);
+  } catch (error) {
+    if (given) throw new StartupError(`The profile does not fit this database: ${(error as Error).message}`);
+    throw new StartupError(
+      `The catalog says too little for a profile (${(error as Error).message}): write one, docs/guides/any-postgres.md has examples`,
+    );
+  }
+  return { profile, proposed: given === null };
+}
+
+interface Manifest {
+  findings: Finding[];
+  lines: number;
+  /** Every object was compared, and none differs. */
+  clean: boolean;
+  note?: string;
+}
+
+async function compareManifest(tx: postgres.TransactionSql): Promise<Manifest> {
+  // Of a tree that is edited the manifest is not written yet.
+  if (releaseHash() !== RELEASE.hash)
+    return {
+      findings: [],
+      lines: 0,
+      clean: false,
+      note: `The files of db/ are not those of release ${RELEASE.number}: nothing was compared with a manifest`,
+    };
+  const shipped = shippedLines();
+  const findings = differences(shipped, await manifestLines(tx));
+  return { findings, lines: shipped.length, clean: findings.every(({ severity }) => severity !== "error") };
+}
+
+/** What people reviewed, and what the manifest compared: checks leave both alone. */
+async function vouch(tx: postgres.TransactionSql, { vouched }: Baseline, manifest: boolean) {
+  const [known] = await tx`select from pg_class where oid = to_regclass('pg_temp.vouched')`;
+  if (!known) return;
+  for (const { kind, object, hash, reason } of vouched)
+    await tx`insert into pg_temp.vouched (kind, object, hash, reason) values (${kind}, ${object}, ${hash}, ${reason})`;
+  if (manifest)
+    await tx`insert into pg_temp.vouched (kind, object, reason) select 'schema', s, 'the manifest' from unnest(array['app', 'api', 'audit', 'control']) s`;
+}
+
+async function runSteps(
+  tx: postgres.TransactionSql,
+  { tenant, only, sample, writes, asSuperuser }: Request,
+  onStep: (step: { n: number; of: number; step: string }) => void,
+): Promise<Audit> {
+  const steps = await tx<{ step: string }[]>`
+    select step from pg_temp.start_run(p_only => ${only ?? null}::text, p_tenant => ${tenant ?? null}::text,
+      p_writes => ${writes}::boolean, p_sample => ${sample}::int, p_as_superuser => ${asSuperuser}::boolean) order by n`;
+  // Temporary tables may still be written.
+  if (!writes) await tx`set transaction read only`;
+  for (const [i, { step }] of steps.entries()) {
+    onStep({ n: i + 1, of: steps.length, step });
+    await tx`select from pg_temp.run_step(${step}::text)`;
+  }
+  const [row] = await tx<{ report: string; database: string; version: string; failed: string[] }[]>`
+    select pg_temp.report()::text as report, current_database() as database, current_setting('server_version') as version,
+      (select array_to_json(array_agg("check")) from pg_temp.run_checks where failed) as failed`;
+  const { report, failed, ...server } = row!;
+  return assembled(JSON.parse(report) as Report, {
+    notRun: failed ?? [],
+    about: await aboutChecks(tx),
+    server: { ...server, schema: null },
+  });
+}
+
+/** What the comment of each check says. */
+async function aboutChecks(tx: postgres.TransactionSql): Promise<Audit["about"]> {
+  const rows = await tx<{ check: string; comment: string | null }[]>`
+    select "check", comment from pg_temp.checks`;
+  return new Map(
+    rows.map(({ check, comment }) => {
+      const line = (name: string) =>
+        new RegExp(`^${name}: ([\\s\\S]*?)(?=\n[A-Z][a-z]+: |$)`, "m").exec(comment ?? "")?.[1] ?? "";
+      const finds = (comment ?? "").split(/\n[A-Z][a-z]+: /)[0]!.replace(/^(error|warning|info): /, "");
+      return [check, { finds, why: line("Why"), mend: line("Fix") }];
+    }),
+  );
+}
+
+function assembled(
+  report: Report,
+  { notRun, about, server }: Pick<Audit, "notRun" | "about" | "server">,
+): Audit {
+  const results = new Map<string, Result>();
+  for (const { check, relation, severity } of report.findings) {
+    const key = `${check} ${relation ?? ""}`;
+    const result = results.get(key) ?? {
+      check,
+      relation: relation ?? "",
+      checked: 0,
+      failed: notRun.includes(check),
+      error: 0,
+      warning: 0,
+      info: 0,
+    };
+    result[severity]++;
+    results.set(key, result);
+  }
+  return { report, runId: null, notRun, about, results: [...results.values()], trend: [], server };
+}
+
+function withManifest(audit: Audit, { findings, lines, note }: Manifest): Audit {
+  const { report } = audit;
+  const count = (severity: string) => findings.filter(one => one.severity === severity).length;
+  const listed = {
+    check: NOT_AS_RELEASED,
+    category: "isolation_config",
+    severity: "error" as const,
+    checked: lines,
+    findings: findings.length,
+  };
+  const rank = { error: 0, warning: 1, info: 2 };
+  const all = [...findings, ...report.findings].toSorted((a, b) => rank[a.severity] - rank[b.severity]);
+  const whole = {
+    ...report,
+    checks: [listed, ...report.checks],
+    findings: all,
+    summary: {
+      checks: report.summary.checks + 1,
+      errors: report.summary.errors + count("error"),
+      warnings: report.summary.warnings + count("warning"),
+    },
+  };
+  const about = new Map(audit.about).set(NOT_AS_RELEASED, {
+    finds: "An object of this service is not as the release made it.",
+    why: "What decides who sees what was changed by hand, or by another release.",
+    mend: "Install the release again, or take the change back.",
+  });
+  return { ...assembled(whole, { ...audit, about }), ...(note && { notes: [note] }) };
+}
+
+/** Of what each finding is about; where that is no object of the catalog, of its words. */
+async function definitionHashes(
+  tx: postgres.TransactionSql,
+  findings: Finding[],
+): Promise<Map<Finding, string>> {
+  const [known] =
+    await tx`select from pg_proc where pronamespace = pg_my_temp_schema() and proname = 'hash_of'`;
+  if (!known)
+    return new Map(
+      findings.map(finding => [finding, createHash("sha256").update(finding.detail).digest("hex")]),
+    );
+  const asked = findings.map((finding, i) => ({
+    i,
+    names: [
+      finding.relation,
+      ...Object.values(finding.row).filter(value => typeof value === "string"),
+    ].filter(Boolean),
+    detail: finding.detail,
+  }));
+  const rows = await tx<{ i: number; hash: string }[]>`
+    with asked as materialized (
+      select i, n, name, detail
+      from jsonb_to_recordset(${JSON.stringify(asked)}::text::jsonb) a (i int, names text[], detail text)
+      left join lateral unnest(a.names) with ordinality u (name, n) on true
+    ), hashed as (
+      select format('%I.%I', n.nspname, c.relname) as name, pg_temp.hash_of('pg_class', c.oid) as hash
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where format('%I.%I', n.nspname, c.relname) in (select name from asked)
+      union all
+      select f.oid::regprocedure::text, pg_temp.hash_of('pg_proc', f.oid)
+      from pg_proc f where f.oid::regprocedure::text in (select name from asked)
+    )
+    select a.i, left(encode(sha256(convert_to(coalesce(string_agg(h.hash, '|' order by a.n), a.detail), 'UTF8')), 'hex'), 16) as hash
+    from asked a left join hashed h using (name)
+    group by a.i, a.detail`;
+  return new Map(rows.map(({ i, hash }) => [findings[i]!, hash]));
+}
+
+/** What somebody accepted in the database only: it counts for psql, and not here. */
+async function acceptedInside(tx: postgres.TransactionSql): Promise<string[]> {
+  const [table] = await tx<{ readable: boolean }[]>`
+    select has_table_privilege(c.oid, 'select') and has_schema_privilege(n.oid, 'usage') as readable
+    from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'audit' and relname = 'accepted'`;
+  if (!table?.readable) return [];
+  const rows = await tx<{ name: string; reason: string | null }[]>`
+    select concat_ws(' ', kind, name) as name, reason from audit.accepted order by 1`;
+  return rows.map(
+    ({ name, reason }) =>
+      `Accepted in the database only, which does not count here: ${name} (${reason ?? "no reason"})`,
+  );
+}
+
+export interface Claim {
+  relation: string | null;
+  claim: string;
+  result: string;
+  detail: string | null;
+}
+
+/** The proof alone, a line a claim: of one table, or of all. */
+export function proveFromOutside(
+  url: string,
+  what: string,
+  relation: string | null,
+  request: Request,
+): Promise<Claim[]> {
+  return inSession(url, what, async (tx, ours) => {
+    await refuseSuperuser(tx, request);
+    await loadProfile(tx, request.profile, ours);
+    const claims = await tx<Claim[]>`
+      select relation, claim, result, detail from pg_temp.prove(${relation}::text::regclass, ${request.sample}::int, ${request.writes}::boolean,
+        ${request.asSuperuser}::boolean)`;
+    return [...claims];
+  });
+}
