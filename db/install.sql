@@ -15,6 +15,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir drops.sql
 
 -- A standard SQL body binds names at creation, so the functions that others call come first.
+\ir functions/app/no_tenant.sql
 \ir functions/app/tenant_id.sql
 \ir functions/app/requires_proof.sql
 \ir functions/app/hmac.sql
@@ -58,6 +59,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/insert_tenant.sql
 \ir functions/app/invitation_json.sql
 \ir functions/app/invitation_page.sql
+\ir functions/app/for_each_tenant.sql
 \ir functions/app/is_behind.sql
 \ir functions/app/is_being_deleted.sql
 \ir functions/app/isolate.sql

@@ -6,6 +6,7 @@ import { audit } from "./cli/audit.ts";
 import { contextSecretCommand } from "./cli/context-secret.ts";
 import { demo } from "./cli/demo.ts";
 import { diff } from "./cli/diff.ts";
+import { beforeDashes, each } from "./cli/each.ts";
 import { events } from "./cli/events.ts";
 import { explain } from "./cli/explain.ts";
 import { exportCommand } from "./cli/export.ts";
@@ -50,7 +51,7 @@ function missing(): string {
   return `An argument is missing: tenancy ${name} --help shows all`;
 }
 
-await yargs(hideBin(process.argv))
+await yargs(beforeDashes(hideBin(process.argv)))
   .scriptName("tenancy")
   .parserConfiguration({ "camel-case-expansion": false }) // else an unknown option is reported under two names
   .locale("en") // else the parser's messages follow the terminal's language
@@ -69,6 +70,7 @@ await yargs(hideBin(process.argv))
   .command(importCommand)
   .command(diff)
   .command(purge)
+  .command(each)
   .command(tenants)
   .command(moves)
   .command(members)

@@ -8,7 +8,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   -- Who is in the tenant already needs no second proof.
-  if p_tenant_id = app.tenant_id() then
+  -- The text first: where app.require_tenant is on, app.tenant_id() raises before a tenant is entered.
+  if (case when starts_with(current_setting('app.tenant_id', true), p_tenant_id || '.') then p_tenant_id = app.tenant_id() end) then
     return current_setting('app.tenant_id');
   end if;
   return app.sign_proved_tenant('{tenant}', ',36:' || p_tenant_id, p_tenant_id);

@@ -19,10 +19,10 @@ begin
       return left(v_setting, 36)::uuid;
     end if;
   end if;
-  return null;
+  return app.no_tenant(null::text)::uuid;
 end
 $$;
 
 comment on function control.signed_tenant_id() is
-$$What app.tenant_id() is while a secret is stored: null, too, unless the setting carries the signature of this transaction.$$;
+$$What app.tenant_id() is while a secret is stored: no tenant, too, unless the setting carries the signature of this transaction.$$;
 revoke all on function control.signed_tenant_id() from public;
