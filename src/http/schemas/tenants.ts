@@ -163,7 +163,7 @@ export const ListMembers = Type.Object(
         maxLength: 255,
         format: "faithful-text",
         description:
-          "The name, e-mail address or subject contains this text, in any case; the empty text matches all",
+          "The name, e-mail address or subject contains this text, in any case, or it is the `user_id`; the empty text matches all",
       }),
     ),
   },

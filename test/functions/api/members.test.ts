@@ -114,6 +114,8 @@ test("members are found by a part of their name, address or subject, in any case
     ]);
     for (const none of ["_", "p-41", "stranger"]) assert.deepEqual(await found(none), [], none);
     assert.equal((await found(null)).length, 42);
+    assert.deepEqual(await found(ids.owner!.toUpperCase()), ["owner"]);
+    assert.deepEqual(await found(ids.stranger!), []);
     assert.deepEqual(await found("p7@", "list_tenant_members", acme), ["p-7"]);
   }));
 
