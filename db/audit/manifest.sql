@@ -105,7 +105,7 @@ as $$
     ('function', 'app.lock_tenant(text)', 'tms_registrar', 'tms_owner', '73e47b792db88a30b0b57fae8e789802'),
     ('function', 'app.manages(text,text)', 'tms_owner', 'tms_app tms_registrar', '4b0ebd7175edf84d13a4ecfd94e7df1d'),
     ('function', 'app.member_json(app.users)', 'tms_owner', 'tms_app tms_registrar', '796d3bc01f688395f144d6da6bda5133'),
-    ('function', 'app.member_page(uuid,integer,text,text)', 'tms_owner', 'tms_app', '6c5aab6cde9af95831fbb1cdfd78ef18'),
+    ('function', 'app.member_page(uuid,integer,text,text)', 'tms_owner', 'tms_app', '2ec7f90492785a9490118e35a9ad1cf3'),
     ('function', 'app.merge_patch(jsonb,jsonb)', 'tms_owner', 'tms_registrar', '1e944281e6b38a954a54d44d8524d3e6'),
     ('function', 'app.move_tenant(text,text[],text,text)', 'tms_registrar', '', 'a81fe94910efb2c1674e47ca69590487'),
     ('function', 'app.no_tenant(text)', 'tms_owner', 'tms_app tms_auditor tms_registrar', 'bb75143d8cf078eb5214bacb4887d101'),

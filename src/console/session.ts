@@ -154,6 +154,7 @@ export function endSession(why: string | null): void {
 export async function signOut({ stay = false }: { stay?: boolean } = {}): Promise<void> {
   const current = session.get();
   tellOver();
+  stored("draft").forget();
   endSession(null);
   forgetDocs();
   if (!stay) history.replaceState(null, "", location.pathname);

@@ -289,6 +289,69 @@ test("activity says from which role to which one", { skip }, async () => {
   operator.assertFine();
 });
 
+test("a sign-in that ends takes nothing along that was typed", { skip }, async () => {
+  const one = await Visitor.arrive(browser, url);
+  const claims = { sub: "op 3", roles: ["tenant-operator"] };
+  await one.signIn(await token(claims));
+  await one.open(`#/tenant/${ids.acme}/settings`, "Acme Mine");
+  await one.page.getByLabel("Settings as JSON").fill('{"typed": true}');
+  // Another application of the same origin keeps its own.
+  await one.page.evaluate("sessionStorage.setItem('other', 'theirs')");
+  await one.page.route("**/api/setup/**", route =>
+    route.fulfill({ status: 401, json: { error: "Unauthorized", detail: "The token has expired" } }),
+  );
+  await one.press("Review the change");
+  await one.press("Save");
+  await one.sees("The service refuses the token");
+  await one.page.unroute("**/api/setup/**");
+  await world.database.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${ids.acme!}`;
+  await one.page.getByLabel("Token").fill(await token(claims));
+  await one.press("Sign in with this token");
+  await one.sees("You had typed this when your sign-in ended.");
+  assert.match(await one.page.getByLabel("Settings as JSON").inputValue(), /"typed": true/);
+  await one.check();
+  await one.press("Review the change");
+  await one.press("Save");
+  await one.sees("Somebody else changed the settings in the meantime");
+  await one.page.evaluate("location.hash = '#/tenants'");
+  await one.press("Leave, and lose it");
+  await one.open(`#/tenant/${ids.acme}/settings`, "Acme Mine");
+  await one.sees("Nothing is changed yet.");
+  await one.press("Sign out");
+  await one.heading("Sign in");
+  assert.equal(await one.stored(), '[{"other":"theirs"},{}]');
+  one.assertFine();
+  await one.leave();
+});
+
+test("an event of a large tenant names its person when it is opened; nothing lies bright beside a dialog", {
+  skip,
+}, async () => {
+  const { sql } = world.database;
+  const many = await seedTenant(sql, { slug: "many", name: "Many" });
+  await seedUser(sql, many, { subject: "boss", role: "owner" });
+  await sql`insert into app.users (tenant_id, auth_provider, auth_subject, created_at)
+    select ${many}, 'jwt', 'one-of-' || i, now() - interval '1 day' from generate_series(1, 120) i`;
+  await operator.open(`#/tenant/${many}/members?q=one-of-77`, "Many");
+  await operator.press(/^member.*change the role of one-of-77/);
+  await operator
+    .dialog()
+    .getByRole("radio", { name: /^admin/ })
+    .check();
+  // The dark layer reaches to the edge: nothing keeps room for a bar that is not there.
+  assert.equal(
+    await operator.page.evaluate("getComputedStyle(document.documentElement).scrollbarGutter"),
+    "auto",
+  );
+  await operator.press("Make them admin", operator.dialog());
+  await operator.dialog().waitFor({ state: "detached" });
+  await operator.open(`#/tenant/${many}/activity`, "Many");
+  await operator.sees(/changed the role of a member in the organization from member to admin/);
+  await operator.page.locator(".events summary").first().click();
+  await operator.sees("one-of-77", operator.page.locator(".events"));
+  operator.assertFine();
+});
+
 test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () => {
   const { page } = operator;
   await page.keyboard.press("Control+k");

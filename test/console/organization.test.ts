@@ -19,6 +19,7 @@ const SCHEMA = {
     beta: { title: "Beta features", type: "boolean", "x-tenant-writable": true },
     limits: { title: "Limits", type: "object", properties: { boards: { type: "number" } } },
     tags: { title: "Tags", type: "array", items: { type: "string" } },
+    sizes: { title: "Sizes", type: "array", items: { type: "number" } },
   },
 };
 
@@ -308,6 +309,14 @@ long(
     await operator.page.getByLabel("Seats").fill("5");
     await operator.page.getByLabel("boards").fill("2.5");
     await operator.page.getByLabel("Tags").fill("a\nb");
+    const sizes = operator.page.getByLabel("Sizes");
+    await operator.sees('As JSON, such as [1, 2] or {"a": true}.');
+    await sizes.fill("[1,");
+    await sizes.blur();
+    await operator.page.locator(".wrong").waitFor();
+    await operator.check();
+    await sizes.fill("[1]");
+    await operator.page.locator(".wrong").waitFor({ state: "detached" });
     await operator.check();
     await operator.press("Review the change");
     await operator.press("Save");
@@ -333,7 +342,7 @@ long("activity is shown, and goes on by itself", { skip }, async () => {
   assert.equal(await roleButton(admin, "ada@acme.example").count(), 0, "an owner, to an admin");
   await admin.press("Remove… nora");
   await admin.press("Remove", admin.dialog());
-  await owner.sees(/ben removed (nora|a former member) from the organization/);
+  await owner.sees(/ben removed (nora|a former member), member, from the organization/);
   admin.assertFine();
   owner.assertFine();
   await admin.leave();

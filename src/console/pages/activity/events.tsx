@@ -85,7 +85,7 @@ export function Events({ feed, tenants = true }: { feed: Feed; tenants?: boolean
       {failed !== undefined && <Failure error={failed} />}
       <div class="panel flush">
         <Rows list={shown} empty={<p>Nothing has happened yet.</p>}>
-          {items => <Days items={items} tenants={tenants} names={names} />}
+          {items => <Days items={items} tenants={tenants} names={names} members={feed.members} />}
         </Rows>
         <More list={shown} one="event" />
       </div>
@@ -93,7 +93,7 @@ export function Events({ feed, tenants = true }: { feed: Feed; tenants?: boolean
   );
 }
 
-function Days({ items, tenants, names }: { items: Event[]; tenants: boolean; names: Names | undefined }) {
+function Days({ items, ...rest }: { items: Event[] } & Omit<Parameters<typeof One>[0], "event">) {
   const days = new Map<string, Event[]>();
   for (const event of items) {
     const day = dayOf(event.at, Date.now());
@@ -106,7 +106,7 @@ function Days({ items, tenants, names }: { items: Event[]; tenants: boolean; nam
       <h2>{day}</h2>
       <ol class="events">
         {events.map(event => (
-          <One key={event.cursor} event={event} tenants={tenants} names={names} />
+          <One key={event.cursor} event={event} {...rest} />
         ))}
       </ol>
     </section>
@@ -117,13 +117,16 @@ export function One({
   event,
   tenants,
   names,
+  members,
 }: {
   event: Event;
   tenants: boolean;
   names?: Names | undefined;
+  members?: MembersOf["list"] | undefined;
 }) {
   const { target_id, request_id, type, at, changed, tenant_id } = event;
   const [open, setOpen] = useState(false);
+  const list = members ?? (tenants ? membersByOperator(tenant_id, "").list : undefined);
   return (
     <li class={isEnd(type) ? "end" : ""}>
       <Sentence event={event} tenants={tenants} {...(names && { names })} />
@@ -150,9 +153,7 @@ export function One({
             <>
               <dt>On</dt>
               <dd>
-                {open && tenants && type.startsWith("member.") && (
-                  <Who tenant_id={tenant_id} user_id={target_id} />
-                )}
+                {open && list && type.startsWith("member.") && <Who list={list} user_id={target_id} />}
                 <Copy label="id">{target_id}</Copy>
               </dd>
             </>
@@ -171,14 +172,13 @@ export function One({
   );
 }
 
-/** Read when somebody wants to know: a feed of all tenants has members of each. */
-function Who({ tenant_id, user_id }: { tenant_id: string; user_id: string }) {
-  const { list } = membersByOperator(tenant_id, "");
-  const names = useNames({ key: tenant_id, members: list });
-  const name = names?.get(user_id);
-  return name ? (
-    <p>
-      <Name>{name}</Name>
-    </p>
-  ) : null;
+/** Read when somebody wants to know: a feed of all tenants has members of each, a large tenant has many. */
+function Who({ list, user_id }: { list: MembersOf["list"]; user_id: string }) {
+  const load = useLoad(
+    `member ${user_id}`,
+    async signal => (await list(undefined, signal, user_id)).body.members,
+  );
+  const found = load.value?.[0];
+  if (!load.value) return null;
+  return <p>{found ? <Name>{nameOf(found)}</Name> : <span class="dim">a former member</span>}</p>;
 }

@@ -25,6 +25,7 @@ export function OwnSettings({ own }: { own: Own }) {
           </>
         ) : (
           <SettingsEditor
+            of={tenant}
             now={{ value: current.tenant.settings, etag }}
             schema={schema as Schema | null}
             writable={writable}

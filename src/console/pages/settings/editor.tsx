@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { SettingsSchema } from "../../../client/api.ts";
 import { type Answer, call, type Options, Refused } from "../../api.ts";
 import { mergePatch, pretty } from "../../diff.ts";
+import { dropDraft, keepDraft, takeDraft } from "../../draft.ts";
 import { Diff } from "../../parts/diff.tsx";
 import { Field } from "../../parts/form.tsx";
 import { Failure, useAction } from "../../parts/load.tsx";
@@ -17,6 +18,8 @@ export interface Settings {
 }
 
 interface Props {
+  /** The tenant whose settings they are. */
+  of: string;
   now: Settings;
   schema: Schema | null;
   /** Top-level keys that the reader may write; null: all. */
@@ -28,9 +31,13 @@ interface Props {
 }
 
 /** Settings as a form where there is a schema, else as JSON. What changes is shown before it is saved. */
-export function SettingsEditor({ now, schema, writable, save, read, saved }: Props) {
-  const [base, setBase] = useState(now);
-  const [text, setText] = useState(pretty(now.value));
+export function SettingsEditor({ of, now, schema, writable, save, read, saved }: Props) {
+  const [draft] = useState(() => takeDraft(of));
+  // What somebody else saved meanwhile is met when it is saved.
+  const [base, setBase] = useState<Settings>(
+    draft ? { value: JSON.parse(draft.before) as Json, etag: draft.etag } : now,
+  );
+  const [text, setText] = useState(draft?.text ?? pretty(now.value));
   const [reviewing, setReviewing] = useState(false);
   const [theirs, setTheirs] = useState<Settings | null>(null);
   const [raw, setRaw] = useState(schema === null);
@@ -44,6 +51,11 @@ export function SettingsEditor({ now, schema, writable, save, read, saved }: Pro
     unsaved.set(changed ? "the changed settings" : null);
     return () => unsaved.set(null);
   }, [changed]);
+  useEffect(() => {
+    if (changed) keepDraft({ of, text, before, etag: base.etag });
+    else dropDraft();
+  }, [changed, text, before]);
+  useEffect(() => dropDraft, []);
 
   const store = () =>
     action.run(async () => {
@@ -106,6 +118,9 @@ export function SettingsEditor({ now, schema, writable, save, read, saved }: Pro
             setReviewing(true);
           }}
         >
+          {draft && changed && (
+            <p class="note warn">You had typed this when your sign-in ended. Nothing of it is saved yet.</p>
+          )}
           {raw || !schema || !value ? (
             <Field
               label="Settings as JSON"

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useId, useState } from "preact/hooks";
 import { isObject, pretty } from "../../diff.ts";
 import { Field } from "../../parts/form.tsx";
 import { parseSettings } from "./json.ts";
@@ -133,6 +134,39 @@ function Lines({ value, disabled, onChange, ids }: ControlProps & { ids: object 
   );
 }
 
+/** Says what is wrong until it is corrected; the form is not sent with it. */
+function JsonBox({ value, onChange, ...shared }: Pick<ControlProps, "value" | "onChange">) {
+  const [fault, setFault] = useState("");
+  const id = useId();
+  const said = (area: HTMLTextAreaElement, what: string) => {
+    area.setCustomValidity(what);
+    setFault(what);
+  };
+  return (
+    <>
+      <textarea
+        {...shared}
+        class="code"
+        rows={4}
+        {...(fault && { "aria-invalid": true, "aria-errormessage": id })}
+        defaultValue={value === undefined ? "" : pretty(value)}
+        onChange={event => {
+          const area = event.target as HTMLTextAreaElement;
+          const found = parseSettings(`{"value": ${area.value.trim() || "null"}}`);
+          said(area, typeof found === "string" ? found : "");
+          if (typeof found !== "string") onChange(area.value.trim() === "" ? undefined : found.value);
+        }}
+        onInput={event => fault && said(event.target as HTMLTextAreaElement, "")}
+      />
+      {fault && (
+        <p class="wrong" id={id} role="alert">
+          {fault}
+        </p>
+      )}
+    </>
+  );
+}
+
 function Plain({
   schema,
   value,
@@ -184,19 +218,5 @@ function Plain({
         onInput={event => onChange((event.target as HTMLInputElement).value || undefined)}
       />
     );
-  return (
-    <textarea
-      {...shared}
-      class="code"
-      rows={4}
-      defaultValue={value === undefined ? "" : pretty(value)}
-      onChange={event => {
-        const area = event.target as HTMLTextAreaElement;
-        const found = parseSettings(`{"value": ${area.value.trim() || "null"}}`);
-        area.setCustomValidity(typeof found === "string" ? found : "");
-        if (typeof found === "string") area.reportValidity();
-        else onChange(area.value.trim() === "" ? undefined : found.value);
-      }}
-    />
-  );
+  return <JsonBox {...shared} value={value} onChange={onChange} />;
 }

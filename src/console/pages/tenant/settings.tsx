@@ -15,6 +15,7 @@ export function TenantSettings({ load, answer }: { load: Open; answer: Answer<Te
       <Loaded of={schema}>
         {({ body: { schema } }) => (
           <SettingsEditor
+            of={params.tenant_id}
             now={settingsIn(answer)}
             schema={schema as Schema | null}
             writable={null}
