@@ -31,7 +31,7 @@ class Chunk<T> extends Component<ChunkProps<T>> {
   render() {
     const { rows, columns, keyOf } = this.props;
     return (
-      <tbody>
+      <tbody style={{ "--rows": rows.length }}>
         {rows.map(row => (
           <tr key={keyOf(row)}>
             {columns.map(([head, cell, kind]) => (
