@@ -44,8 +44,8 @@ an error.$$;
 
 create type audit.written as (reached bigint, outcome text, message text);
 comment on type audit.written is
-$$What became of a write. reached: so many rows. refused: by a policy or a privilege. no tenant: by a value that is no
-key of a tenant. stopped: by a constraint of the table only, which is asked after the policies. undecided: by anything else.$$;
+$$What became of a write. reached: so many rows. refused: by a policy or a privilege. no tenant: by a setting that is not
+set. stopped: by a constraint of the table only, which is asked after the policies. undecided: by anything else.$$;
 
 create function audit.try_write(
   p_enter text[], p_relation oid, p_write text, p_most bigint default 1, p_counted text default 'true')
@@ -70,7 +70,7 @@ begin
   return row(v_reached, case
     when v_reached is not null then 'reached'
     when v_done.state = '42501' then 'refused'
-    when v_done.state = '22P02' then 'no tenant' -- a policy that takes an empty setting for the text of a uuid
+    when v_done.state in ('22P02', '42704') then 'no tenant' -- an empty setting is no uuid; one that was never set is not known
     -- Neither another table's constraint, which a trigger met, nor the partition that a row lacks: that has no name.
     when v_done.state in ('23502', '23503', '23505', '23514', '23P01') and v_done.named is not null and (
       v_done.stopped_by = p_relation or v_done.stopped_by in (select relid from pg_partition_tree(p_relation))
@@ -214,9 +214,10 @@ begin
   v_rows := v_seen.answer[1];
   v_others := coalesce(v_seen.answer[2]::bigint, greatest(v_rows - v_expected, 0));
   if v_rows is null then
-    -- A policy that takes an empty setting for the text of a uuid shows no row to somebody who is entitled to none.
+    -- To somebody who is entitled to nothing, a policy shows nothing that takes an empty setting for a uuid, or knows no such setting.
     perform audit.claim(t, a, 'no principal sees a row of another tenant',
-      case when v_seen.state = '22P02' and a.tenants = '{}' then 'proved' else 'undecided' end, 'cannot read it: ' || v_seen.message);
+      case when v_seen.state in ('22P02', '42704') and a.tenants = '{}' then 'proved' else 'undecided' end,
+      'cannot read it: ' || v_seen.message);
     return;
   end if;
   perform audit.claim(t, a, 'no principal sees a row of another tenant', case when v_others > 0 then 'fault' else 'proved' end,
