@@ -54,7 +54,7 @@ rows or none, and is asked which.$$;
 create view audit.row_keys as
 select r.relid,
   coalesce((
-    select format('jsonb_build_object(%s)', string_agg(format('%L, c.%I', a.attname, a.attname), ', ' order by a.attnum))
+    select 'jsonb_build_object(' || string_agg(format('%L, c.%I', a.attname, a.attname), ', ' order by a.attnum) || ')'
     from pg_index i
     join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
     where i.indrelid = r.relid and i.indisprimary), 'jsonb_build_object(''ctid'', c.ctid)') as key
@@ -109,7 +109,8 @@ with keys as (
   -- One that has not: the row is found, and asked whose it is.
   select k.relid, k.relation, array[k.missing, 'parent_in_other_tenant'], k.conname, k.parent,
     format('select %1$s as tenant, %2$s as key, %3$s as other from %4$s c left join %5$s p on %6$s '
-      'where %7$s and (p.ctid is null or %1$s <> %3$s)', y.key, k.parent_tenant, k.relation, k.parent, k.whole, k.set_columns),
+      'where %7$s and (p.ctid is null or %1$s <> %3$s)',
+      k.tenant, y.key, k.parent_tenant, k.relation, k.parent, k.whole, k.set_columns),
     format('%s and not exists (select from %s p where %s and %s is not distinct from %s)',
       k.set_columns, k.parent, k.whole, k.parent_tenant, k.tenant)
   from keys k join audit.row_keys y on y.relid = k.relid

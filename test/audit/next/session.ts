@@ -8,7 +8,9 @@ export const temporary = (text: string) => text.replaceAll(/\baudit\.(?=[a-z_])/
 const read = (file: string) => temporary(readFileSync(new URL(file, folder), "utf8"));
 
 /** The heart, without checks; files that the checks are written with come with them. */
-const HEART = ["profile.sql", "propose.sql", "data.sql", "proof.sql", "run.sql"].map(read).join("\n");
+const HEART = ["profile.sql", "propose.sql", "data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"]
+  .map(read)
+  .join("\n");
 export const SERVICE = read("service-profile.sql");
 export const CHECKS = [
   "support.sql",

@@ -1,0 +1,188 @@
+/** The loop: what is a check, what a run tells, and what is told once. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { createDatabase } from "../../harness.ts";
+import { idsOf, seedTenants } from "../world.ts";
+import { audited, type Finding, lines } from "./session.ts";
+
+const database = await createDatabase();
+await seedTenants(database.sql, 3);
+after(() => database.drop());
+const root = database.urls.root;
+
+const OWN = `
+  create schema house;
+  create view house.board_untitled as select 'warning' as severity, tenant_id::text, 'app.boards' as relation, jsonb_build_object('id', id) as "row",
+    'a board without a title' as detail, 'select 1;' as remedy from app.boards;
+  comment on view house.board_untitled is E'warning: Boards without a title.\\nCategory: board_membership';
+  create function house.open_doors() returns table (severity text, relation text, object text, detail text, remedy text) language sql
+    as $$ select 'error', 'app.media', 'the door', 'is open', 'select 1;' $$;
+  create view house.broken as select 'error' as severity, null as relation, (1 / 0)::text as object, null as detail, null as remedy;
+  create view house.no_check as select 1 as severity;`;
+const WITH_OWN = "update pg_temp.profile set extra_checks = '{house}'";
+
+const run = (
+  sql: Parameters<Parameters<typeof audited>[2]>[0],
+  only: string | null = null,
+  tenant: string | null = null,
+) =>
+  sql<
+    Finding[]
+  >`select * from pg_temp.run(p_only => ${only}::text, p_tenant => ${tenant}::text, p_as_superuser => true)`;
+
+test("views and functions of the form are checks, also in a schema that the profile names; one that cannot run stops no other", async () => {
+  const SERVICE_WITH_OWN = { plant: OWN, texts: [WITH_OWN] };
+  await audited(root, SERVICE_WITH_OWN, async sql => {
+    const found = [...(await run(sql))];
+    const last = found.pop()!;
+    assert.equal(last.severity, "FAILED");
+    assert.match(last.detail, /: 2 errors, 3 warnings, 0 infos; 1 could not run$/);
+    assert.deepEqual(lines(found).slice(0, 3).sort(), [
+      "board_untitled app.boards: a board without a title",
+      "broken null: the check could not run (broken): division by zero",
+      "open_doors app.media: is open",
+    ]);
+    const [{ report }] = await sql<
+      [{ report: { checks: { check: string; category: string; checked: number }[] } }]
+    >`select pg_temp.report()`;
+    const own = report.checks.find(({ check }) => check === "board_untitled")!;
+    assert.deepEqual([own.category, own.checked], ["board_membership", 3]);
+    assert.ok(!report.checks.some(({ check }) => check === "no_check"));
+  });
+  // Two of one name: neither is taken for the other.
+  await audited(
+    root,
+    { plant: `${OWN} alter view house.broken rename to no_tenant;`, texts: [WITH_OWN] },
+    sql => assert.rejects(async () => run(sql), /two checks are named no_tenant/),
+  );
+});
+
+test("what a check names as an error of a table the proof does not say again", async () => {
+  const plant =
+    "alter policy tenant_only on app.media using (true); alter policy tenant_only on app.boards using (true);";
+  const proofs = async (texts: string[]) =>
+    audited(root, { plant: plant + OWN, texts }, async sql =>
+      (await run(sql, "schema"))
+        .filter(one => one.check === "not_isolated")
+        .map(one => one.relation)
+        .sort(),
+    );
+  assert.deepEqual(await proofs([]), ["app.boards", "app.media"]);
+  assert.deepEqual(await proofs([WITH_OWN]), ["app.boards"]);
+});
+
+test("a run of one tenant tells of its rows only, and a tenant that nobody has ends it", async () => {
+  const t2 = await idsOf(database.sql, "t2");
+  const plant = `set local session_replication_role = replica; update app.generations set user_id = gen_random_uuid(); set local session_replication_role = origin;`;
+  await audited(root, { plant }, async sql => {
+    for (const name of ["t2", t2.tenant!])
+      assert.deepEqual(
+        (await run(sql, "data", name)).map(one => one.tenant_id),
+        [t2.tenant, null],
+      );
+    await sql
+      .savepoint(() => run(sql, null, "t9"))
+      .then(
+        () => assert.fail(),
+        (error: Error) => assert.match(error.message, /there is no tenant 't9'/),
+      );
+  });
+});
+
+test("a run goes step by step, tells what each step found, and has not passed before the last", async () => {
+  await audited(root, {}, async sql => {
+    const steps = await sql<
+      { step: string }[]
+    >`select step from pg_temp.start_run(p_as_superuser => true) order by n`;
+    let checked = 0;
+    for (const [i, { step }] of steps.entries()) {
+      const [done] = await sql`select * from pg_temp.run_step(${step})`;
+      assert.equal(done!.failure, null);
+      checked += Number(done!.checked);
+      const [{ verdict }] = await sql<[{ verdict: string }]>`select verdict from pg_temp.verdict()`;
+      assert.equal(verdict, i === steps.length - 1 ? "PASSED" : "FAILED");
+    }
+    assert.ok(checked > 100, String(checked));
+    await sql
+      .savepoint(s => s`select pg_temp.run_step('proof')`)
+      .then(
+        () => assert.fail(),
+        (error: Error) => assert.match(error.message, /does not wait for the step/),
+      );
+  });
+});
+
+test("an empty database is seeded inside the transaction, and then proved", async () => {
+  await audited(root, { plant: "truncate app.tenants cascade" }, async sql => {
+    const empty = await run(sql, "schema");
+    assert.deepEqual([...new Set(empty.map(one => one.check))].filter(Boolean), ["not_proved"]);
+    const seeded = await sql`select relation, rows, failure from pg_temp.seed()`;
+    assert.deepEqual(
+      seeded.filter(({ rows }) => rows === 0),
+      [],
+    );
+    assert.deepEqual(
+      (await run(sql, "schema")).map(one => one.severity),
+      ["PASSED"],
+    );
+  });
+  const plant = "truncate app.tenants cascade; alter policy tenant_only on app.invitations using (true)";
+  await audited(root, { plant }, async sql => {
+    await sql`select pg_temp.seed()`;
+    assert.deepEqual(
+      (await run(sql, "schema")).filter(one => one.severity === "error").map(one => one.relation),
+      ["app.invitations"],
+    );
+  });
+});
+
+test("every role that reads a tenant's rows is named with its path", async () => {
+  const plant =
+    "create view app.all_boards as select * from app.boards; grant select on app.all_boards to tms_app; create policy more on app.users to tms_service using (true); grant select on app.users to tms_service; alter table app.media disable row level security";
+  const paths = await audited(root, { plant }, async sql => {
+    const rows = await sql<
+      { role: string; reads: string; path: string }[]
+    >`select role, reads, path from pg_temp.who_reads('t1')`;
+    return rows.map(({ role, reads, path }) => `${role} reads ${reads}: ${path}`);
+  });
+  for (const expected of [
+    /^postgres reads .*: superuser/,
+    /^tms_app reads its tenant's rows: the principal t1: set local role tms_app; set local app.tenant_id = /,
+    /^tms_auditor reads app.api_keys and \d more: the policy auditor/,
+    /^tms_owner reads .*: owner, /,
+    /^tms_service reads \d+ functions: functions that run as tms_app/,
+    /^tms_service reads app.users: the policy more/,
+    /^tms_app reads app.all_boards: a view, by the rights of postgres/,
+    /^tms_app reads app.media: no row-level security/,
+  ])
+    assert.ok(
+      paths.some(path => expected.test(path)),
+      `${expected} in\n${paths.join("\n")}`,
+    );
+});
+
+test("a profile's faults are told all at once", async () => {
+  const bad = {
+    tenants: "app.tenant",
+    tenant_column: "x",
+    request_roles: ["tms_ap"],
+    per_table: { "app.bords": null },
+  };
+  await audited(root, {}, sql =>
+    sql
+      .savepoint(s => s`select pg_temp.load_profile(${JSON.stringify(bad)}::text::jsonb)`)
+      .then(
+        () => assert.fail(),
+        ({ message }: Error) => {
+          for (const fault of [
+            /tenant_column is none of tenants, /,
+            /principals is missing/,
+            /there is no table app.tenant/,
+            /there is no role tms_ap/,
+            /there is no relation app.bords/,
+          ])
+            assert.match(message, fault);
+        },
+      ),
+  );
+});
