@@ -19,7 +19,7 @@ const inFolder = (folder: string): string[] =>
     : [];
 
 const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql"];
-const AFTER_CHECKS = ["data.sql", "proof.sql", "run.sql"];
+const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
 
 /** `ours`: with the checks of this service's own rows, and its profile. */
 export function auditText(ours: boolean): string {

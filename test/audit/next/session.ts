@@ -1,26 +1,18 @@
 /** The audit's text in a session's pg_temp, as a client sends it, in a transaction that is rolled back. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import postgres from "postgres";
 import { type Database, rolledBack } from "../../harness.ts";
 
 const folder = new URL("../../../db/audit/next/", import.meta.url);
-export const temporary = (text: string) => text.replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
-const read = (file: string) => temporary(readFileSync(new URL(file, folder), "utf8"));
+/** A file of the audit, for pg_temp. */
+export const read = (file: string) =>
+  readFileSync(new URL(file, folder), "utf8").replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
 
-/** The heart, without checks; files that the checks are written with come with them. */
+/** All of it but the checks of the catalog. */
 const HEART = ["profile.sql", "propose.sql", "data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"]
   .map(read)
   .join("\n");
 export const SERVICE = read("service-profile.sql");
-export const CHECKS = [
-  "support.sql",
-  "vouched.sql",
-  ...readdirSync(new URL("checks/", folder)).map(name => `checks/${name}`),
-]
-  .filter(file => existsSync(new URL(file, folder)))
-  .map(read)
-  .join("\n");
-
 export interface Finding {
   check: string;
   severity: string;
