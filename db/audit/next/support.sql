@@ -68,7 +68,7 @@ where n.nspname !~ '^pg_(temp|toast)' and (f.oid >= 16384 or f.prosecdef)
   and f.oid not in (select oid from audit.vouched_functions)
   and not exists (
     select from pg_depend d join pg_extension e on e.oid = d.refobjid
-    where d.classid = 'pg_proc'::regclass and d.objid = f.oid and d.deptype = 'e' and not f.prosecdef and f.proowner = e.extowner);
+    where d.classid = 'pg_proc'::regclass and d.objid = f.oid and d.deptype = 'e' and not f.prosecdef and f.proowner in (e.extowner, 10));
 comment on view audit.unvouched is
 $$The functions that neither the repository's file nor the release's manifest vouches for. An extension's author does for its functions;
 not for a definer, nor for a function that somebody else put into the extension.$$;

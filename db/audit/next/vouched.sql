@@ -50,11 +50,10 @@ select f.oid
 from pg_proc f
 join pg_namespace n on n.oid = f.pronamespace
 join audit.vouched v on v.kind = 'schema' and v.object = n.nspname
-  or v.kind = 'function' and v.object = f.oid::regprocedure::text and v.hash is null
 union
 select f.oid
 from audit.vouched v
 cross join lateral (select to_regprocedure(v.object)::oid as oid) f
-where v.kind = 'function' and v.hash = audit.hash_of('pg_proc', f.oid);
+where v.kind = 'function' and f.oid is not null and (v.hash is null or v.hash = audit.hash_of('pg_proc', f.oid));
 comment on view audit.vouched_functions is
   'The functions that the repository''s file or the release''s manifest vouches for, as they are now.';

@@ -41,22 +41,49 @@ const SEARCH_PATH = "pg_catalog, pg_temp";
 /** A session of its own with the audit in it. End it before the database is dropped. */
 export async function openAudit(database: Database, profile = "service-profile.sql"): Promise<postgres.Sql> {
   const sql = postgres(database.urls.root, { max: 1, onnotice: () => {} });
-  await sql.unsafe(`set search_path = ${SEARCH_PATH}`);
-  for (const name of [
-    "profile.sql",
-    profile,
-    "vouched.sql",
-    "support.sql",
-    ...CHECKS.map(name => `checks/${name}.sql`),
-  ])
+  await sql.unsafe(`set search_path = ${SEARCH_PATH}; set jit = off`);
+  await sql.unsafe(read("profile.sql"));
+  await freeze(sql);
+  for (const name of ["vouched.sql", "support.sql", "citus.sql"]) await sql.unsafe(read(name));
+  await freeze(sql);
+  for (const name of ["data.sql", "proof.sql", ...CHECKS.map(name => `checks/${name}.sql`)])
     await sql.unsafe(read(name));
+  await sql.unsafe(read(profile));
   await sql`insert into pg_temp.vouched ${sql(RELEASED)}`;
   return sql;
+}
+
+/** Puts a table in the place of each view that checks read: planning them anew for each check is most of the time. */
+async function freeze(sql: postgres.Sql): Promise<void> {
+  const views = await sql<{ name: string }[]>`
+    select relname as name from pg_class
+    where relnamespace = pg_my_temp_schema() and relkind = 'v' and relname !~ '_live$'
+      and not exists (select from pg_class l where l.relnamespace = pg_my_temp_schema() and l.relname = pg_class.relname || '_live')
+    order by oid`;
+  for (const { name } of views)
+    await sql.unsafe(
+      `alter view pg_temp.${name} rename to ${name}_live; create temp table ${name} as table pg_temp.${name}_live with no data`,
+    );
+  const functions = await sql<{ definition: string }[]>`
+    select pg_get_functiondef(oid) as definition from pg_proc where pronamespace = pg_my_temp_schema() and prosqlbody is not null`;
+  for (const { definition } of functions) await sql.unsafe(definition.replaceAll("_live", ""));
+}
+
+/** Reads the catalog again, as a client's run does once at its beginning. */
+export async function refresh(sql: postgres.TransactionSql): Promise<void> {
+  const views = await sql<{ name: string }[]>`
+    select replace(relname, '_live', '') as name from pg_class
+    where relnamespace = pg_my_temp_schema() and relname ~ '_live$' order by oid`;
+  for (const { name } of views)
+    await sql.unsafe(
+      `delete from pg_temp.${name}; insert into pg_temp.${name} select * from pg_temp.${name}_live`,
+    );
 }
 
 /** What these checks find now. A check that cannot run is a finding of its own. */
 export async function findings(sql: postgres.TransactionSql, checks: readonly string[]): Promise<Finding[]> {
   const found: Finding[] = [];
+  await refresh(sql);
   for (const check of checks)
     try {
       const rows = await sql.savepoint(async savepoint => {

@@ -15,7 +15,8 @@ with given as (
 select case when g.requests then 'error' else 'warning' end as severity, null as relation, g.role as object,
   concat('every session of ', g.role, ' in ' || g.datname, ' begins with ', g.setting, ': one that sets nothing works with that') as detail,
   format('alter %s%s reset %I;', case when g.oid is not null then 'role ' || g.role when g.datname is null then 'role all'
-    else format('database %I', g.datname) end, case when g.oid is not null then format(' in database %I', g.datname) end, g.name) as remedy
+    else format('database %I', g.datname) end, case when g.oid is not null then ' in database ' || quote_ident(g.datname) end,
+    g.name) as remedy
 from given g
 cross join asked a
 where split_part(g.setting, '=', 2) not in ('', '""')
