@@ -29,11 +29,7 @@ export class Shares {
   #held = 0;
   #waiting = 0;
 
-  constructor(
-    readonly slots: number,
-    /** Under one name. */
-    readonly mostWaiting: number,
-  ) {}
+  constructor(readonly slots: number) {}
 
   /** How many names have work that runs or waits. */
   get size(): number {
@@ -47,7 +43,7 @@ export class Shares {
 
   /**
    * Runs `work` when its name holds less than `limit` slots, and its turn has come.
-   * @throws Problem 503 when that takes longer than 3 s, or when too much work waits under the name
+   * @throws Problem 503 when that takes longer than 3 s
    */
   async run<T>(name: string, weight: number, limit: number, work: () => Promise<T>): Promise<T> {
     let share = this.#shares.get(name);
@@ -78,7 +74,6 @@ export class Shares {
   }
 
   #turnOf(name: string, share: Share, weight: number, limit: number): Promise<void> {
-    if (share.waiting.size >= this.mostWaiting) throw refusal("overloaded");
     return new Promise((resolve, reject) => {
       const late = setTimeout(() => {
         this.#waiting--;

@@ -74,7 +74,7 @@ export default fp(
     app.decorate("database", {
       pools,
       pipelines,
-      shares: new Shares(config.databasePoolSize * config.databasePipelineDepth, config.maxInFlight / 2),
+      shares: new Shares(config.databasePoolSize * config.databasePipelineDepth),
       entered: new Entered(),
       depth: config.databasePipelineDepth,
       prepared: config.prepareStatements,

@@ -33,9 +33,6 @@ const VARIABLE = "SERVICE_TENANT_SETTINGS_SCHEMA";
 /** A validation ends after so long. A megabyte of settings takes a usual schema a tenth of it. */
 const LIMIT_MS = 300;
 const MOST_MEGABYTES = 128;
-/** Of one tenant, in each queue. */
-const MOST_WAITING = 32;
-
 const NONE: SettingsSchema = {
   schema: null,
   writable: [],
@@ -66,7 +63,7 @@ export function loadSettingsSchema(path: string | null): SettingsSchema {
   )
     throw fault(`has ${WRITABLE} elsewhere than in a property of the settings, where it has no effect`);
   const thread = new ValidationThread(schema);
-  const changes = new Shares(Number.MAX_SAFE_INTEGER, MOST_WAITING);
+  const changes = new Shares(Number.MAX_SAFE_INTEGER);
   return {
     schema,
     writable,
@@ -116,7 +113,7 @@ interface Asked {
 }
 
 class ValidationThread {
-  readonly #turns = new Shares(1, MOST_WAITING);
+  readonly #turns = new Shares(1);
   #worker: Worker | null = null;
   /** One at a time, so that each message answers it. */
   #asked: Asked | null = null;

@@ -110,7 +110,6 @@ const resolvers = {
 
 /** Executions of one tenant at once, in an instance: the most expensive document takes 40 ms of the event loop. */
 const MOST_AT_ONCE = 2;
-const MOST_WAITING = 100;
 
 const parseOptions = { maxTokens: 1_000 };
 
@@ -249,7 +248,7 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
       );
   });
 
-  const turns = new Shares(Number.MAX_SAFE_INTEGER, MOST_WAITING);
+  const turns = new Shares(Number.MAX_SAFE_INTEGER);
   const answer = async (request: FastifyRequest, reply: FastifyReply, asked: GraphqlQuery) => {
     const { query, variables, operationName } = asked;
     // Without an object mercurius would not check for missing variables before it runs.
