@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { CommandModule } from "yargs";
 import { runAudit } from "../audit/run.ts";
 import { type Config, loadConfig } from "../config/config.ts";
@@ -5,6 +6,7 @@ import { DEMO_DATA_DIR } from "../config/paths.ts";
 import { TABLE } from "../config/variables.ts";
 import { onConnection } from "../database/command-connection.ts";
 import { DefaultSlugTaken, StartupError } from "../errors/startup-error.ts";
+import type { Links } from "../http/routes/console.ts";
 import { flagOf } from "../values/flag.ts";
 import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
 import { signToken } from "./token.ts";
@@ -61,19 +63,20 @@ function demoConfig(): Config {
   return config;
 }
 
-async function runOnSomePort(config: Config, signal: AbortSignal): Promise<Running> {
+async function runOnSomePort(config: Config, signal: AbortSignal, links: Links): Promise<Running> {
   try {
-    return await runService(config, () => {}, signal);
+    return await runService(config, () => {}, signal, links);
   } catch (error) {
     // An operator may delete the default tenant and give its slug to another.
     if (error instanceof DefaultSlugTaken)
       return runOnSomePort(
         { ...config, defaultTenant: { ...config.defaultTenant, slug: `demo-${Date.now()}` } },
         signal,
+        links,
       );
     if (!(error instanceof PortTaken)) throw error;
     console.log(`Port ${config.port} is taken by another program, so the demo listens on another one.`);
-    return runService({ ...config, port: 0 }, () => {}, signal);
+    return runService({ ...config, port: 0 }, () => {}, signal, links);
   }
 }
 
@@ -193,6 +196,7 @@ async function ensureAudit({ urls }: Running) {
 async function guide(
   { address, urls, config }: Running,
   tokens: { operator: string; members: string[]; carol: string },
+  codes: { operator: string; alice: string },
   waits: boolean,
 ) {
   const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
@@ -200,11 +204,9 @@ async function guide(
     database,
     async sql => sql<{ id: string }[]>`select id from app.tenants where slug = ${MEMBERS[0].slug}`,
   );
-  const consoleFor = (token: string) => `${address}/console/#token=${token}`;
-  return `Open the console as the operator of the deployment:
-${consoleFor(tokens.operator)}
-or as Alice, who owns acme:
-${consoleFor(tokens.members[0]!)}
+  return `Open the console
+  as the operator of the deployment:  ${address}/demo/${codes.operator}
+  as Alice, who owns acme:            ${address}/demo/${codes.alice}
 
 The tenant management service is at ${address} (try the API at ${address}/docs). Ctrl-C stops it.
 Multi-tenant mode is on. The tenants acme and globex have sample data${waits ? `; ${NEWCOMER.organization} waits for approval` : ""}.
@@ -250,14 +252,16 @@ export const demo: CommandModule = {
   describe: "Run the service with two tenants of sample data, and print how to try it",
   handler: async () => {
     const config = demoConfig();
-    const { running: started, signal } = untilSignal(signal => runOnSomePort(config, signal));
+    const links = new Map<string, () => string>();
+    const { running: started, signal } = untilSignal(signal => runOnSomePort(config, signal, links));
     const running = await started;
     const { address } = running;
     try {
       const sign = (options: { sub: string; email?: string; operator?: boolean; tenant?: string }) =>
         signToken(running.config, running.config.jwt.secret!, { ...options, expiresIn: HALF_A_DAY });
       // Every request names a tenant: the operator's token names the default one, Carol's the one she will register.
-      const operator = sign({ sub: "operator", operator: true, tenant: config.defaultTenant.slug });
+      const theOperator = { sub: "operator", operator: true, tenant: config.defaultTenant.slug };
+      const operator = sign(theOperator);
       const carol = sign({ sub: "carol", tenant: "hooli" });
       // A name of its own, so that its requests count against nobody's limit.
       const asOperator = asker(
@@ -271,7 +275,16 @@ export const demo: CommandModule = {
         members.push(token);
       }
       const waits = await ensureNewcomer(asOperator, asker(address, sign({ sub: NEWCOMER.sub })));
-      console.log(await guide(running, { operator, members, carol }, waits));
+      const link = (who: string, token: () => string) => {
+        const code = `${who}-${randomBytes(5).toString("hex")}`;
+        links.set(code, token);
+        return code;
+      };
+      const codes = {
+        operator: link("operator", () => sign(theOperator)),
+        alice: link("alice", () => sign({ sub: "alice" })),
+      };
+      console.log(await guide(running, { operator, members, carol }, codes, waits));
       ensureAudit(running).catch(() => {}); // the service is stopping
     } catch (error) {
       if (signal.aborted) return; // the request failed because the service is stopping

@@ -4,6 +4,7 @@ import { type Config, loadConfig } from "../config/config.ts";
 import type { DatabaseUrls } from "../embedded/databases.ts";
 import { startEmbedded } from "../embedded/embedded.ts";
 import { StartupError, tell } from "../errors/startup-error.ts";
+import type { Links } from "../http/routes/console.ts";
 import { migrate } from "../migrate/migrate.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 
@@ -30,6 +31,7 @@ export async function runService(
   given: Config,
   log: (line: string) => void,
   signal?: AbortSignal,
+  links?: Links,
 ): Promise<Running> {
   const key = keyOf(given);
   if (given.databaseUrl !== null) {
@@ -55,7 +57,7 @@ export async function runService(
     log(`The schema is ${state} at ${version}, release ${release}`);
     const jwt = key === undefined ? { ...given.jwt, secret: embedded.jwtSecret } : given.jwt;
     const config = { ...given, databaseUrl: urls.service, jwt };
-    const service = await listen(config, { key: key ?? path.join(dataDir, "secrets.json") });
+    const service = await listen(config, { key: key ?? path.join(dataDir, "secrets.json") }, links);
     const stop = async () => {
       try {
         await service.close();
@@ -77,11 +79,11 @@ const keyOf = ({ jwt }: Config) =>
   (jwt.jwksUrl !== null && "SERVICE_JWT_JWKS_URL") ||
   undefined;
 
-async function listen(config: Config, facts: { key: string | undefined }) {
+async function listen(config: Config, facts: { key: string | undefined }, links?: Links) {
   // Loaded late: a wrong environment is reported without waiting for Fastify to load.
   const { startServer } = await import("../http/server.ts");
   try {
-    return await startServer(config, facts);
+    return await startServer(config, facts, links);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const place = `${config.host} port ${config.port}`;

@@ -18,7 +18,7 @@ import protocol from "./protocol.ts";
 import rateLimit from "./rate-limit.ts";
 import readiness from "./readiness.ts";
 import boards from "./routes/boards.ts";
-import consolePage from "./routes/console.ts";
+import consolePage, { type Links } from "./routes/console.ts";
 import docs from "./routes/docs.ts";
 import graphql from "./routes/graphql.ts";
 import health from "./routes/health.ts";
@@ -34,7 +34,11 @@ import strangers from "./strangers.ts";
 import validation from "./validation.ts";
 
 /** The map of the service: a request passes these in this order. */
-export async function buildApp(config: Config, logStream?: LogStream): Promise<FastifyInstance> {
+export async function buildApp(
+  config: Config,
+  logStream?: LogStream,
+  links?: Links,
+): Promise<FastifyInstance> {
   const settingsSchema = loadSettingsSchema(config.settingsSchema);
   await settingsSchema.open();
   // Refusals of the router (bad escapes, overlong parts) get the same body as all others.
@@ -59,7 +63,7 @@ export async function buildApp(config: Config, logStream?: LogStream): Promise<F
   await app.register(metrics, { config });
   await app.register(health);
   await app.register(docs, { config });
-  await app.register(consolePage, { config });
+  await app.register(consolePage, { config, links });
 
   // Routes below need a token, are admitted, count against a rate limit, and need a tenant: in this order.
   await app.register(async api => {

@@ -78,10 +78,20 @@ test("the demo's curl lines work as printed", { skip: !hasCurl && "curl is not i
 });
 
 test("its links lead to the console, and one registration waits there", async () => {
-  const links = [...demo.stdout.matchAll(/^(http\S+\/console\/)#token=(\S+)$/gm)];
-  assert.equal(links.length, 2);
-  const [[, page, operator], [, , alice]] = links as unknown as [string[], string[]];
-  assert.match(await (await fetch(page!)).text(), /<div id="console">/);
+  const [title, ...lines] = demo.stdout.split("\n").slice(0, 3);
+  assert.equal(title, "Open the console");
+  const arrived = lines.map(async line => {
+    const [, link] = /^ {2}as .+: +(http\S+)$/.exec(line)!;
+    assert.ok(line.length < 100 && !link!.includes("ey"), line);
+    const answer = await fetch(link!, { redirect: "manual" });
+    assert.equal(answer.headers.get("cache-control"), "no-store");
+    const to = new URL(answer.headers.get("location")!, link);
+    assert.match(await (await fetch(to)).text(), /<div id="console">/);
+    return [to.href.split("#")[0], to.hash.replace("#token=", "")];
+  });
+  const [[page, operator], [, alice]] = (await Promise.all(arrived)) as [string[], string[]];
+  const guessed = new URL(`../demo/operator-${"0".repeat(10)}`, page);
+  assert.equal((await fetch(guessed, { redirect: "manual" })).status, 404);
   const ask = async (token: string, path: string) => {
     const answer = await fetch(new URL(`../api/${path}`, page), {
       headers: { authorization: `Bearer ${token}`, "x-tenant": "acme" },
@@ -150,7 +160,7 @@ long(
 );
 
 /** What the demo prints before its first link. */
-const told = (printed: string) => printed.slice(0, printed.indexOf("Open the console as the operator"));
+const told = (printed: string) => printed.slice(0, printed.indexOf("Open the console"));
 
 /** What the demo leaves behind when it has ended. */
 function assertStopped() {

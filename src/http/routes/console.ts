@@ -8,6 +8,9 @@ import { VERSION } from "../../config/version.ts";
 import { type Bundle, readBundle } from "../console-bundle.ts";
 import { isKnown } from "../etags.ts";
 
+/** Short links of the demo: a token for whoever has the code. */
+export type Links = ReadonlyMap<string, () => string>;
+
 interface File {
   name: string;
   type: string;
@@ -20,7 +23,7 @@ const TYPES = { script: "text/javascript", style: "text/css", icon: "image/svg+x
 /** The console: a page, its script, its style. All it does it does through the API, with the token of its reader. */
 export default async function consolePage(
   app: FastifyInstance,
-  { config }: { config: Config },
+  { config, links }: { config: Config; links?: Links | undefined },
 ): Promise<void> {
   const prefix = config.publicUrl ? new URL(config.publicUrl).pathname.replace(/\/$/, "") : "";
   const csp = policyOf(config);
@@ -48,6 +51,13 @@ export default async function consolePage(
     reply.header("cross-origin-opener-policy", "same-origin");
     return sendFile(request, reply, page!, "no-cache");
   });
+  if (links)
+    app.get<{ Params: { code: string } }>("/demo/:code", unlisted, (request, reply) => {
+      const token = links.get(request.params.code)?.();
+      if (token === undefined) return reply.callNotFound();
+      // After the #: browsers send that part neither to a server nor in a Referer.
+      return reply.header("cache-control", "no-store").redirect(`../console/#token=${token}`, 302);
+    });
   app.get<{ Params: { name: string } }>("/console/:name", unlisted, async (request, reply) => {
     const file = (await filesOf()).slice(1).find(({ name }) => name === request.params.name);
     if (!file) return reply.callNotFound();
