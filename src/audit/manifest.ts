@@ -16,6 +16,12 @@ const QUERY = readFileSync(path.join(FOLDER, "manifest.sql"), "utf8");
 /** The name of this check in reports. */
 export const NOT_AS_RELEASED = "not_as_released";
 
+export const ABOUT = {
+  finds: "An object of this service is not as the release made it.",
+  why: "What decides who sees what was changed by hand, or by another release.",
+  mend: "Install the release again, or take the change back.",
+};
+
 export interface Line {
   kind: string;
   name: string;
@@ -92,16 +98,20 @@ const byKey = (lines: readonly Line[]) => new Map(lines.map(line => [keyOf(line)
 /** What differs, worst first. */
 export function differences(shipped: readonly Line[], found: readonly Line[]): Finding[] {
   const expected = byKey(withSecret(shipped, found));
-  const present = byKey(found);
   const tables = new Set(shipped.filter(({ kind }) => kind === "table").map(({ name }) => name));
   const called = new Set(shipped.filter(isFunction).map(({ name }) => name.split("(")[0]!));
-  const differing = [...expected].flatMap(([key, line]) => {
+  const more = found.filter(line => !expected.has(keyOf(line)));
+  const findings = [...changes(shipped, found), ...more.flatMap(line => added(line, tables, called))];
+  return findings.toSorted((a, b) => RANK[a.severity] - RANK[b.severity]);
+}
+
+/** What of the release's own objects is changed or gone. */
+export function changes(shipped: readonly Line[], found: readonly Line[]): Finding[] {
+  const present = byKey(found);
+  return [...byKey(withSecret(shipped, found))].flatMap(([key, line]) => {
     const now = present.get(key);
     return now ? changed(line, now) : gone(line);
   });
-  const more = found.filter(line => !expected.has(keyOf(line)));
-  const findings = [...differing, ...more.flatMap(line => added(line, tables, called))];
-  return findings.toSorted((a, b) => RANK[a.severity] - RANK[b.severity]);
 }
 
 const RANK = { error: 0, warning: 1, info: 2 };

@@ -4,9 +4,10 @@ import { onConnection, UNHURRIED } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { changedFunctions } from "../migrate/manifest.ts";
+import { changedFunctions, isOfThisBuild } from "../migrate/manifest.ts";
 import { addChanged } from "./changed-functions.ts";
 import type { Audit, Report, Result } from "./report.ts";
+import { addUnreleased, unreleasedObjects } from "./unreleased.ts";
 
 export type * from "./report.ts";
 
@@ -47,10 +48,14 @@ export async function runAudit(
     await sql`set transaction_timeout = 0`.catch(() => {}); // the setting exists since Postgres 17
     if (onProgress) onLine = progressReader(await passSizes(sql, scope), onProgress);
     const changed = await changedFunctions(sql);
+    // Of an edited tree, and of another release's database, the lines are not known.
+    const comparable = scope.only !== "data" && isOfThisBuild(changed);
+    const unreleased = comparable ? await unreleasedObjects(sql) : undefined;
     const [run] = await sql<{ p_run: string }[]>`
       call audit.run(${scope.tenant ?? null}::text, ${scope.only ?? null}::text, ${scope.sample}::int)`;
     const audit = await readAudit(sql, Number(run!.p_run));
     addChanged(audit, changed);
+    if (unreleased) addUnreleased(audit, unreleased);
     return audit;
   };
   return onConnection(url, work, options).catch(error => {

@@ -7,7 +7,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE, releaseHash } from "../migrate/release.ts";
 import { settle } from "../migrate/session.ts";
 import { type Accepted, applyBaseline, type Baseline } from "./baseline.ts";
-import { differences, manifestLines, NOT_AS_RELEASED, shippedLines } from "./manifest.ts";
+import { ABOUT, differences, manifestLines, NOT_AS_RELEASED, shippedLines } from "./manifest.ts";
 import type { Audit, Finding, Report, Result } from "./report.ts";
 import { auditText, serviceProfile } from "./sql-text.ts";
 
@@ -289,11 +289,7 @@ function withManifest(audit: Audit, { findings, lines, note }: Manifest): Audit 
       warnings: report.summary.warnings + count("warning"),
     },
   };
-  const about = new Map(audit.about).set(NOT_AS_RELEASED, {
-    finds: "An object of this service is not as the release made it.",
-    why: "What decides who sees what was changed by hand, or by another release.",
-    mend: "Install the release again, or take the change back.",
-  });
+  const about = new Map(audit.about).set(NOT_AS_RELEASED, ABOUT);
   return { ...assembled(whole, { ...audit, about }), ...(note && { notes: [note] }) };
 }
 

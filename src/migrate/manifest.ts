@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
+import { unreleasedObjects } from "../audit/unreleased.ts";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE, releaseHash } from "./release.ts";
@@ -64,7 +65,7 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
       const detail = `the list of the release's functions is not that of this build, release ${RELEASE.number}: the database has another release, or somebody changed the list`;
       return [{ name: "audit.manifest()", detail, remedy: AGAIN }];
     }
-    const [context] = await tx`select from control.tenant_context`;
+    const context = await hasSecret(tx);
     const expected = context
       ? shipped.map(one => ({
           ...one,
@@ -111,15 +112,44 @@ export async function changedFunctions(sql: postgres.Sql): Promise<Changed[]> {
   });
 }
 
-/** @throws StartupError where a function of the release is not as this build ships it */
-export async function requireShippedFunctions(sql: postgres.Sql): Promise<void> {
-  const changed = await changedFunctions(sql);
+/** Members of tms_auditor may not read the secret's keys, and ask a function that is in the manifest itself. */
+async function hasSecret(tx: postgres.TransactionSql): Promise<boolean> {
+  const [may] = await tx<{ read: boolean | null }[]>`
+    select has_schema_privilege(c.relnamespace, 'usage') and has_table_privilege(c.oid, 'select') as read
+    from pg_class c where c.relnamespace = to_regnamespace('control') and c.relname = 'tenant_context'`;
+  const [row] = may?.read
+    ? await tx`select exists (select from control.tenant_context) as secret`
+    : await tx`select app.has_context_secret() as secret`;
+  return row!.secret as boolean;
+}
+
+/** Whether the database has the release of this build, whose files are as the release has them. */
+export const isOfThisBuild = (changed: readonly Changed[]): boolean =>
+  releaseHash() === RELEASE.hash && !changed.some(({ name }) => name === "audit.manifest()");
+
+/** @throws StartupError where a function, policy or table of the release is not as this build ships it */
+export async function requireShipped(sql: postgres.Sql): Promise<void> {
+  const functions = await changedFunctions(sql);
+  const changed = functions.length > 0 || !isOfThisBuild(functions) ? functions : await changedWalls(sql);
   if (changed.length === 0) return;
   const [first, ...more] = changed;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   throw new StartupError(
     `The release in the database was changed: ${first!.name}: ${first!.detail}${others}. To mend it, ${first!.remedy}`,
   );
+}
+
+/** Policies and tables: what no installation of the release brings back. */
+async function changedWalls(sql: postgres.Sql): Promise<Changed[]> {
+  const unreleased = await unreleasedObjects(sql);
+  const walls = unreleased?.findings.filter(
+    ({ severity, row }) => severity === "error" && ("policy" in row || "table" in row),
+  );
+  return (walls ?? []).map(({ row, detail, remedy }) => ({
+    name: String(Object.values(row)[0]),
+    detail: detail.replace(/\. [^.]+\.$/, ""),
+    remedy: remedy.replace(/^-- /, "have it "),
+  }));
 }
 
 interface Row {

@@ -1,5 +1,6 @@
 /** The functions of the database against the manifest that the build ships: whoever replaces a function may replace what tells of it. */
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { after, afterEach, describe, it } from "node:test";
 import postgres from "postgres";
 import { runAudit } from "../../src/audit/run.ts";
@@ -102,6 +103,36 @@ void describe("the shipped manifest", () => {
     );
     await sql`alter function app.iso_time(timestamptz) owner to tms_owner; `;
     await sql`revoke execute on function app.parse_uuid(text) from public`;
+  });
+
+  it("finds a policy of the bookkeeping that is gone or shows less, as an auditor too, and so does migrate", async () => {
+    const login = `tms_dba_${randomBytes(4).toString("hex")}`;
+    await sql.unsafe(`create role ${login} login password 'secret'; grant tms_auditor to ${login}`);
+    const auditor = Object.assign(new URL(urls.owner), { username: login, password: "secret" }).href;
+    const told = async (url: string) => {
+      const { report } = await runAudit(url, { sample: 1, only: "schema" });
+      const listed = report.checks.find(({ check }) => check === "not_as_released");
+      const found = report.findings.filter(({ check }) => check === "not_as_released");
+      assert.equal(listed!.findings, found.length);
+      return found.map(({ severity, row }) => `${severity} ${String(row.policy)}`);
+    };
+    try {
+      assert.deepEqual(await told(auditor), []);
+      await sql.unsafe(`drop policy registrar on control.rate_limits; alter policy registrar on control.tenant_events using (false);
+        alter table app.boards no force row level security`);
+      const expected = ["error registrar on control.rate_limits", "error registrar on control.tenant_events"];
+      assert.deepEqual(await told(auditor), expected, "what a check of the audit names is told once");
+      assert.deepEqual(await told(urls.owner), expected);
+      await sql.unsafe("alter table app.boards force row level security");
+      await assert.rejects(migrate({ ownerUrl: urls.owner }), {
+        message:
+          "The release in the database was changed: registrar on control.rate_limits: policy registrar on control.rate_limits is not there (and 1 more). To mend it, have it as db/tables/rate_limits.sql has it",
+      });
+    } finally {
+      await sql.unsafe(`create policy registrar on control.rate_limits to tms_registrar using (true) with check (true);
+        alter policy registrar on control.tenant_events using (true); drop role ${login}`);
+    }
+    await migrate({ ownerUrl: urls.owner });
   });
 
   it("names the list alone where that is another release's, or was changed", async () => {

@@ -1,0 +1,79 @@
+/** What the audit inside the database does not look at, or no longer reports: the release's own objects, by the manifest. */
+import type postgres from "postgres";
+import { settle } from "../migrate/session.ts";
+import { ABOUT, changes, manifestLines, NOT_AS_RELEASED, shippedLines } from "./manifest.ts";
+import type { Audit, Finding } from "./report.ts";
+
+/** Functions are compared by changedFunctions(), which knows what was accepted; roles are the cluster's, and the audit's own checks. */
+const KINDS = new Set([
+  "table",
+  "column",
+  "constraint",
+  "index",
+  "unique index",
+  "policy",
+  "trigger",
+  "view",
+  "sequence",
+  "type",
+  "schema",
+]);
+
+interface Unreleased {
+  findings: Finding[];
+  compared: number;
+}
+
+/** Undefined: on Citus tables differ. The database has this build's release. */
+export function unreleasedObjects(sql: postgres.Sql): Promise<Unreleased | undefined> {
+  return sql.begin("read only", async tx => {
+    await settle(tx);
+    const [citus] = await tx`select from pg_catalog.pg_extension where extname = 'citus'`;
+    if (citus) return undefined;
+    const shipped = shippedLines();
+    const all = changes(shipped, await manifestLines(tx));
+    const findings = all.filter(({ row }) => KINDS.has(Object.keys(row)[0]!));
+    return { findings, compared: shipped.filter(({ kind }) => KINDS.has(kind)).length };
+  });
+}
+
+/** One fault, one finding: what a check of the audit names is not repeated. */
+export function addUnreleased(audit: Audit, { findings: all, compared }: Unreleased): void {
+  const { report, results, about, trend } = audit;
+  const relations = new Set(report.findings.map(({ relation }) => relation));
+  const names = new Set(report.findings.flatMap(({ row }) => Object.values(row)));
+  const findings = all.filter(
+    ({ relation, row }) =>
+      !(relation !== null && relations.has(relation)) && !Object.values(row).some(name => names.has(name)),
+  );
+  const count = (severity: Finding["severity"]) => findings.filter(one => one.severity === severity).length;
+  report.checks.push({
+    check: NOT_AS_RELEASED,
+    category: "isolation_config",
+    severity: "error",
+    checked: compared,
+    findings: findings.length,
+  });
+  about.set(NOT_AS_RELEASED, ABOUT);
+  const rank = { error: 0, warning: 1, info: 2 };
+  report.findings = [...findings, ...report.findings].toSorted((a, b) => rank[a.severity] - rank[b.severity]);
+  report.summary.checks++;
+  report.summary.errors += count("error");
+  report.summary.warnings += count("warning");
+  for (const { relation, severity } of findings)
+    results.push({
+      check: NOT_AS_RELEASED,
+      relation: relation ?? "",
+      checked: 0,
+      failed: false,
+      error: 0,
+      warning: 0,
+      info: 0,
+      [severity]: 1,
+    });
+  const run = trend.at(-1);
+  if (run) {
+    run.errors += count("error");
+    run.warnings += count("warning");
+  }
+}
