@@ -21,6 +21,14 @@ const inFolder = (folder: string): string[] =>
 const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql"];
 const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
 
+/** The same as it is installed, with the history of this service's own database. */
+export function storedText(): string {
+  const files = [...BEFORE_CHECKS, ...inFolder("checks"), ...AFTER_CHECKS, ...inFolder("product")];
+  return [...files, "service-profile.sql", "history.sql"]
+    .map(name => readFileSync(path.join(FOLDER, name), "utf8"))
+    .join("\n");
+}
+
 /** `ours`: with the checks of this service's own rows, and its profile. */
 export function auditText(ours: boolean): string {
   const files = [

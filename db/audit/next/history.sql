@@ -1,0 +1,208 @@
+-- For psql and pg_cron: a run whose results stay, in this service's own database. A client sends none of this: what is stored cannot
+-- vouch for itself, and a member of tms_auditor stores what its own session says it found.
+drop function audit.run(text, text, boolean, int, boolean); -- as a procedure it stores
+
+create function audit.open_run(p_tenant text, p_only text, p_sample int)
+returns bigint
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run bigint;
+begin
+  insert into audit.runs (tenant, tenant_id, family, sample, schema_version, run_by)
+  values (p_tenant, (select t.id from app.tenants t where t.slug = p_tenant), p_only, p_sample, app.schema_version(), session_user)
+  returning id into v_run;
+  return v_run;
+end
+$$;
+comment on function audit.open_run(text, text, int) is 'Opens a run in audit.runs. It is finished once its results are stored.';
+revoke all on function audit.open_run(text, text, int) from public;
+grant execute on function audit.open_run(text, text, int) to tms_auditor;
+
+create function audit.close_run(p_run bigint)
+returns audit.runs
+language plpgsql
+volatile
+security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_run audit.runs;
+begin
+  perform from audit.runs r where r.id = p_run and r.finished_at is null for update;
+  if not found then
+    raise exception using errcode = 'object_not_in_prerequisite_state', message = format('run %s is not open', p_run);
+  elsif exists (select from pg_temp.run_steps s where s.done is null) then
+    raise exception using errcode = 'object_not_in_prerequisite_state', message = format('run %s is not done', p_run);
+  end if;
+  insert into audit.found (run_id, check_name, n, severity, tenant_id, relation, "row", detail, remedy)
+  select p_run, f."check", row_number() over (partition by f."check" order by array_position('{error,warning,info}', f.severity), f.n),
+    f.severity, case when f.tenant_id ~ '^[0-9a-f-]{36}$' then f.tenant_id::uuid end, f.relation, f."row", f.detail, f.remedy
+  from pg_temp.run_findings f;
+  -- A line for each check, and one for each relation of which it found something.
+  insert into audit.results (run_id, check_name, relation, checked, errors, warnings, infos, elapsed, failed)
+  with by_relation as (
+    select f."check", f.relation, count(*) filter (where f.severity = 'error') as errors,
+      count(*) filter (where f.severity = 'warning') as warnings, count(*) filter (where f.severity = 'info') as infos
+    from pg_temp.run_findings f where f.relation <> '' group by 1, 2
+  )
+  select p_run, r."check", r.relation, 0, r.errors, r.warnings, r.infos, interval '0', false from by_relation r
+  union all
+  select p_run, c."check", '', c.checked, c.errors - coalesce(sum(r.errors), 0), c.warnings - coalesce(sum(r.warnings), 0),
+    c.infos - coalesce(sum(r.infos), 0), interval '0', c.failed
+  from pg_temp.run_checks c left join by_relation r using ("check")
+  group by c."check", c.checked, c.errors, c.warnings, c.infos, c.failed;
+  update audit.runs
+  set finished_at = clock_timestamp(), (checks, rows_checked, errors, warnings, infos, not_run) = (
+    select count(*), coalesce(sum(c.checked), 0), coalesce(sum(c.errors), 0), coalesce(sum(c.warnings), 0), coalesce(sum(c.infos), 0),
+      count(*) filter (where c.failed)
+    from pg_temp.run_checks c)
+  where id = p_run
+  returning * into v_run;
+  delete from audit.found
+  where run_id in (select id from audit.runs where finished_at is not null order by id desc offset 100)
+    and run_id <> all (array(select distinct f.run_id from audit.findings f));
+  return v_run;
+end
+$$;
+comment on function audit.close_run(bigint) is
+$$Stores what this session's run found, and finishes it. The findings of the last hundred runs are kept, and those of a run of which one is
+open. Raises 55000 for a run that is not open, or not done.$$;
+revoke all on function audit.close_run(bigint) from public;
+grant execute on function audit.close_run(bigint) to tms_auditor;
+
+-- Not a definer, and without SET: a procedure with either may not commit. What stands here is looked for along the caller's path, so
+-- everything is named with its schema, and there is no operator.
+create procedure audit.run(
+  p_tenant text default null, p_only text default null, p_sample int default 20, inout p_run bigint default null)
+language plpgsql
+as $$
+declare
+  v_steps text[];
+  v_step text;
+  v_verdict record;
+begin
+  p_run := audit.open_run(p_tenant, p_only, coalesce(p_sample, 2147483647));
+  select pg_catalog.array_agg(s.step order by s.n) into v_steps
+  from audit.start_run(p_only, p_tenant, false, coalesce(p_sample, 2147483647)) s;
+  foreach v_step in array v_steps loop
+    -- One snapshot for each step, and none from one to the next. Nothing may stand between these two: any expression takes a snapshot.
+    commit;
+    set transaction isolation level repeatable read;
+    perform audit.run_step(v_step);
+  end loop;
+  commit;
+  grant select on pg_temp.run_steps, pg_temp.run_checks, pg_temp.run_findings to tms_owner;
+  perform audit.close_run(p_run);
+  select * into v_verdict from audit.verdict();
+  raise notice '%: % checks, % errors, % warnings, % could not run. See: table audit.findings;', v_verdict.verdict, v_verdict.checks,
+    v_verdict.errors, v_verdict.warnings, v_verdict.not_run;
+  commit;
+end
+$$;
+comment on procedure audit.run(text, text, int, bigint) is
+$$Runs the isolation audit, stores it, and returns its id. p_tenant: the slug of one tenant (its rows only). p_only: data or schema.
+p_sample: as how many principals of each table the proof acts; null: all. Commits after every step, so it cannot be called inside a
+transaction. It tries no write.
+  call audit.run();  table audit.findings;$$;
+
+create view audit.trend with (security_invoker = true) as
+select id as run_id, started_at, finished_at, extract(epoch from finished_at - started_at)::numeric(12, 3) as seconds,
+  case when finished_at is null then 'unfinished' when not_run > 0 then 'incomplete' when errors > 0 then 'errors' else 'clean' end
+    as result,
+  tenant, family, checks, rows_checked, errors, warnings, infos, not_run, run_by
+from audit.runs
+order by id desc;
+comment on view audit.trend is
+  'Every run, newest first. incomplete: a check could not run; unfinished: the run was cancelled, or goes on.';
+
+create view audit.last_run with (security_invoker = true) as
+select * from audit.trend where finished_at is not null order by run_id desc limit 1;
+comment on view audit.last_run is 'The last finished run.';
+
+create view audit.last_checks with (security_invoker = true) as
+select r.check_name as "check", c.category, case when bool_or(r.failed) then 'error' else c.severity end as severity,
+  sum(r.checked)::bigint as checked, sum(r.errors)::bigint as errors, sum(r.warnings)::bigint as warnings, sum(r.infos)::bigint as infos,
+  bool_or(r.failed) as failed
+from audit.last_run l
+join audit.results r on r.run_id = l.run_id
+left join audit.checks c on c."check" = r.check_name
+group by r.check_name, c.category, c.severity
+order by errors desc, warnings desc, "check";
+comment on view audit.last_checks is 'Each check of the last finished run: rows or relations examined beside findings.';
+
+create view audit.findings with (security_invoker = true) as
+with asked as materialized (
+  select r.check_name, t.tenant_id, max(t.id) as run_id
+  from audit.results r join audit.runs t on t.id = r.run_id and t.finished_at is not null
+  where r.relation = '' and not r.failed
+  group by r.check_name, t.tenant_id
+), known as (
+  select f.*, t.tenant_id as run_tenant_id, c.category, c.family
+  from audit.found f
+  join audit.runs t on t.id = f.run_id and t.finished_at is not null
+  join audit.checks c on c."check" = f.check_name
+)
+select "check", category, severity, tenant_id, relation, "row", detail, remedy, run_id, n
+from (
+  select distinct on (k.check_name, k.tenant_id, k.relation, k."row") k.check_name as "check", k.category, k.severity, k.tenant_id,
+    k.relation, k."row", k.detail, k.remedy, k.run_id, k.n
+  from known k
+  where not exists (
+    select from asked a
+    where a.check_name = k.check_name and a.run_id > k.run_id
+      and (k.family = 'schema' or a.tenant_id is null or a.tenant_id in (k.tenant_id, k.run_tenant_id)))
+  order by k.check_name, k.tenant_id, k.relation, k."row", k.run_id desc
+) open
+order by array_position('{error,warning,info}', severity), "check", run_id desc, n;
+comment on view audit.findings is
+$$The open findings, worst first; at most a thousand of each check and run. A finding is closed by a later run in which its check could run:
+of the catalog by any, of rows by one of all tenants or of its tenant.$$;
+comment on column audit.findings."check" is 'The name in audit.checks: its comment says what it finds, why it matters, how to mend it.';
+comment on column audit.findings.category is
+  'cross_tenant_access, orphaned_record, board_membership, data_consistency or isolation_config.';
+comment on column audit.findings.severity is 'error, warning or info.';
+comment on column audit.findings.tenant_id is 'The tenant whose row it is; null for a finding about the catalog.';
+comment on column audit.findings.relation is 'The table, view or other object; null for a finding about none.';
+comment on column audit.findings."row" is 'The key columns of the row, or what names the object.';
+comment on column audit.findings.detail is 'What is wrong, in one sentence.';
+comment on column audit.findings.remedy is 'What to do: SQL that can be pasted, or a comment.';
+comment on column audit.findings.run_id is 'The latest run in audit.runs that found it.';
+comment on column audit.findings.n is 'The number of the finding within its run and check.';
+
+create view audit.events with (security_invoker = true) as
+select * from app.read_events();
+comment on view audit.events is
+$$What happened to tenants, their members, invitations and keys, when and by whom, the newest first. actor_subject is the caller over HTTP;
+it is null for a change in SQL, whose login the row names.$$;
+
+create function audit.require_isolation()
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_faults text[];
+begin
+  perform audit.run_step(s.step) from (select step from audit.start_run('schema') order by n) s;
+  select array_agg(format('%s: %s. Fix it with: %s', coalesce(f.relation, f."row" ->> 'object', f."check"), f.detail,
+    regexp_replace(regexp_replace(f.remedy, '--\s*([^\n]*)', '/* \1 */', 'g'), E'\\s*\n\\s*', ' ', 'g')) order by f.n)
+  into v_faults
+  from pg_temp.run_findings f
+  -- The server is not the migration's to mend.
+  where f.severity = 'error' and f."check" not in ('server_version', 'server_settings');
+  if v_faults is not null then
+    raise exception using errcode = 'object_not_in_prerequisite_state',
+      message = 'Tenants are not isolated: ' || v_faults[1]
+        || case when cardinality(v_faults) > 1 then format(' (and %s more)', cardinality(v_faults) - 1) else '' end,
+      detail = array_to_string(v_faults, E'\n');
+  end if;
+end
+$$;
+comment on function audit.require_isolation() is
+$$The gate: raises 55000 with the object, the fault and the remedy, if a check of the catalog or the proof's reading half finds an error.
+The client that installs a release compares its manifest, too.$$;

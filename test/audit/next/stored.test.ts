@@ -1,0 +1,154 @@
+/** The same files installed in the schema audit: a run from psql, its history, the operators' page, and the gate. */
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import { after, before, describe, it } from "node:test";
+import postgres from "postgres";
+import { storedText } from "../../../src/audit/sql-text.ts";
+import { createDatabase, rolledBack } from "../../harness.ts";
+import { seedTenants } from "../world.ts";
+
+const database = await createDatabase();
+const { sql } = database;
+const owner = postgres(database.urls.owner, {
+  max: 1,
+  onnotice: notice => void notices.push(notice.message!),
+});
+const notices: string[] = [];
+const dba = `tms_dba_${randomBytes(4).toString("hex")}`;
+
+before(async () => {
+  await seedTenants(sql, 3);
+  // The audit of today goes; what it found stays.
+  await sql.begin(async tx => {
+    const rest = await tx<{ statement: string }[]>`
+      select format('drop view if exists %s cascade', oid::regclass) as statement from pg_class where relnamespace = 'audit'::regnamespace and relkind = 'v'
+      union all
+      select format('drop routine if exists %s cascade', oid::regprocedure) from pg_proc where pronamespace = 'audit'::regnamespace`;
+    for (const { statement } of rest) await tx.unsafe(statement);
+    await tx.unsafe("set local role tms_owner; set local search_path = pg_catalog, pg_temp");
+    await tx.unsafe(storedText()).simple();
+    await tx.unsafe(`insert into audit.vouched (kind, object, reason) select 'schema', s, 'the manifest' from unnest(array['app', 'api', 'audit', 'control']) s;
+      grant select on all tables in schema audit to tms_auditor; grant execute on all routines in schema audit to tms_auditor`);
+  });
+  await sql.unsafe(
+    `create role ${dba} login password 'secret'; grant tms_auditor to ${dba}; grant temporary on database ${database.name} to ${dba}`,
+  );
+  await owner`set app.maintenance = on`;
+});
+after(async () => {
+  await owner.end();
+  await sql.unsafe(`drop owned by ${dba}; drop role ${dba}`);
+  await database.drop();
+});
+
+const findings = async () => [
+  ...(await sql<{ check: string; relation: string | null; tenant_id: string | null }[]>`
+    select "check", relation, tenant_id from audit.findings where severity <> 'info' and "check" not in ('server_version', 'role_bypasses')`),
+];
+const run = async (...[tenant, only]: [(string | null)?, string?]) => {
+  const [row] = await owner`call audit.run(${tenant ?? null}::text, ${only ?? null}::text)`;
+  return Number(row!.p_run);
+};
+
+void describe("call audit.run()", () => {
+  it("stores a run of every check, and ends with the verdict, the counts and where to look", async () => {
+    const id = await run();
+    assert.match(
+      notices.at(-1)!,
+      /^(PASSED|FAILED): \d+ checks, [01] errors, \d+ warnings, 0 could not run\. See: table audit\.findings;$/,
+    );
+    const [last] =
+      await sql`select run_id::int, result, checks, rows_checked::int, not_run from audit.last_run`;
+    const [{ checks }] = await sql<
+      [{ checks: number }]
+    >`select count(*)::int as checks from audit.last_checks`;
+    assert.deepEqual([last!.run_id, last!.not_run, last!.checks], [id, 0, checks]);
+    assert.ok(checks > 50 && last!.rows_checked > 100);
+    assert.deepEqual(await findings(), []);
+  });
+
+  it("opens a finding, and closes it by a later run that asks its check again", async () => {
+    await sql`alter table app.boards no force row level security`;
+    const [tenant] = await sql<{ id: string }[]>`select id from app.tenants where slug = 't2'`;
+    await sql`update app.credit_transactions set amount = amount - 5 where tenant_id = ${tenant!.id} and id = (select min(id::text)::uuid from app.credit_transactions where tenant_id = ${tenant!.id})`;
+    await run();
+    const open = await findings();
+    assert.ok(open.some(({ check, relation }) => check === "owner_bypasses" && relation === "app.boards"));
+    assert.ok(open.some(({ check, tenant_id }) => check === "credit_balance" && tenant_id === tenant!.id));
+    await sql`alter table app.boards force row level security`;
+    await run(null, "data");
+    assert.ok(
+      (await findings()).some(({ check }) => check === "owner_bypasses"),
+      "nobody asked the catalog",
+    );
+    await run("t1", "data");
+    assert.ok(
+      (await findings()).some(({ check }) => check === "credit_balance"),
+      "nobody asked that tenant's rows",
+    );
+    await sql`update app.credit_transactions set amount = amount + 5 where tenant_id = ${tenant!.id} and id = (select min(id::text)::uuid from app.credit_transactions where tenant_id = ${tenant!.id})`;
+    await run("t2", "data");
+    await run(null, "schema");
+    assert.deepEqual(await findings(), []);
+  });
+
+  it("keeps the operators' page", async () => {
+    const [row] = await sql<{ page: { run: { checks: number }; findings: unknown[]; trend: unknown[] } }[]>`
+      select (control.audit_page(50, null)).body as page`;
+    assert.ok(row!.page.run.checks > 20 && row!.page.trend.length >= 5);
+    const [last] = await sql<
+      { last: { errors: number; not_run: number } }[]
+    >`select app.last_audit() as last`;
+    assert.equal(last!.last.not_run, 0);
+  });
+
+  it("is for members of tms_auditor, too; what they may not prove is told", async () => {
+    const auditor = postgres(
+      Object.assign(new URL(database.urls.owner), { username: dba, password: "secret" }).href,
+      { max: 1, onnotice: () => {} },
+    );
+    try {
+      await auditor`call audit.run(null, 'schema')`;
+      const [last] = await sql`select run_by, not_run from audit.last_run`;
+      assert.equal(last!.run_by, dba);
+      const told =
+        await sql`select from audit.findings where "check" = 'not_proved' and detail ~ 'permission denied to set role'`;
+      assert.equal(told.length, 1);
+      await assert.rejects(
+        auditor`insert into audit.found (run_id, check_name, n, severity, "row", detail, remedy) values (1, 'x', 1, 'info', '{}', '', '')`,
+        /permission denied/,
+      );
+      await assert.rejects(auditor`select audit.close_run(1)`, /run 1 is not open/);
+    } finally {
+      await auditor.end();
+    }
+    await run(null, "schema");
+  });
+});
+
+void describe("the gate", () => {
+  const gate = (change: string) =>
+    rolledBack(sql, async tx => {
+      await tx.unsafe(`${change}; set local role tms_owner; set local app.maintenance = on`);
+      await tx`select control.gate()`;
+    });
+
+  it("passes a new database, and refuses a table that is open, by acting too", async () => {
+    await gate("select 1");
+    await assert.rejects(
+      gate("alter table app.media disable row level security"),
+      (error: postgres.PostgresError) => {
+        assert.equal(error.code, "55000");
+        assert.match(
+          error.message,
+          /^Tenants are not isolated: app\.media: .*\. Fix it with: select app\.isolate\('app\.media'\);/,
+        );
+        return true;
+      },
+    );
+    await assert.rejects(
+      gate("alter policy tenant_only on app.boards using (true)"),
+      /^PostgresError: Tenants are not isolated: app\.boards: /,
+    );
+  });
+});
