@@ -18,7 +18,7 @@ const inFolder = (folder: string): string[] =>
         .map(name => `${folder}/${name}`)
     : [];
 
-const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql"];
+const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql", "citus.sql"];
 const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
 
 /** The same as it is installed, with the history of this service's own database. */
