@@ -44,7 +44,10 @@ async function main(): Promise<void> {
       });
       process.env.TMS_TEST_DATABASE = JSON.stringify({ ...urls, template: prefix });
       process.env.TMS_TEST_TIMES = notes;
-      await runTests(process.argv.slice(2));
+      const files = process.argv.slice(2);
+      const browser = await browserFor(files);
+      if (browser) process.env.TMS_TEST_BROWSER = browser.wsEndpoint();
+      await runTests(files).finally(() => browser?.close());
     } finally {
       const left = await sql`select datname from pg_database where starts_with(datname, ${prefix})`;
       for (const { datname } of left)
@@ -54,6 +57,12 @@ async function main(): Promise<void> {
   } finally {
     await server.stop();
   }
+}
+
+async function browserFor(files: string[]) {
+  if (!files.some(file => path.basename(path.dirname(file)) === "console")) return undefined;
+  const { serveBrowser, skip } = await import("./console/browser.ts");
+  return skip ? undefined : serveBrowser();
 }
 
 async function startServer() {

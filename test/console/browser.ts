@@ -3,7 +3,14 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import type { AddressInfo } from "node:net";
 import axe from "axe-core";
-import { type Browser, type BrowserContextOptions, chromium, type Locator, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContextOptions,
+  type BrowserServer,
+  chromium,
+  type Locator,
+  type Page,
+} from "playwright-core";
 import type { Service } from "../harness.ts";
 import { until } from "../until.ts";
 
@@ -26,10 +33,15 @@ const ARGS = [
   "--disable-sync",
 ];
 
-export async function startBrowser(): Promise<Browser> {
+/** One Chromium for all files of a run. test/suite.ts starts it, and stops it. */
+export async function serveBrowser(): Promise<BrowserServer> {
   const found = spawnSync("which", [program!], { encoding: "utf8" }).stdout.trim();
-  return chromium.launch({ executablePath: found, args: ARGS, timeout: 60_000 });
+  return chromium.launchServer({ executablePath: found, args: ARGS, timeout: 60_000 });
 }
+
+/** A visitor's contexts are its own; closing it closes them. */
+export const startBrowser = (): Promise<Browser> =>
+  chromium.connect(process.env.TMS_TEST_BROWSER!, { timeout: 60_000 });
 
 /** Where the service listens from now on. */
 export async function listen({ app }: Service): Promise<string> {
