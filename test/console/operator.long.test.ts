@@ -260,7 +260,7 @@ test("isolation: never audited, then the last run with its findings and remedies
 });
 
 test("why: an identity, then claims; a refusal is told in words", { skip }, async () => {
-  await operator.open("#/why", "Why?");
+  await operator.open("#/why", "Why refused?");
   await operator.check();
   await operator.page.getByLabel("Tenant").fill("acme");
   await operator.page.getByLabel("Person").fill("ada@acme.example");

@@ -169,7 +169,7 @@ long(
     skip,
   },
   async () => {
-    await visitor.open("#/why", "Why?");
+    await visitor.open("#/why", "Why refused?");
     provider.refuses(true);
     await visitor.heading("Sign in");
     await visitor.sees("Your sign-in has ended.");
@@ -192,7 +192,7 @@ long(
     visitor.page.on("request", request => asked.push(request.url()));
     await visitor.press(/^Sign in at 127/);
     // The provider knows the reader still.
-    await visitor.heading("Why?");
+    await visitor.heading("Why refused?");
     await visitor.press("Sign out");
     await visitor.page.getByRole("button", { name: "Yes, sign me out" }).click();
     await visitor.heading("Sign in");

@@ -8,6 +8,7 @@ const MEANS: Record<string, string> = {
   database: "The database answers and takes writes",
   migrations: "Its schema has what this release needs",
   isolation: "It keeps tenants apart",
+  clock: "Its clock agrees with the service's",
 };
 
 /** `/ready`, which anybody may ask: 503 is an answer too. */

@@ -57,7 +57,8 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
           </Title>
           <p class="meta">
             <Badge>{status}</Badge> <Copy label="slug">{slug}</Copy>{" "}
-            <span>{count(members_count, "member")}</span>{" "}
+            <span>{count(members_count, "member")}</span>
+            <span class="unseen">, </span>
             <span>
               created <Time at={created_at} />
             </span>
@@ -67,6 +68,7 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
           label="Acts on this tenant"
           entries={[
             { label: "Rename…", act: () => setAsking("rename") },
+            { label: "Why is somebody refused?", act: () => go(path(["why"], { tenant: slug })) },
             ...(status === "active"
               ? [{ label: "Suspend…", act: () => setAsking("suspend"), danger: true }]
               : []),

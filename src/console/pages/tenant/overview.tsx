@@ -16,10 +16,14 @@ export function Overview({ tenant }: { tenant: TenantDetails }) {
     const { body } = await call("listTenantMembers", { params, query: { limit: 100 } }, { signal });
     return body.members;
   });
-  const events = useLoad(`last events of ${tenant_id}`, async signal => {
-    const query = { tenant_id, order: "-at" as const, limit: 5 };
-    return (await call("listEvents", { query }, { signal })).body.events;
-  });
+  // Again after each act on this page.
+  const events = useLoad(
+    `last events of ${tenant_id} ${tenant.updated_at} ${tenant.status}`,
+    async signal => {
+      const query = { tenant_id, order: "-at" as const, limit: 5 };
+      return (await call("listEvents", { query }, { signal })).body.events;
+    },
+  );
   return (
     <div class="columns">
       <div class="stack">

@@ -9,7 +9,7 @@ import type { Open } from "./open.ts";
 type Reason = NonNullable<TenantDetails["suspension"]>;
 
 /** By whom, since when and why it is as it is. */
-function Because({ of: { actor, at, reason } }: { of: Reason }) {
+export function Because({ of: { actor, at, reason } }: { of: Reason }) {
   return (
     <p>
       By {actor ? <Name>{actor.auth_subject}</Name> : "somebody in the database"}, <Time at={at} />

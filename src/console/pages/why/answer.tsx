@@ -4,6 +4,7 @@ import { useLoad } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Name, Time } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
+import { Because } from "../tenant/status.tsx";
 
 /** `person`: as the reader asked for them. */
 export function Answer({ found, person }: { found: Explanation; person: string }) {
@@ -31,9 +32,11 @@ export function Answer({ found, person }: { found: Explanation; person: string }
           {refusal
             ? ""
             : ", “User does not belong to tenant”: the same whatever the cause, so that nobody can probe tenants"}
-          . {tenant?.slug && tenant.exists && <TenantLink slug={tenant.slug} status={tenant.status ?? ""} />}
+          .{" "}
+          {tenant?.tenant_id && <TenantLink tenant_id={tenant.tenant_id} name={tenant.name ?? tenant.slug} />}
         </p>
       )}
+      {tenant?.tenant_id && tenant.status === "suspended" && <Suspended tenant_id={tenant.tenant_id} />}
       {tenant?.tenant_id && !membership && person.includes("@") && (
         <Invited tenant_id={tenant.tenant_id} email={person} />
       )}
@@ -124,21 +127,19 @@ function Invited({ tenant_id, email }: { tenant_id: string; email: string }) {
   );
 }
 
-/** Where the cause stands, and is mended. */
-function TenantLink({ slug, status }: { slug: string; status: string }) {
-  const load = useLoad(`tenant ${slug}`, async signal => {
-    const all = status === "deleted" ? { status: "deleted" as const } : {};
-    const { body } = await call("listTenants", { query: { slug, limit: 1, ...all } }, { signal });
-    return body.tenants[0] ?? null;
+function Suspended({ tenant_id }: { tenant_id: string }) {
+  const load = useLoad(`tenant ${tenant_id}`, async signal => {
+    return (await call("getTenant", { params: { tenant_id } }, { signal })).body.suspension ?? null;
   });
-  if (!load.value) return null;
-  const { tenant_id, name } = load.value;
-  return (
-    <>
-      <a href={path(["tenant", tenant_id])}>
-        Open <Name>{name}</Name>
-      </a>{" "}
-      or <a href={path(["tenant", tenant_id, "members"])}>its members</a>.
-    </>
-  );
+  return load.value ? <Because of={load.value} /> : null;
 }
+
+/** Where the cause stands, and is mended. */
+const TenantLink = ({ tenant_id, name }: { tenant_id: string; name: string | null }) => (
+  <>
+    <a href={path(["tenant", tenant_id])}>
+      Open <Name>{name}</Name>
+    </a>{" "}
+    or <a href={path(["tenant", tenant_id, "members"])}>its members</a>.
+  </>
+);

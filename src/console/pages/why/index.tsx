@@ -6,6 +6,7 @@ import { Mistake, useAction } from "../../parts/load.tsx";
 import { Title } from "../../parts/text.tsx";
 import { route } from "../../router.ts";
 import { claimsOf } from "../../session.ts";
+import { settings } from "../../settings.ts";
 import { useStore } from "../../store.ts";
 import { Answer } from "./answer.tsx";
 
@@ -35,7 +36,7 @@ export function Why() {
     <>
       <div class="head">
         <div>
-          <Title id="why">Why?</Title>
+          <Title id="why">Why refused?</Title>
           <p class="lead">
             Why somebody is refused, or sees no rows. Nothing is changed, and nothing is done as them.
           </p>
@@ -69,7 +70,8 @@ export function Why() {
                 label="Tenant"
                 name="tenant"
                 value={asked.tenant}
-                hint="Its slug: the short name in requests and in the list of tenants. Empty: the default tenant."
+                required={settings.multiTenant}
+                hint={`Its name, or its slug: the short name in requests.${settings.multiTenant ? "" : " Empty: the default tenant."}`}
               />
               <TextField
                 label="Person"
@@ -115,7 +117,18 @@ const filled = (fields: Fields): Fields =>
       .filter(([, text]) => text !== ""),
   );
 
-async function byIdentity({ tenant = "", person = "", provider = "" }: Fields): Promise<Explanation> {
+/** A tenant is known by its name, too. */
+async function slugOf(text: string): Promise<string> {
+  if (/^[a-z0-9-]*$/.test(text)) return text;
+  const { body } = await call("listTenants", { query: { search: text, limit: 100 } });
+  const [found, ...more] = body.tenants.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
+  if (!found) throw new Mistake(`No tenant has the name ${text}.`);
+  if (more.length > 0) throw new Mistake(`Several tenants have the name ${text}. Give the slug of one.`);
+  return found.slug;
+}
+
+async function byIdentity({ tenant: named = "", person = "", provider = "" }: Fields): Promise<Explanation> {
+  const tenant = await slugOf(named.trim());
   const explained = async (fields: Fields) =>
     (await call("explainAccess", { query: filled({ tenant, ...fields }) })).body;
   const bySubject = () => explained({ subject: person, provider });

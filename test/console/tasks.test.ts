@@ -1,0 +1,206 @@
+/** Tasks of operators and of people who come for the first time, whole, in a real browser. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { long, seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
+import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+
+let world: World;
+let browser: Browser;
+let url: string;
+let operator: Visitor;
+let acme: string;
+
+before(async () => {
+  if (skip) return;
+  world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
+  const { sql } = world.database;
+  acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+  await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
+  await seedUser(sql, acme, { subject: "mia", role: "member" });
+  url = await listen(world.service);
+  browser = await startBrowser();
+  operator = await Visitor.arrive(browser, url);
+  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
+});
+after(async () => {
+  await browser?.close();
+  await world?.end();
+});
+
+test("somebody whose registration was rejected reads so, not that there is no such page", {
+  skip,
+}, async () => {
+  const dave = await Visitor.arrive(browser, url);
+  await dave.signIn(await token({ sub: "dave" }));
+  await dave.page.getByLabel("Name of the organization").fill("Dave's");
+  await dave.page.getByLabel("Slug").fill("No slug!");
+  await dave.page.getByLabel("Your e-mail").fill("dave@dave.example");
+  await dave.press("Register");
+  await dave.page.locator(".wrong").waitFor();
+  await dave.check();
+  await dave.page.getByLabel("Slug").fill("dave");
+  await dave.press("Register");
+  await dave.sees("It waits for an operator's approval.");
+  await operator.open("#/waiting", "Waiting for approval");
+  await operator.press("Refresh");
+  await operator.press("Reject…", operator.page.getByRole("article", { name: "Dave's" }));
+  await operator.press("Reject and delete", operator.dialog());
+  await dave.press("Look again");
+  await dave.heading("You do not belong to this organization");
+  await dave.sees(/The registration of Dave's was not approved/);
+  await dave.check();
+  dave.assertFine();
+  await dave.leave();
+});
+
+test("an operator invites the first owner by a link, and a stranger who opens it signed out knows what it is", {
+  skip,
+}, async () => {
+  const { page } = operator;
+  const id = await seedTenant(world.database.sql, { slug: "empty", name: "Empty" });
+  await operator.open(`#/tenant/${id}`, "Empty");
+  await page.getByRole("link", { name: "Invite its first owner" }).click();
+  assert.equal(await operator.dialog().getByLabel("Role").inputValue(), "owner");
+  await operator.press("Make the link", operator.dialog());
+  await operator.sees("from an operator");
+  await operator.check();
+  const link = await page.locator(".note.good code").innerText();
+  const dora = await Visitor.arrive(browser, url);
+  await dora.page.goto(link.trim());
+  await dora.sees("The operator of this service invites you to Empty as owner.");
+  await dora.check();
+  await dora.page.getByLabel("Token").fill(await token({ sub: "dora" }));
+  await dora.press("Sign in with this token");
+  await dora.press("Accept the invitation");
+  await dora.heading("Empty");
+  await dora.open("#/org/empty/activity", "Activity");
+  await dora.sees("operator invited somebody");
+  dora.assertFine();
+  await dora.leave();
+  operator.assertFine();
+});
+
+test("activity says from which role to which one", { skip }, async () => {
+  await operator.open(`#/tenant/${acme}/members`, "Acme");
+  await operator.press(/^member.*change the role of mia/);
+  await operator
+    .dialog()
+    .getByRole("radio", { name: /^admin/ })
+    .check();
+  await operator.press("Make them admin", operator.dialog());
+  await operator.dialog().waitFor({ state: "detached" });
+  await operator.page.getByRole("link", { name: "Activity" }).last().click();
+  await operator.sees(/changed the role of .* from member to admin/);
+  operator.assertFine();
+});
+
+test("a sign-in that ends takes nothing along that was typed", { skip }, async () => {
+  const one = await Visitor.arrive(browser, url);
+  const claims = { sub: "op 3", roles: ["tenant-operator"] };
+  await one.signIn(await token(claims));
+  await one.open(`#/tenant/${acme}/settings`, "Acme");
+  await one.page.getByLabel("Settings as JSON").fill('{"typed": true}');
+  // Another application of the same origin keeps its own.
+  await one.page.evaluate("sessionStorage.setItem('other', 'theirs')");
+  await one.page.route("**/api/setup/**", route =>
+    route.fulfill({ status: 401, json: { error: "Unauthorized", detail: "The token has expired" } }),
+  );
+  await one.press("Review the change");
+  await one.press("Save");
+  await one.sees("The service refuses the token");
+  await one.page.unroute("**/api/setup/**");
+  await world.database.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${acme}`;
+  await one.page.getByLabel("Token").fill(await token(claims));
+  await one.press("Sign in with this token");
+  await one.sees("You had typed this when your sign-in ended.");
+  assert.match(await one.page.getByLabel("Settings as JSON").inputValue(), /"typed": true/);
+  await one.check();
+  await one.press("Review the change");
+  await one.press("Save");
+  await one.sees("Somebody else changed the settings in the meantime");
+  await one.page.evaluate("location.hash = '#/tenants'");
+  await one.press("Leave, and lose it");
+  await one.open(`#/tenant/${acme}/settings`, "Acme");
+  await one.sees("Nothing is changed yet.");
+  await one.press("Sign out");
+  await one.heading("Sign in");
+  assert.equal(await one.stored(), '[{"other":"theirs"},{}]');
+  one.assertFine();
+  await one.leave();
+});
+
+long(
+  "an event of a large tenant names its person when it is opened; nothing lies bright beside a dialog",
+  {
+    skip,
+  },
+  async () => {
+    const { sql } = world.database;
+    const many = await seedTenant(sql, { slug: "many", name: "Many" });
+    await seedUser(sql, many, { subject: "boss", role: "owner" });
+    await sql`insert into app.users (tenant_id, auth_provider, auth_subject, created_at)
+    select ${many}, 'jwt', 'one-of-' || i, now() - interval '1 day' from generate_series(1, 120) i`;
+    await operator.open(`#/tenant/${many}/members?q=one-of-77`, "Many");
+    await operator.press(/^member.*change the role of one-of-77/);
+    await operator
+      .dialog()
+      .getByRole("radio", { name: /^admin/ })
+      .check();
+    // The dark layer reaches to the edge: nothing keeps room for a bar that is not there.
+    assert.equal(
+      await operator.page.evaluate("getComputedStyle(document.documentElement).scrollbarGutter"),
+      "auto",
+    );
+    await operator.press("Make them admin", operator.dialog());
+    await operator.dialog().waitFor({ state: "detached" });
+    await operator.open(`#/tenant/${many}/activity`, "Many");
+    await operator.sees(/changed the role of a member in the organization from member to admin/);
+    await operator.page.locator(".events summary").first().click();
+    await operator.sees("one-of-77", operator.page.locator(".events"));
+    operator.assertFine();
+  },
+);
+
+test("why somebody is refused, by the tenant's name: since when, by whom and why it is suspended", {
+  skip,
+}, async () => {
+  const { page } = operator;
+  const id = await seedTenant(world.database.sql, { slug: "soylent", name: "Soylent Corp" });
+  await seedUser(world.database.sql, id, { subject: "sol", email: "sol@soylent.example" });
+  await operator.open(`#/tenant/${id}`, "Soylent Corp");
+  await page.locator(".menu summary").click();
+  await operator.press("Suspend…");
+  await operator.dialog().getByLabel("Reason").fill("It is people");
+  await operator.press("Suspend", operator.dialog());
+  // Without a reload.
+  await operator.sees(/op suspended the organization: “It is people”/);
+  await page.locator(".menu summary").click();
+  await operator.press("Why is somebody refused?");
+  await operator.heading("Why refused?");
+  assert.equal(await page.getByLabel("Tenant").inputValue(), "soylent");
+  await page.getByLabel("Tenant").fill("soylent CORP");
+  await page.getByLabel("Person").fill("sol@soylent.example");
+  await operator.press("Explain");
+  await operator.sees("The tenant is suspended.");
+  await operator.sees(/By op, just now: “It is people”/);
+  await operator.check();
+  await page.getByLabel("Tenant").fill("No Such");
+  await operator.press("Explain");
+  await operator.sees("No tenant has the name No Such.");
+  operator.assertFine();
+});
+
+test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () => {
+  const { page } = operator;
+  await page.keyboard.press("Control+k");
+  await operator.dialog().waitFor();
+  await page.keyboard.type("acm");
+  await operator.dialog().getByRole("link", { name: /Acme/ }).waitFor();
+  await operator.check();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await operator.heading("Acme");
+  operator.assertFine();
+});
