@@ -15,7 +15,7 @@ const LAYERS = [
   ["database"],
   ["identity", "migrate"],
   ["audit", "embedded", "transfer"],
-  ["http"],
+  ["http", "library"],
   ["cli"],
   ["cli.ts"],
 ];

@@ -8,6 +8,7 @@ import { onConnection } from "../database/command-connection.ts";
 import { DefaultSlugTaken, StartupError } from "../errors/startup-error.ts";
 import type { Links } from "../http/routes/console.ts";
 import { flagOf } from "../values/flag.ts";
+import { commandsIn } from "../values/installed.ts";
 import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
 import { signToken } from "./token.ts";
 
@@ -284,7 +285,7 @@ export const demo: CommandModule = {
         operator: link("operator", () => sign(theOperator)),
         alice: link("alice", () => sign({ sub: "alice" })),
       };
-      console.log(await guide(running, { operator, members, carol }, codes, waits));
+      console.log(commandsIn(await guide(running, { operator, members, carol }, codes, waits)));
       ensureAudit(running).catch(() => {}); // the service is stopping
     } catch (error) {
       if (signal.aborted) return; // the request failed because the service is stopping

@@ -91,7 +91,7 @@ export interface Caller {
 export async function send(
   { path, headers, ...request }: Request,
   { url, token, tenant }: Caller,
-  options: Pick<RequestInit, "cache" | "signal"> = {},
+  options: { cache?: "no-store"; signal?: AbortSignal } = {},
 ): Promise<Response> {
   const named = tenant !== undefined && !token.startsWith("tms_");
   try {

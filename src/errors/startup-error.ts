@@ -1,4 +1,5 @@
 import { flagOf } from "../values/flag.ts";
+import { commandsIn } from "../values/installed.ts";
 import { plainLines } from "../values/printable.ts";
 
 /** An error for the person at the terminal: one sentence on each line, no stack. */
@@ -18,5 +19,5 @@ export class DefaultSlugTaken extends StartupError {}
 export function tell(fault: unknown): void {
   const debug = flagOf(process.env.SERVICE_DEBUG ?? "");
   const { stack, message } = fault instanceof Error ? fault : { stack: undefined, message: String(fault) };
-  console.error(plainLines((debug && stack) || message));
+  console.error(plainLines(commandsIn((debug && stack) || message)));
 }

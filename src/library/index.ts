@@ -1,0 +1,3 @@
+/** What a backend of one's own imports: docs/guides/product.md. */
+export { type Caller, type Entered, inTenant } from "./in-tenant.ts";
+export { proof } from "./proof.ts";
