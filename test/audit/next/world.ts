@@ -19,8 +19,8 @@ export interface Finding {
   remedy: string;
 }
 
-export const read = (name: string) =>
-  readFileSync(new URL(name, FOLDER), "utf8").replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
+export const source = (name: string) => readFileSync(new URL(name, FOLDER), "utf8");
+export const read = (name: string) => source(name).replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
 
 export const namesIn = (folder: "checks" | "product") =>
   readdirSync(new URL(`${folder}/`, FOLDER))

@@ -2,15 +2,13 @@ create view audit.system_grants as
 with object (classid, objid, kind, name, acl, owner) as (
   select 'pg_class'::regclass, c.oid, 'table', format('%s', c.oid::regclass), c.relacl, c.relowner
   from pg_class c
-  where c.relacl is not null and (c.oid < 16384 or c.relnamespace in ('pg_toast'::regnamespace, 'information_schema'::regnamespace))
+  where c.relacl is not null and (c.oid < 16384 or c.relnamespace::regnamespace::text in ('pg_toast', 'information_schema'))
   union all
-  select 'pg_attribute'::regclass, a.attrelid, 'table', format('%s', a.attrelid::regclass), a.attacl, 0
-  from pg_attribute a where a.attacl is not null and a.attrelid < 16384
+  select 'pg_attribute'::regclass, attrelid, 'table', format('%s', attrelid::regclass), attacl, 0 from pg_attribute where attrelid < 16384
   union all
   select 'pg_proc'::regclass, f.oid, 'function', format('%s', f.oid::regprocedure), f.proacl, f.proowner
-  from pg_proc f
-  where f.proacl is not null and (f.oid < 16384 or exists (select from pg_depend d
-    where d.classid = 'pg_proc'::regclass and d.objid = f.oid and d.deptype = 'e'))
+  from pg_proc f where f.proacl is not null and (f.oid < 16384
+    or exists (select from pg_depend d where d.classid = 'pg_proc'::regclass and d.objid = f.oid and d.deptype = 'e'))
   union all
   select 'pg_namespace'::regclass, n.oid, 'schema', quote_ident(n.nspname), n.nspacl, n.nspowner
   from pg_namespace n where n.nspname in ('pg_catalog', 'pg_toast', 'information_schema')
@@ -29,12 +27,9 @@ left join pg_init_privs i on i.classoid = o.classid and i.objoid = o.objid and i
 where x.grantee <> o.owner and (x.grantee = 0 or x.grantee in (select oid from audit.request_roles))
   and not exists (select from aclexplode(coalesce(i.initprivs, case o.kind when 'function' then acldefault('f', o.owner) end)) w
     where w.grantee = x.grantee and w.privilege_type = x.privilege_type)
-  -- What the standard makes public is in no pg_init_privs.
-  and not (o.name ~ '^information_schema\M' and o.objid < 16384 and x.grantee = 0 and x.privilege_type in ('SELECT', 'USAGE'))
+  and not (o.name ~ '^information_schema\M' and o.objid < 16384 and x.grantee = 0) -- the standard makes it public
 group by o.kind, o.name, x.grantee, r.name;
 comment on view audit.system_grants is
-$$error: A request role, or everybody, has a privilege on a table, function, schema or parameter that Postgres or an extension ships, or
-on a foreign server, beyond those that it came with.
-Why: Statistics hold values of all tenants' rows and TOAST tables the large ones; files and logs everything; SET on
-session_replication_role switches keys off.
-Fix: Revoke it.$$;
+$$error: A request role, or everybody, has more privileges on an object of Postgres, an extension or a foreign server than it came with.
+Why: Statistics and TOAST tables hold values of all tenants' rows; SET on session_replication_role switches keys off.
+Fix: Revoke them.$$;
