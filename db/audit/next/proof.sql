@@ -99,6 +99,7 @@ begin
     select t.relid, t.relation, t as held, exists (
       select from audit.reach r where r.relid = t.relid and (r.reads or r.writes)) as reached
     from audit.tables t;
+  create unique index on pg_temp.proof_tables (relid);
   create temp table proof_principals (principal text, enter text[], tenants text[], role name);
   create temp table proof_claims (relid oid, claim text, result text, principal text, tenant text, detail text);
   execute format('insert into pg_temp.proof_principals (principal, enter, tenants) %s', (select principals from audit.profile));
@@ -123,7 +124,7 @@ $$A principal before one table. own: the condition of its tenants' rows t; own_r
 one of them, and one of another tenant, as texts; insertable, updatable: columns, by its privileges; counts: whether rows can be counted
 exactly.$$;
 
-create function audit.actor_in(t audit.tables, p_principal text, p_enter text[], p_tenants text[], p_role name)
+create function audit.actor_in(t audit.tables, p_principal text, p_enter text[], p_tenants text[], p_role name, p_writes boolean)
 returns audit.actor
 language plpgsql
 volatile
@@ -137,6 +138,9 @@ begin
   a.tenants := p_tenants;
   a.role := p_role;
   a.own := format('%s operator(pg_catalog.=) any (%L::%s[])', t.tenant, p_tenants, t.type);
+  if not p_writes then
+    return a;
+  end if;
   execute format('select count(*), min(x) from (select case when pg_column_size(t.*) < 100000 then concat(t.*) end as x from %s t '
     'where %s limit 1001) y', t.relation, a.own) into a.own_rows, a.mine;
   execute format('select concat(t.*), (%1$s)::text from %2$s t where (%3$s) is not true and %1$s is not null '
@@ -152,7 +156,8 @@ begin
   return a;
 end
 $$;
-comment on function audit.actor_in(audit.tables, text, text[], text[], name) is 'What a principal and a table have to do with each other.';
+comment on function audit.actor_in(audit.tables, text, text[], text[], name, boolean) is
+  'What a principal and a table have to do with each other; what only writes need is null where none is tried.';
 
 create function audit.claim(t audit.tables, a audit.actor, p_claim text, p_result text, p_detail text)
 returns void
@@ -195,6 +200,9 @@ volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  -- A view may show what it likes of a tenant's rows. And counts are of one moment only in a transaction with one snapshot.
+  v_compares constant boolean := t.relkind in ('r', 'p') and a.tenants <> '{}' and not (select sees_less from audit.profile)
+    and current_setting('transaction_isolation') in ('repeatable read', 'serializable');
   v_expected bigint;
   v_seen record;
   v_rows bigint;
@@ -204,7 +212,6 @@ begin
     perform audit.claim(t, a, 'no principal sees a row of another tenant', 'proved', 'has no privilege to read it');
     return;
   end if;
-  execute format('select count(*) from %s t where %s', t.relation, a.own) into v_expected;
   v_seen := audit.as_principal(a.enter, format(
     'select array[pg_catalog.count(*)::pg_catalog.text, (pg_catalog.count(*) filter (where (%s) is not true))::pg_catalog.text] from %s t',
     a.own, t.relation));
@@ -212,6 +219,9 @@ begin
     v_seen := audit.as_principal(a.enter, format('select array[pg_catalog.count(*)::pg_catalog.text, null] from %s t', t.relation));
   end if;
   v_rows := v_seen.answer[1];
+  if v_compares or v_rows > 0 and v_seen.answer[2] is null then
+    execute format('select count(*) from %s t where %s', t.relation, a.own) into v_expected;
+  end if;
   v_others := coalesce(v_seen.answer[2]::bigint, greatest(v_rows - v_expected, 0));
   if v_rows is null then
     -- To somebody who is entitled to nothing, a policy shows nothing that takes an empty setting for a uuid, or knows no such setting.
@@ -222,10 +232,7 @@ begin
   end if;
   perform audit.claim(t, a, 'no principal sees a row of another tenant', case when v_others > 0 then 'fault' else 'proved' end,
     format('sees %s rows that are not its tenants''', v_others));
-  -- A view may show what it likes of a tenant's rows. And counts are of one moment only in a transaction with one snapshot.
-  if t.relkind in ('r', 'p') and a.tenants <> '{}' and v_others = 0 and not (select sees_less from audit.profile)
-    and current_setting('transaction_isolation') in ('repeatable read', 'serializable')
-  then
+  if v_compares and v_others = 0 then
     perform audit.claim(t, a, 'each sees all rows of its tenants', case when v_rows < v_expected then 'fault' else 'proved' end,
       format('sees %s of its %s rows', v_rows, v_expected));
   end if;
@@ -440,7 +447,7 @@ begin
       v_principal.role := v_entered.answer[1];
       update pg_temp.proof_principals set role = v_principal.role where principal = v_principal.principal;
     end if;
-    a := audit.actor_in(t, v_principal.principal, v_principal.enter, v_principal.tenants, v_principal.role);
+    a := audit.actor_in(t, v_principal.principal, v_principal.enter, v_principal.tenants, v_principal.role, p_writes);
     if has_schema_privilege(a.role, t.relnamespace, 'usage') then
       perform audit.prove_reading(t, a);
       if p_writes and a.theirs is not null then

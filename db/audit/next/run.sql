@@ -70,7 +70,7 @@ begin
     n bigint generated always as identity, "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text,
     remedy text);
   create temp table run_rows (relid oid primary key, rows bigint);
-  create temp table run_statements as select * from audit.data_statements;
+  create temp table run_statements as select * from audit.data_statements where p_only is distinct from 'schema';
 
   -- A superuser is refused here. Anything else that keeps the proof from running is the failure of its step.
   begin
