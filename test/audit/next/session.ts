@@ -66,10 +66,12 @@ export async function auditor(
   roles: string[],
 ): Promise<{ url: string; drop: () => Promise<void> }> {
   const name = `auditor_${database.name}`;
+  const [{ options }] = await database.sql<[{ options: boolean }]>`
+    select current_setting('server_version_num')::int >= 160000 as options`;
   await database.sql.unsafe(`
     create role ${name} login bypassrls password 'x' in role pg_read_all_data;
     grant connect, temporary on database ${database.name} to ${name};
-    ${roles.map(role => `grant ${role} to ${name} with inherit false, set true;`).join("\n")}`);
+    ${roles.map(role => `grant ${role} to ${name} ${options ? "with inherit false, set true" : ""};`).join("\n")}`);
   return {
     url: Object.assign(new URL(database.urls.root), { username: name, password: "x" }).href,
     drop: async () => void (await database.sql.unsafe(`drop owned by ${name}; drop role ${name}`)),
