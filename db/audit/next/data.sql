@@ -62,8 +62,16 @@ from audit.relations r;
 comment on view audit.row_keys is 'An expression over a row c for its key, as jsonb: its primary key, or else its place.';
 
 create view audit.data_statements as
-with keys as (
-  select k.oid, k.conname, c.relid, c.relation, p.relation as parent, k.columns, k.parents,
+with tables as materialized (
+  select * from audit.tables
+), relations as materialized (
+  select r.relid, r.relation, y.key from audit.relations r join audit.row_keys y on y.relid = r.relid
+), foreign_keys as materialized (
+  select k.*, t.steps > 0 and t.parent = k.confrelid and t.tenant_by = k.columns as gives_tenant
+  from audit.foreign_keys k
+  left join tables t on t.relid = k.conrelid
+), keys as materialized (
+  select k.oid, k.conname, c.relid, c.relation, c.key, p.relation as parent, k.columns, k.parents,
     case when k.confrelid = f.tenants then 'tenant_missing' else 'parent_missing' end as missing,
     audit.key_condition(k.columns, k.parents, 'c', 'p') as whole,
     -- The key without the tenant, where it has the tenant: by it a row of another tenant is found.
@@ -73,54 +81,52 @@ with keys as (
     exists (
       select from generate_subscripts(k.columns, 1) i where k.columns[i] = t.attname and k.parents[i] = m.attname) as paired,
     -- A child that has its tenant from this very parent has the same.
-    t.relid is not null and m.relid is not null and k.confrelid is distinct from f.tenants
-      and not exists (select from audit.through_parent w where w.relid = k.conrelid and w.parent = k.confrelid and w.columns = k.columns)
-      as compared,
+    t.relid is not null and m.relid is not null and k.confrelid is distinct from f.tenants and k.gives_tenant is not true as compared,
     case when t.relid is null then 'null::text' else format('(%s)::text', format(t.template, 'c')) end as tenant,
     format('(%s)::text', format(m.template, 'p')) as parent_tenant,
     format('(%s)::text', format(m.template, 'o')) as other_tenant,
     (select string_agg(format('c.%I is not null', x), ' and ') from unnest(k.columns) x) as set_columns
-  from audit.foreign_keys k
+  from foreign_keys k
   cross join audit.profile f
-  join audit.relations c on c.relid = k.conrelid
-  join audit.relations p on p.relid = k.confrelid
-  left join audit.tables t on t.relid = k.conrelid
-  left join audit.tables m on m.relid = k.confrelid
+  join relations c on c.relid = k.conrelid
+  join relations p on p.relid = k.confrelid
+  left join tables t on t.relid = k.conrelid
+  left join tables m on m.relid = k.confrelid
   where t.relid is not null or m.relid is not null
-), columns as (
+), columns as materialized (
   select c.*, y.key, p.tenants, p.tenant_key, x.relation as tenants_name, format(x.template, 'x') as tenant_in_x
-  from audit.tenant_columns c
+  from tables c
   cross join audit.profile p
-  join audit.row_keys y on y.relid = c.relid
-  left join audit.tenant_columns x on x.relid = p.tenants
-  where c.relkind in ('r', 'p') and c.relid is distinct from p.tenants
+  join relations y on y.relid = c.relid
+  left join tables x on x.relid = p.tenants
+  where c.steps = 0 and c.relkind in ('r', 'p') and c.relid is distinct from p.tenants
     -- Its rows are read with its parent's.
-    and not exists (select from pg_inherits i join audit.tenant_columns o on o.relid = i.inhparent where i.inhrelid = c.relid)
+    and not exists (select from pg_inherits i join tables o on o.relid = i.inhparent where i.inhrelid = c.relid)
 ), faults as (
   -- A key that has the tenant: no row has all of it; another tenant's may have the rest.
   select k.relid, k.relation, array[k.missing, 'parent_in_other_tenant'] as checks, k.conname::text as object, k.parent,
     format('select %s as tenant, %s as key, min(%s) as other from %s c left join %s o on %s '
       'where %s and not exists (select from %s p where %s) group by c.tableoid, c.ctid, 1, 2',
-      k.tenant, y.key, k.other_tenant, k.relation, k.parent, k.rest, k.set_columns, k.parent, k.whole) as rows,
+      k.tenant, k.key, k.other_tenant, k.relation, k.parent, k.rest, k.set_columns, k.parent, k.whole) as rows,
     format('%s and not exists (select from %s p where %s)', k.set_columns, k.parent, k.whole) as listed
-  from keys k join audit.row_keys y on y.relid = k.relid
+  from keys k
   where k.compared and k.paired and k.rest is not null
   union all
   -- One that has not: the row is found, and asked whose it is.
   select k.relid, k.relation, array[k.missing, 'parent_in_other_tenant'], k.conname, k.parent,
     format('select %1$s as tenant, %2$s as key, %3$s as other from %4$s c left join %5$s p on %6$s '
       'where %7$s and (p.ctid is null or %1$s <> %3$s)',
-      k.tenant, y.key, k.parent_tenant, k.relation, k.parent, k.whole, k.set_columns),
+      k.tenant, k.key, k.parent_tenant, k.relation, k.parent, k.whole, k.set_columns),
     format('%s and not exists (select from %s p where %s and %s is not distinct from %s)',
       k.set_columns, k.parent, k.whole, k.parent_tenant, k.tenant)
-  from keys k join audit.row_keys y on y.relid = k.relid
+  from keys k
   where k.compared and not k.paired
   union all
   select k.relid, k.relation, array[k.missing, null], k.conname, k.parent,
     format('select %s as tenant, %s as key, null as other from %s c where %s and not exists (select from %s p where %s)',
-      k.tenant, y.key, k.relation, k.set_columns, k.parent, k.whole),
+      k.tenant, k.key, k.relation, k.set_columns, k.parent, k.whole),
     format('%s and not exists (select from %s p where %s)', k.set_columns, k.parent, k.whole)
-  from keys k join audit.row_keys y on y.relid = k.relid
+  from keys k
   where not k.compared or k.paired and k.rest is null
   union all
   select c.relid, c.relation, array['tenant_missing', null], c.attname, c.tenants_name,
@@ -131,7 +137,7 @@ with keys as (
     select format('c.%1$I is not null and not exists (select from %2$s p where p.%3$I = c.%1$I)', c.attname, c.tenants_name, c.tenant_key)
       as condition) x
   where c.tenants is not null and not exists (
-    select from audit.foreign_keys k where k.conrelid = c.relid and k.confrelid = c.tenants and c.attname = any (k.columns))
+    select from foreign_keys k where k.conrelid = c.relid and k.confrelid = c.tenants and c.attname = any (k.columns))
   union all
   select c.relid, c.relation, array['no_tenant', null], c.attname, null,
     format('select null as tenant, %s as key, null as other from %s c where c.%I is null', c.key, c.relation, c.attname),
@@ -193,6 +199,7 @@ returns table (
 language sql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
   select f.*
   from audit.data_statements s

@@ -123,31 +123,41 @@ return (
 comment on function audit.key_condition(name[], name[], text, text) is 'The condition that joins a child''s row to its parent''s.';
 
 create view audit.through_parent as
-with recursive way as (
-  select r.relid, k.confrelid as at, 1 as steps, ' from ' || m.relation || ' t1' as joins,
-    array[k.confrelid] as visited, k.columns, k.parents
+with recursive held as materialized (
+  select relid, type, template from audit.tenant_columns
+), keys as materialized (
+  select k.conrelid, k.confrelid, k.columns, k.parents, m.relation as parent
+  from audit.foreign_keys k
+  join audit.relations m on m.relid = k.confrelid
+  where k.required and k.confrelid <> k.conrelid
+), homeless as materialized (
+  select r.relid
   from audit.relations r
   cross join audit.profile p
   join pg_namespace n on n.oid = r.relnamespace and n.nspname <> all (p.bookkeeping)
-  join audit.foreign_keys k on k.conrelid = r.relid and k.required
-  join audit.relations m on m.relid = k.confrelid
-  where k.confrelid <> r.relid and not p.per_table ? r.relation and r.relid not in (select relid from audit.tenant_columns)
+  left join held h on h.relid = r.relid
+  where r.relkind in ('r', 'p') and h.relid is null and not p.per_table ? r.relation
+), way as (
+  select h.relid, k.confrelid as at, 1 as steps, format(' from %s t1', k.parent) as joins, array[k.confrelid] as visited,
+    k.columns, k.parents
+  from homeless h
+  join keys k on k.conrelid = h.relid
   union all
   select w.relid, k.confrelid, w.steps + 1,
-    format('%s join %s t%s on %s', w.joins, m.relation, w.steps + 1,
+    format('%s join %s t%s on %s', w.joins, k.parent, w.steps + 1,
       audit.key_condition(k.columns, k.parents, 't' || w.steps, 't' || w.steps + 1)),
     w.visited || k.confrelid, w.columns, w.parents
   from way w
-  join audit.foreign_keys k on k.conrelid = w.at and k.required and k.confrelid <> all (w.visited)
-  join audit.relations m on m.relid = k.confrelid
-  where w.steps < 4 and w.at not in (select relid from audit.tenant_columns)
+  left join held h on h.relid = w.at
+  join keys k on k.conrelid = w.at and k.confrelid <> all (w.visited)
+  where w.steps < 4 and h.relid is null
 )
-select distinct on (w.relid) w.relid, w.steps, w.visited[1] as parent, c.relid as root, c.type, w.columns,
-  format('(select %s%s where %s)', replace(format(c.template, 't' || w.steps), '%', '%%'), replace(w.joins, '%', '%%'),
+select distinct on (w.relid) w.relid, w.steps, w.visited[1] as parent, h.relid as root, h.type, w.columns,
+  format('(select %s%s where %s)', replace(format(h.template, 't' || w.steps), '%', '%%'), replace(w.joins, '%', '%%'),
     (select string_agg(format('t1.%s operator(pg_catalog.=) %%1$s.%s', replace(quote_ident(w.parents[i]), '%', '%%'),
       replace(quote_ident(w.columns[i]), '%', '%%')), ' and ' order by i) from generate_subscripts(w.columns, 1) i)) as template
 from way w
-join audit.tenant_columns c on c.relid = w.at
+join held h on h.relid = w.at
 order by w.relid, w.steps, w.at;
 comment on view audit.through_parent is
 $$Tables without a tenant column whose rows belong to a tenant through a parent that they must have, at most four keys away.

@@ -86,6 +86,7 @@ returns void
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 set client_min_messages = warning
 as $$
 begin
@@ -466,12 +467,12 @@ $$Acts as p_sample principals that have rows in a table, as one that has none, a
 audit.prepare_proof(). p_writes: tries to write, too; each attempt fires the table's BEFORE triggers, and is undone.$$;
 
 create view audit.policy_shapes as
-with named as (
+with named as materialized (
   select t.relid, t.relation, t.attname, t.type, c.relname
   from audit.tables t
   join pg_class c on c.oid = t.relid
   where t.relkind in ('r', 'p') and t.relrowsecurity and t.steps = 0
-), texts as (
+), texts as materialized (
   select n.relid, p.polpermissive, p.polcmd, p.polroles, w.which,
     -- Whole words only: a column named id is not the end of tenant_id.
     regexp_replace(regexp_replace(w.text, format('\m(%s\.)?%s\M', n.relname, n.attname), '<tenant>', 'g'),
@@ -498,14 +499,17 @@ returns table (relid oid, relation text, claim text, result text, principals big
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 #variable_conflict use_column
 begin
   return query
     with lines as (
       select distinct on (c.relid, c.claim) c.relid, c.claim, c.result, count(distinct c.principal) as principals,
-        min(c.principal) as first, (array_agg(c.tenant order by c.principal))[1] as tenant,
-        (array_agg(c.detail order by c.principal))[1] as detail
+        -- Somebody with a tenant says more of a fault than nobody.
+        (array_agg(c.principal order by c.tenant is null, c.principal))[1] as first,
+        (array_agg(c.tenant order by c.tenant is null, c.principal))[1] as tenant,
+        (array_agg(c.detail order by c.tenant is null, c.principal))[1] as detail
       from pg_temp.proof_claims c
       group by c.relid, c.claim, c.result
       -- The worst that a principal showed is what a claim is worth.
@@ -537,6 +541,7 @@ returns table (relation text, claim text, result text, principals bigint, detail
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -563,6 +568,7 @@ returns table ("check" text, severity text, tenant_id text, relation text, "row"
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 #variable_conflict use_column
 begin

@@ -168,6 +168,7 @@ returns jsonb
 language plpgsql
 stable
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 declare
   v_tenants record;
@@ -273,6 +274,7 @@ returns void
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 declare
   v_faults constant text := (select string_agg(f.fault, '; ') from audit.profile_faults(p_profile) f);

@@ -44,6 +44,7 @@ returns table (n bigint, step text)
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 set client_min_messages = warning
 as $$
 #variable_conflict use_column
@@ -266,6 +267,7 @@ create function audit.verdict(
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 declare
   v_left constant bigint := (select count(*) from pg_temp.run_steps s where s.done is null);
@@ -286,6 +288,7 @@ returns jsonb
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 declare
   v_checks jsonb;
@@ -318,6 +321,7 @@ returns table (severity text, "check" text, relation text, tenant_id text, "row"
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 #variable_conflict use_column
 declare

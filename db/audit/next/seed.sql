@@ -71,6 +71,7 @@ returns table (relation text, rows int, failure text)
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 #variable_conflict use_column
 declare

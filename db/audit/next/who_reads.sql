@@ -4,6 +4,7 @@ returns table (role name, login boolean, reads text, path text)
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
+set jit = off
 as $$
 #variable_conflict use_column
 begin

@@ -25,7 +25,9 @@ export interface Finding {
 
 /** Sends what the audit is made of, after what the test plants with everybody's search_path. */
 export async function send(sql: postgres.ISql, ...texts: string[]): Promise<void> {
-  await sql.unsafe("set local search_path = pg_catalog, pg_temp; set local client_min_messages = warning");
+  await sql.unsafe(
+    "set local search_path = pg_catalog, pg_temp; set local client_min_messages = warning; set local jit = off",
+  );
   await sql.unsafe([HEART, ...texts].join("\n"));
 }
 
