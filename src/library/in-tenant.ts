@@ -23,64 +23,87 @@ export interface Entered {
   role: "owner" | "admin" | "member" | null;
 }
 
-/** The transaction that the calling code runs in. `isOpen` because a promise that nobody awaits may outlive it. */
+/** Where `work` runs. `isOpen` because a promise that nobody awaits may outlive it. */
 const current = new AsyncLocalStorage<{ isOpen: boolean }>();
+
+/** Runs `work`; a call inside another's work throws before it waits for a connection that the outer one may hold. */
+export async function refuseNested<T>(work: () => Promise<T>): Promise<T> {
+  if (current.getStore()?.isOpen)
+    throw new Error("A tenant's transaction is open already: use the one of the outer call");
+  const transaction = { isOpen: true };
+  try {
+    return await current.run(transaction, work);
+  } finally {
+    transaction.isOpen = false;
+  }
+}
+
+export interface Statement {
+  text: string;
+  values: (string | null)[];
+}
+
+/**
+ * What a transaction sends first, with any library: it becomes `tms_app` and enters the caller's tenant. The last statement returns
+ * `tenant_id`, `user_id` and `role`. Make the list just before you send it: a proof in it is valid for 30 s.
+ */
+export function entryStatements(caller: Caller, secret = environmentSecret()): Statement[] {
+  // node-postgres sends undefined as null, and a null slug means the default tenant.
+  const missing = "tenantId" in caller ? !caller.tenantId : !caller.slug || !caller.subject;
+  if (missing) throw new Error("A slug and a subject are needed, or a tenantId");
+  const prove = (kind: "caller" | "tenant", values: (string | null)[]): Statement[] =>
+    secret
+      ? [{ text: "select set_config('app.proof', $1, true)", values: [proof(kind, values, secret)] }]
+      : [];
+  const role = { text: "set local role tms_app", values: [] };
+  if ("tenantId" in caller) {
+    const { tenantId } = caller;
+    const text = "select app.tenant_id() as tenant_id, null as user_id, null as role from app.set_tenant($1)";
+    return [role, ...prove("tenant", [tenantId]), { text, values: [tenantId] }];
+  }
+  const { slug, provider = "jwt", subject, email = null, name = null } = caller;
+  const values = [slug, provider, subject, email, name];
+  const text = `select tenant_id, user_id, role
+    from app.enter_tenant(slug => $1, provider => $2, subject => $3, email => $4, name => $5)`;
+  return [role, ...prove("caller", values), { text, values }];
+}
 
 /**
  * Runs `work` in one transaction of the pool, as `tms_app` in the caller's tenant; commits, or rolls back when `work` throws.
  * Raises SQLSTATE TM403 if the caller is no member or the tenant is not active. Do slow things between two calls, not inside one:
  * the transaction holds a connection. So a call inside another's `work` is refused.
  */
-export async function inTenant<T>(
+export function inTenant<T>(
   pool: Pool,
   caller: Caller,
   work: (client: PoolClient, entered: Entered) => Promise<T>,
-  { secret = environmentSecret() }: { secret?: string | undefined } = {},
+  { secret }: { secret?: string | undefined } = {},
 ): Promise<T> {
-  if (current.getStore()?.isOpen)
-    throw new Error("inTenant() is called inside inTenant(): use the client of the outer call");
-  // node-postgres sends undefined as null, and a null slug means the default tenant.
-  const missing = "tenantId" in caller ? !caller.tenantId : !caller.slug || !caller.subject;
-  if (missing) throw new Error("inTenant() needs a slug and a subject, or a tenantId");
-  const client = await pool.connect();
-  const transaction = { isOpen: true };
-  let broken: Error | undefined;
-  try {
-    await client.query("begin; set local role tms_app");
-    const entered = await enter(client, caller, secret);
-    const result = await current.run(transaction, () => work(client, entered));
-    await commit(client);
-    return result;
-  } catch (fault) {
-    await client.query("rollback").catch((error: Error) => {
-      broken = error;
-    });
-    throw fault;
-  } finally {
-    transaction.isOpen = false;
-    client.release(broken);
-  }
+  return refuseNested(async () => {
+    entryStatements(caller, secret); // throws for a caller who names no tenant, before a connection is made
+    const client = await pool.connect();
+    let broken: Error | undefined;
+    try {
+      await client.query("begin");
+      const entered = await enter(client, entryStatements(caller, secret));
+      const result = await work(client, entered);
+      await commit(client);
+      return result;
+    } catch (fault) {
+      await client.query("rollback").catch((error: Error) => {
+        broken = error;
+      });
+      throw fault;
+    } finally {
+      client.release(broken);
+    }
+  });
 }
 
-async function enter(client: PoolClient, caller: Caller, secret: string | undefined): Promise<Entered> {
-  const prove = async (kind: "caller" | "tenant", values: (string | null)[]) => {
-    if (secret) await client.query("select set_config('app.proof', $1, true)", [proof(kind, values, secret)]);
-  };
-  if ("tenantId" in caller) {
-    const { tenantId } = caller;
-    await prove("tenant", [tenantId]);
-    await client.query("select app.set_tenant($1)", [tenantId]);
-    return { tenantId, userId: null, role: null };
-  }
-  const { slug, provider = "jwt", subject, email = null, name = null } = caller;
-  const values = [slug, provider, subject, email, name];
-  await prove("caller", values);
-  const { rows } = await client.query<Entered>(
-    `select tenant_id as "tenantId", user_id as "userId", role
-    from app.enter_tenant(slug => $1, provider => $2, subject => $3, email => $4, name => $5)`,
-    values,
-  );
-  return rows[0]!;
+async function enter(client: PoolClient, statements: Statement[]): Promise<Entered> {
+  let row: { tenant_id: string; user_id: string | null; role: Entered["role"] } | undefined;
+  for (const statement of statements) [row] = (await client.query(statement)).rows;
+  return { tenantId: row!.tenant_id, userId: row!.user_id, role: row!.role };
 }
 
 /** A transaction in which a statement failed, and `work` hid the error, answers COMMIT by rolling back. */

@@ -66,7 +66,7 @@ test("bin and exports name compiled files, with types beside those that are impo
       ["--input-type=module", "-e", `console.log(Object.keys(await import("${name}")).join())`],
       { cwd: built, encoding: "utf8" },
     ).trim();
-  assert.equal(keys(manifest.name), "inTenant,proof");
+  assert.equal(keys(manifest.name), "entryStatements,inTenant,proof,refuseNested");
   assert.equal(keys(`${manifest.name}/testing`), "assertPoolClean");
 });
 
