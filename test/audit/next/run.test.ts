@@ -112,6 +112,18 @@ test("a run goes step by step, tells what each step found, and has not passed be
   });
 });
 
+test("the owner of the tables proves them, as the gate of a release does", async () => {
+  const asOwner = (plant: string) =>
+    audited(database.urls.owner, { plant: `set local app.maintenance = on; ${plant}` }, async sql =>
+      (await run(sql, "schema")).map(one => `${one.severity} ${one.relation}`),
+    );
+  assert.deepEqual(await asOwner(""), ["PASSED null"]);
+  assert.deepEqual(await asOwner("alter policy tenant_only on app.media using (true)"), [
+    "error app.media",
+    "FAILED null",
+  ]);
+});
+
 test("an empty database is seeded inside the transaction, and then proved", async () => {
   await audited(root, { plant: "truncate app.tenants cascade" }, async sql => {
     const empty = await run(sql, "schema");
