@@ -268,18 +268,13 @@ function added(line: Line, tables: Set<string>, called: Set<string>): Finding[] 
   }
   switch (kind) {
     case "definer":
-    case "function": {
-      const shadows = called.has(name.split("(")[0]!);
-      if (!shadows && kind === "function") return [];
-      const detail = shadows
-        ? "has the name of a function of this release, and may be called in its place"
-        : `${strange}, and runs with the rights of ${owner}`;
+    case "function":
+      if (!called.has(name.split("(")[0]!)) return []; // function_unknown asks who vouches for it
       return report(
         "error",
-        detail,
-        `-- read it with \\sf ${name}: drop it, or vouch for it (docs/guides/any-postgres.md)`,
+        "has the name of a function of this release, and may be called in its place",
+        `-- read it with \\sf ${name}: drop it, or give it a name of its own`,
       );
-    }
     case "member": {
       const [member, role] = name.split(" of ") as [string, string];
       if (FIVE.includes(member))

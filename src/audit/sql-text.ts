@@ -1,5 +1,5 @@
 /** The audit's own SQL, as a client sends it: into pg_temp, where nothing that the database has stored can take its place. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 
@@ -11,12 +11,10 @@ const temporary = (text: string) => text.replaceAll(/\baudit\./g, "pg_temp.");
 const text = (name: string) => temporary(readFileSync(path.join(FOLDER, name), "utf8"));
 
 const inFolder = (folder: string): string[] =>
-  existsSync(path.join(FOLDER, folder))
-    ? readdirSync(path.join(FOLDER, folder))
-        .filter(name => name.endsWith(".sql"))
-        .sort()
-        .map(name => `${folder}/${name}`)
-    : [];
+  readdirSync(path.join(FOLDER, folder))
+    .filter(name => name.endsWith(".sql"))
+    .sort()
+    .map(name => `${folder}/${name}`);
 
 const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql", "citus.sql"];
 const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
@@ -37,10 +35,7 @@ export function auditText(ours: boolean): string {
     ...AFTER_CHECKS,
     ...(ours ? inFolder("product") : []),
   ];
-  return files
-    .filter(name => existsSync(path.join(FOLDER, name)))
-    .map(text)
-    .join("\n");
+  return files.map(text).join("\n");
 }
 
 export const serviceProfile = (): string => text("service-profile.sql");

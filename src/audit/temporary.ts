@@ -1,5 +1,4 @@
 /** Audits any Postgres from outside: sends the audit's own text, believes only that, and rolls everything back. */
-import { createHash } from "node:crypto";
 import type postgres from "postgres";
 import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
@@ -20,6 +19,8 @@ export interface Request {
   writes: boolean;
   /** A superuser runs the policies' functions as itself. */
   asSuperuser: boolean;
+  /** Rows for the tables that have none, undone like everything else. */
+  seed?: boolean;
   /** Null: this service's own, or what the catalog proposes. */
   profile: Record<string, unknown> | null;
   baseline: Baseline;
@@ -124,11 +125,12 @@ export function auditFromOutside(
     await refuseSuperuser(tx, request);
     const { profile, proposed } = await loadProfile(tx, request.profile, ours);
     const manifest = ours ? await compareManifest(tx) : undefined;
-    await vouch(tx, request.baseline, manifest?.unchanged ?? []);
+    const unseeded = request.seed ? await seed(tx) : [];
+    await vouch(tx, request.baseline, manifest?.functions ?? []);
     const whole = await runSteps(tx, request, onStep);
     const merged = manifest && request.only !== "data" ? withManifest(whole, manifest) : whole;
     const hashes = await definitionHashes(tx, merged.report.findings);
-    const noted = { ...merged, notes: [...(merged.notes ?? []), ...(await acceptedInside(tx))] };
+    const noted = { ...merged, notes: [...(merged.notes ?? []), ...unseeded, ...(await acceptedInside(tx))] };
     const audit = applyBaseline(noted, request.baseline, hashes);
     const acceptable = audit.report.findings.map(({ check, tenant_id, relation, row }, i) => ({
       check,
@@ -174,11 +176,26 @@ async function loadProfile(
   return { profile, proposed: given === null };
 }
 
+/** What stays empty, and why. */
+async function seed(tx: postgres.TransactionSql): Promise<string[]> {
+  try {
+    const rows = await tx.savepoint(
+      inner => inner<{ relation: string; failure: string }[]>`
+        select relation, failure from pg_temp.seed() where failure is not null`,
+    );
+    return rows.map(({ relation, failure }) => `${relation} has no rows: ${failure}`);
+  } catch (error) {
+    throw new StartupError(
+      `No rows can be made for the proof: ${(error as Error).message}. It needs a superuser, or the right to set session_replication_role`,
+    );
+  }
+}
+
 interface Manifest {
   findings: Finding[];
   lines: number;
-  /** The functions that are as the release made them. */
-  unchanged: string[];
+  /** The functions that were compared. */
+  functions: string[];
   note?: string;
 }
 
@@ -188,27 +205,24 @@ async function compareManifest(tx: postgres.TransactionSql): Promise<Manifest> {
     return {
       findings: [],
       lines: 0,
-      unchanged: [],
+      functions: [],
       note: `The files of db/ are not those of release ${RELEASE.number}: nothing was compared with a manifest`,
     };
   const shipped = shippedLines();
   const findings = differences(shipped, await manifestLines(tx));
-  const differing = new Set(findings.flatMap(({ row }) => [row.function, row.definer]));
-  const unchanged = shipped
-    .filter(({ kind, name }) => ["function", "definer"].includes(kind) && !differing.has(name))
+  const functions = shipped
+    .filter(({ kind }) => kind === "function" || kind === "definer")
     .map(({ name }) => name);
-  return { findings, lines: shipped.length, unchanged };
+  return { findings, lines: shipped.length, functions };
 }
 
-/** What people reviewed, and what the manifest compared: checks leave both alone. */
-async function vouch(tx: postgres.TransactionSql, { vouched }: Baseline, unchanged: string[]) {
-  const [known] = await tx`select from pg_class where oid = to_regclass('pg_temp.vouched')`;
-  if (!known) return;
+/** What people reviewed. And the release's functions: where one differs, the manifest says so. */
+async function vouch(tx: postgres.TransactionSql, { vouched }: Baseline, functions: string[]) {
   for (const { kind, object, hash, reason } of vouched)
     await tx`insert into pg_temp.vouched (kind, object, hash, reason) values (${kind}, ${object}, ${hash}, ${reason})`;
   await tx`
     insert into pg_temp.vouched (kind, object, reason)
-    select 'function', f, 'the manifest' from jsonb_array_elements_text(${JSON.stringify(unchanged)}::text::jsonb) f
+    select 'function', f, 'the manifest' from jsonb_array_elements_text(${JSON.stringify(functions)}::text::jsonb) f
     on conflict do nothing`;
 }
 
@@ -273,6 +287,31 @@ function assembled(
   return { report, runId: null, notRun, about, results: [...results.values()], trend: [], server };
 }
 
+/** What a changed table or policy leads to. */
+const CONSEQUENCES = new Set([
+  "rls_disabled",
+  "owner_bypasses",
+  "not_isolated",
+  "sees_less",
+  "policy_depends",
+]);
+
+/** One fault, one finding: a changed table or policy says what it leads to, and has the remedy of the check that found that. */
+function oneFinding(manifest: Finding[], checks: Finding[]): { merged: Finding[]; told: Set<Finding> } {
+  const told = new Set<Finding>();
+  const merged = manifest.map(finding => {
+    if (finding.severity !== "error" || !("table" in finding.row || "policy" in finding.row)) return finding;
+    const led = checks.filter(
+      one => CONSEQUENCES.has(one.check) && one.relation === finding.relation && !told.has(one),
+    );
+    for (const one of led) told.add(one);
+    if (led.length === 0) return finding;
+    const detail = [finding.detail, ...led.map(one => `${one.check}: ${one.detail}`)].join("\n");
+    return { ...finding, detail, remedy: led[0]!.remedy };
+  });
+  return { merged, told };
+}
+
 function withManifest(audit: Audit, { findings, lines, note }: Manifest): Audit {
   const { report } = audit;
   const count = (severity: string) => findings.filter(one => one.severity === severity).length;
@@ -283,16 +322,26 @@ function withManifest(audit: Audit, { findings, lines, note }: Manifest): Audit 
     checked: lines,
     findings: findings.length,
   };
+  const { merged, told } = oneFinding(findings, report.findings);
   const rank = { error: 0, warning: 1, info: 2 };
-  const all = [...findings, ...report.findings].toSorted((a, b) => rank[a.severity] - rank[b.severity]);
+  const all = [...merged, ...report.findings.filter(one => !told.has(one))].toSorted(
+    (a, b) => rank[a.severity] - rank[b.severity],
+  );
+  const less = (of: (finding: Finding) => boolean) => [...told].filter(of).length;
   const whole = {
     ...report,
-    checks: [listed, ...report.checks],
+    checks: [
+      listed,
+      ...report.checks.map(one => ({
+        ...one,
+        findings: one.findings - less(({ check }) => check === one.check),
+      })),
+    ],
     findings: all,
     summary: {
       checks: report.summary.checks + 1,
-      errors: report.summary.errors + count("error"),
-      warnings: report.summary.warnings + count("warning"),
+      errors: report.summary.errors + count("error") - less(({ severity }) => severity === "error"),
+      warnings: report.summary.warnings + count("warning") - less(({ severity }) => severity === "warning"),
     },
   };
   const about = new Map(audit.about).set(NOT_AS_RELEASED, ABOUT);
@@ -304,12 +353,6 @@ async function definitionHashes(
   tx: postgres.TransactionSql,
   findings: Finding[],
 ): Promise<Map<Finding, string>> {
-  const [known] =
-    await tx`select from pg_proc where pronamespace = pg_my_temp_schema() and proname = 'hash_of'`;
-  if (!known)
-    return new Map(
-      findings.map(finding => [finding, createHash("sha256").update(finding.detail).digest("hex")]),
-    );
   const asked = findings.map((finding, i) => ({
     i,
     names: [
@@ -356,6 +399,26 @@ export interface Claim {
   claim: string;
   result: string;
   detail: string | null;
+}
+
+export interface Reader {
+  role: string;
+  login: boolean;
+  reads: string;
+  path: string;
+}
+
+/** Every role that can read rows of a tenant, and by which path. */
+export function readersFromOutside(
+  url: string,
+  what: string,
+  tenant: string,
+  { profile }: Pick<Request, "profile">,
+): Promise<Reader[]> {
+  return inSession(url, what, async (tx, ours) => {
+    await loadProfile(tx, profile, ours);
+    return [...(await tx<Reader[]>`select role, login, reads, path from pg_temp.who_reads(${tenant}::text)`)];
+  });
 }
 
 /** The proof alone, a line a claim: of one table, or of all. */

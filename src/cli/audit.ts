@@ -7,7 +7,13 @@ import { progressLine } from "../audit/progress.ts";
 import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
 import { toSarif } from "../audit/sarif.ts";
 import { toTap } from "../audit/tap.ts";
-import { auditFromOutside, proposeProfile, proveFromOutside } from "../audit/temporary.ts";
+import {
+  auditFromOutside,
+  proposeProfile,
+  proveFromOutside,
+  type Reader,
+  readersFromOutside,
+} from "../audit/temporary.ts";
 import { toText } from "../audit/text.ts";
 import { VERSION } from "../config/version.ts";
 import { requireAddress } from "../database/url.ts";
@@ -15,6 +21,7 @@ import { StartupError, tell } from "../errors/startup-error.ts";
 import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";
+import { table } from "./table.ts";
 
 const FORMATS = {
   text: toText,
@@ -46,6 +53,8 @@ interface Arguments {
   writes: boolean;
   "as-superuser": boolean;
   prove: string | undefined;
+  seed: boolean;
+  "who-reads": string | undefined;
 }
 
 /** 0: complete, no error found. 1: errors found. 2: the audit did not finish, so its result is neither of these. */
@@ -95,6 +104,8 @@ const FROM_OUTSIDE = [
   "writes",
   "as-superuser",
   "prove",
+  "seed",
+  "who-reads",
 ] as const;
 
 const isFromOutside = (args: Arguments) => args.format === "tap" || FROM_OUTSIDE.some(name => args[name]);
@@ -111,9 +122,15 @@ async function fromOutside(args: Arguments, url: string, what: string): Promise<
     sample: sampleOf(args.sample) ?? 1_000_000,
     writes: args.writes,
     asSuperuser: args["as-superuser"],
+    seed: args.seed,
     profile,
     baseline: file,
   };
+  if (args["who-reads"]) {
+    const readers = await readersFromOutside(url, what, args["who-reads"], request);
+    await printLine(args.format === "json" ? JSON.stringify(readers, null, 2) : readersTable(readers));
+    return;
+  }
   if (args.format === "tap" || args.prove) {
     if (args.format !== "tap") throw new StartupError("--prove prints its claims with --format tap");
     const claims = await proveFromOutside(url, what, args.prove ?? null, request);
@@ -143,6 +160,12 @@ async function fromOutside(args: Arguments, url: string, what: string): Promise<
   await printLine(FORMATS[args.format](audit));
   process.exitCode = exitStatus(audit);
 }
+
+const readersTable = (readers: Reader[]) =>
+  table(
+    ["ROLE", "LOGIN", "READS", "BY"],
+    readers.map(({ role, login, reads, path }) => [role, login ? "yes" : "no", reads, path]),
+  );
 
 /** The audit that is stored in this service's own database, and stores what it finds. */
 async function fromInside(args: Arguments, url: string): Promise<void> {
@@ -208,6 +231,8 @@ export const audit: CommandModule<object, Arguments> = {
         "as-superuser",
         flagOption("Run as a superuser, where you trust every function of the database"),
       )
+      .option("seed", flagOption("Make rows in empty tables for the proof, and undo them"))
+      .option("who-reads", nameOption("who-reads", "A tenant: print which roles can read its rows, and how"))
       .option("prove", nameOption("prove", "With --format tap: the table to prove"))
       .epilogue(
         "DATABASE_URL is tms_owner's login, or that of a member of tms_auditor; without it the " +

@@ -1,15 +1,16 @@
 /** The command on a database that has nothing of this service, by a login that may as little as possible; and on our own. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
 import { type Baseline, readBaseline, type Vouched } from "../../../src/audit/baseline.ts";
 import type { Report } from "../../../src/audit/report.ts";
+import { auditText } from "../../../src/audit/sql-text.ts";
 import { auditFromOutside, type Request } from "../../../src/audit/temporary.ts";
-import { outcome, tenancy } from "../../cli/command.ts";
+import { outcome, projectRoot, tenancy } from "../../cli/command.ts";
 import { createDatabase } from "../../harness.ts";
 import { seedTenants } from "../world.ts";
 
@@ -77,6 +78,7 @@ async function report(baseline: Partial<Baseline> = {}, more: Partial<Request> =
     sample: 5,
     writes: false,
     asSuperuser: false,
+    only: "schema",
     profile: PROFILE,
     baseline: { vouched: [], accepted: [], ...baseline },
     ...more,
@@ -109,6 +111,19 @@ async function withChange<T>(change: string, undo: string, work: () => Promise<T
   }
 }
 
+void describe("what is sent", () => {
+  it("is every file of the audit, but for what a client has no use for", () => {
+    const at = path.join(projectRoot, "db", "audit", "next");
+    const sent = auditText(true);
+    const files = readdirSync(at, { recursive: true, encoding: "utf8" }).filter(one => one.endsWith(".sql"));
+    const unsent = files.filter(
+      one => !sent.includes(readFileSync(path.join(at, one), "utf8").replaceAll(/\baudit\./g, "pg_temp.")),
+    );
+    assert.deepEqual(unsent.sort(), ["history.sql", "manifest.sql", "service-profile.sql"]);
+    assert.doesNotMatch(sent, /\baudit\./);
+  });
+});
+
 void describe("a database that has nothing of this service", () => {
   it("is proved by a profile, and nothing in it is changed", async () => {
     const state = async () => {
@@ -119,7 +134,7 @@ void describe("a database that has nothing of this service", () => {
       return row;
     };
     const was = await state();
-    const found = await report();
+    const found = await report({}, { only: undefined });
     assert.deepEqual(errorsOf(found), []);
     const proof = found.checks.find(({ check }) => check === "not_isolated");
     assert.deepEqual([proof!.checked, proof!.findings], [3, 0], "the child without a tenant column too");
@@ -234,6 +249,46 @@ void describe("a database that has nothing of this service", () => {
       assert.ok(
         found.findings.some(({ check }) => check === "not_proved"),
         "nothing is proved by silence",
+      );
+    });
+  });
+
+  it("says who reads a tenant's rows, and by which path", async () => {
+    const { code, stdout } = await audit("--profile", profile, "--who-reads", "acme", "--format", "json");
+    assert.equal(code, 0);
+    const readers = JSON.parse(stdout) as { role: string; path: string }[];
+    assert.ok(
+      readers.some(({ role, path: by }) => role === app && by.startsWith("the principal acme: ")),
+      stdout,
+    );
+    assert.ok(
+      readers.some(({ role }) => role === login),
+      "it has BYPASSRLS",
+    );
+    assert.match(
+      (await audit("--profile", profile, "--who-reads", "acme")).stdout,
+      /^ROLE +LOGIN +READS +BY\n/,
+    );
+  });
+
+  it("is proved without rows by rows that are made and undone", async () => {
+    const empty =
+      'create table "Later" (id serial primary key, "orgId" text not null references "Org"); create index on "Later" ("orgId"); alter table "Later" enable row level security; ' +
+      `alter table "Later" force row level security; create policy open on "Later" using (id > 0); grant select on "Later" to ${app}`;
+    await withChange(empty, 'drop table "Later"', async () => {
+      const without = await report();
+      assert.deepEqual(errorsOf(without), [], "nothing is seen");
+      assert.ok(
+        without.findings.some(
+          ({ check, relation }) => check === "not_proved" && relation === 'public."Later"',
+        ),
+      );
+      const seeded = await report({}, { seed: true, asSuperuser: true }, at());
+      assert.deepEqual(errorsOf(seeded), ['not_isolated public."Later"']);
+      assert.equal((await sql`select from "Later"`).length, 0);
+      await assert.rejects(
+        report({}, { seed: true }),
+        /^Error: No rows can be made for the proof: .*session_replication_role/,
       );
     });
   });
@@ -360,11 +415,41 @@ void describe("this service's own database", () => {
 
   it("has no finding when it is new, with writes and without", async () => {
     for (const writes of [false, true]) {
-      const found = await ours({ writes });
+      const found = await ours({ writes, only: undefined });
       // Other tests make roles in the same cluster.
       const open = found.findings.filter(one => !isServers(one) && one.check !== "role_bypasses");
       assert.deepEqual(open, []);
       assert.ok(found.checks.find(({ check }) => check === "not_as_released")!.checked > 700);
+    }
+  });
+
+  it("says one fault once, with what it leads to", async () => {
+    const change =
+      "alter policy tenant_only on app.boards using (true); alter table app.media disable row level security";
+    await own.sql.unsafe(change);
+    try {
+      const found = await ours();
+      const open = found.findings.filter(one => one.severity === "error" && !isServers(one));
+      assert.deepEqual(
+        open.map(({ check, relation }) => `${check} ${relation}`),
+        ["not_as_released app.boards", "not_as_released app.media"],
+      );
+      assert.match(
+        open[0]!.detail,
+        /^policy tenant_only on app\.boards is not as the release made it[\s\S]*\nnot_isolated: /,
+      );
+      assert.match(open[1]!.detail, /\nrls_disabled: /);
+      for (const { remedy } of open)
+        await own.sql.unsafe(
+          `set role tms_owner; set app.maintenance = on; ${remedy}; reset role; reset app.maintenance`,
+        );
+      assert.equal(found.summary.errors, found.findings.filter(one => one.severity === "error").length);
+      const mended = await ours();
+      assert.deepEqual(errorsOf(mended), [], "the remedies mend it as printed");
+    } finally {
+      await own.sql.unsafe(
+        "alter policy tenant_only on app.boards using (tenant_id = (select app.tenant_id())); alter table app.media enable row level security",
+      );
     }
   });
 
@@ -376,7 +461,7 @@ void describe("this service's own database", () => {
       create function app.make_owners() returns trigger language plpgsql as $$ begin new.role := 'owner'; return new; end $$;
       create trigger owners before insert on app.users for each row execute function app.make_owners();
       insert into audit.accepted (kind, name, owner, granted, body, reason) values ('trigger', 'owners on app.users', '', '', '', 'it is ours')`);
-    const found = await ours({ only: "schema" });
+    const found = await ours();
     const rows = found.findings
       .filter(({ severity, check }) => severity === "error" && check === "not_as_released")
       .map(({ row }) => Object.values(row)[0]);
