@@ -22,7 +22,7 @@ begin
         'app.enter_invited(text,text,text,text,text,uuid,bytea)', 'app.enter_lobby(text,text,text,text,text)', 'app.etag(json)',
         'app.join_default(uuid,text,text,text,text)', 'app.prove_caller(text,text,text,text,text,boolean)',
         'app.proved_values(text,text,text,text,text)', 'app.refuse_key(text)', 'app.refuse_slug(text)',
-        'app.replay(text,text,text,jsonb)', 'app.require_operator(text,text,text,text,text,text)', 'app.set_actor(text,text)',
+        'app.replay(text,text,text,jsonb)', 'app.require_operator(text,text,text,text,text,text)', 'app.set_actor(text,text)', 'app.set_actor(app.caller)', 'app.find_tenant_to_delete(text,text,text[])',
         'control.accept_invitation(text,text,text,text,uuid,bytea,text,boolean)', 'control.is_invited(uuid,bytea)',
         'control.join_default(uuid,text,text,text,text)')
       or p.oid::regprocedure::text = 'app.enter_tenant(text,text,text,text,text)' and p.proargnames[1] = 'p_tenant_slug'

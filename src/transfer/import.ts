@@ -12,7 +12,7 @@ import {
   trailerFrom,
 } from "./file.ts";
 import { advanceSequences, insertRows, insertTenant, replaceTenant, requireColumns } from "./insert.ts";
-import { putKeys } from "./kept-keys.ts";
+import { isValid, putKeys } from "./kept-keys.ts";
 import { type Emptied, emptyTenant } from "./replace.ts";
 import {
   BATCH,
@@ -151,7 +151,7 @@ export async function importTenant(
         replaced: {
           rows: emptied.rows,
           invitations_ended: emptied.invitations,
-          keys_kept: emptied.keys.keys.filter(({ revoked_at }) => revoked_at === null).length,
+          keys_kept: emptied.keys.keys.filter(isValid).length,
         },
       }),
     };

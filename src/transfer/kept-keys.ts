@@ -14,6 +14,10 @@ export interface KeptKeys {
   users: Row[];
 }
 
+/** Neither revoked nor expired. */
+export const isValid = ({ revoked_at, expires_at }: Row): boolean =>
+  revoked_at === null && !(expires_at && new Date(expires_at) <= new Date());
+
 /** To be read as tms_owner. */
 export async function readKeys(
   sql: postgres.TransactionSql,

@@ -258,6 +258,9 @@ test("a tenant with API keys and invitations can be replaced: keys stay as they 
   await sql`delete from app.users where id = ${leaver}`;
   await seedUser(sql, firm, { subject: "leaver", role: "admin" });
   const again = await makeKey("leaver", "again");
+  const expired = await makeKey("ann", "expired");
+  await sql`
+    update app.api_keys set created_at = now() - interval '2 days', expires_at = now() - interval '1 day' where id = ${expired.key_id}`;
   const { body: invitation } = await ask("ann", "POST", "invitations", { role: "member" });
   await sql`
     insert into app.invitations (tenant_id, token_hash, invited_by, created_at, expires_at)
@@ -277,7 +280,7 @@ test("a tenant with API keys and invitations can be replaced: keys stay as they 
     where k.tenant_id = ${firm} and k.revoked_at is null order by k.name`;
   assert.deepEqual(
     [listed.keys.length, [...makers].map(({ name, maker }) => `${name} ${maker}`)],
-    [3, ["again leaver", "early ann", "late newcomer"]],
+    [4, ["again leaver", "early ann", "expired ann", "late newcomer"]],
   );
   const events = await sql`
     select event, target_id::text from control.tenant_events

@@ -326,7 +326,7 @@ test("the last audit: none yet, then a run with its open findings, page by page"
   assert.equal((await get("/api/setup/audit", await person("olga", "acme"))).status, 403);
 });
 
-test("a tenant's own people read that an operator acted, and neither which one nor why; operators read both", async () => {
+test("a tenant's own people read that an operator acted, and neither which one nor why, nor in which request; operators read all", async () => {
   const tenant = await seedTenant(sql, { slug: "watched" });
   await seedUser(sql, tenant, { subject: "wendy", role: "owner" });
   const boss = await token({ sub: "boss", tenant: "operations", roles: ["tenant-operator"] });
@@ -369,6 +369,8 @@ test("a tenant's own people read that an operator acted, and neither which one n
     tenant: "watched",
   });
   assert.doesNotMatch(JSON.stringify(own.body), /boss|fraud/);
+  const requests = own.body.events.map(({ request_id }: { request_id: string | null }) => typeof request_id);
+  assert.deepEqual(requests.slice(-5), ["object", "object", "object", "object", "string"]);
   const operators = (text: string) => `${text} operator/operator null`;
   assert.deepEqual(await told("/api/tenants/events", await person("wendy")), [
     operators("tenant.suspended"),

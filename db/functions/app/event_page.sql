@@ -39,7 +39,8 @@ begin
           'actor', case when $10 and by_operator then json_build_object('auth_provider', 'operator', 'auth_subject', 'operator')
             when actor_subject is not null then json_build_object('auth_provider', actor_provider, 'auth_subject', actor_subject) end,
           'target_id', target_id, 'changed', changed, 'role', role, 'role_before', role_before,
-          'reason', case when not $10 then reason end, 'request_id', request_id) order by k)
+          'reason', case when not $10 then reason end,
+          'request_id', case when not ($10 and by_operator) then request_id end) order by k)
         from page where k <= $7), '[]'),
       'cursor', (select cursor from place)), case when $8 then (select cursor from ends) else (select cursor from place) end
     $query$,
@@ -57,6 +58,6 @@ $$;
 comment on function app.event_page(uuid, int, text, text, text, boolean) is
 $$A page of events, of one tenant or of all, after a cursor: {events, cursor}. The oldest first; p_order '-at': the newest first. A later call
 with `cursor` goes on with the events that are new then. next_cursor leads to the next page; it is null on the last page of '-at'.
-p_for_tenant: the tenant's own people read it, to whom an operator has no subject and gives no reason. Raises TM422.$$;
+p_for_tenant: the tenant's own people read it, to whom an operator has no subject, request or reason. Raises TM422.$$;
 revoke all on function app.event_page(uuid, int, text, text, text, boolean) from public;
 reset role;

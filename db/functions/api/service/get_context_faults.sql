@@ -9,6 +9,4 @@ as $$
   select * from app.context_faults(p_proof)
 $$;
 comment on function api.get_context_faults(text) is 'app.context_faults(), for the service before it starts.';
-revoke all on function api.get_context_faults(text) from public;
-grant execute on function api.get_context_faults(text) to tms_service;
 reset role;

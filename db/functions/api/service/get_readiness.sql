@@ -33,6 +33,4 @@ $$The state of the database for GET /ready and GET /metrics. migrations and isol
 last complete audit. events_wait_seconds: see app.events_wait(). tenants: their number by status. p_release is the number of the build. Raises
 25006 on a standby and where
 transactions are read only.$$;
-revoke all on function api.get_readiness(int) from public;
-grant execute on function api.get_readiness(int) to tms_service;
 reset role;

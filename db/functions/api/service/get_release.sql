@@ -9,6 +9,4 @@ as $$
   select app.release()
 $$;
 comment on function api.get_release() is 'The number of the installed release; null before the first one.';
-revoke all on function api.get_release() from public;
-grant execute on function api.get_release() to tms_service;
 reset role;

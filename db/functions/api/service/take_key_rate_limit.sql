@@ -21,6 +21,4 @@ $$;
 comment on function api.take_key_rate_limit(text, text, int) is
 $$api.take_rate_limit() for a request with an API key, counted by the id of the key. p_key: as control.enter_key() takes it. Raises TM401
 for a key that is not valid.$$;
-revoke all on function api.take_key_rate_limit(text, text, int) from public;
-grant execute on function api.take_key_rate_limit(text, text, int) to tms_service;
 reset role;

@@ -13,7 +13,7 @@ declare
   v_tenant app.tenants;
 begin
   perform app.require_operator(p_caller);
-  v_tenant := app.find_tenant_to_delete(p_caller.slug, p_tenant_id, p_if_match);
+  v_tenant := app.find_tenant_to_delete(p_caller, p_tenant_id, p_if_match);
   if p_purge then
     perform app.require_status(v_tenant, 'deleted');
   end if;
@@ -26,6 +26,6 @@ begin
 end
 $$;
 comment on function api.preview_deletion(app.caller, text, text[], boolean) is
-$$How many rows api.delete_tenant, or with p_purge api.purge_tenant, would delete, for a dry run, and the tenant's ETag. Changes nothing.
-Raises what that function does.$$;
+$$How many rows the tenant has, for a dry run, and its ETag: api.delete_tenant deletes them at once or after the restore window,
+api.purge_tenant (p_purge) at once. Changes nothing. Raises what that function does.$$;
 reset role;

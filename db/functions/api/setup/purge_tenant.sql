@@ -13,7 +13,7 @@ begin
   perform app.require_operator(p_caller);
   perform set_config('app.reason', coalesce(p_reason, ''), true);
   -- As in api.delete_tenant: first without the lock. Under it again, since the tenant may have been restored meanwhile.
-  perform app.require_status(app.find_tenant_to_delete(p_caller.slug, p_tenant_id, p_if_match), 'deleted');
+  perform app.require_status(app.find_tenant_to_delete(p_caller, p_tenant_id, p_if_match), 'deleted');
   perform app.lock_tenant(p_tenant_id);
   v_tenant := app.find_tenant_to_change(p_tenant_id, p_if_match);
   perform app.require_status(v_tenant, 'deleted');
