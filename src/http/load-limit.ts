@@ -48,9 +48,9 @@ class Entry extends Guest {
 const MOST_AT_ONCE = 16;
 
 /**
- * Counts the requests in flight. Beyond `maxInFlight` it refuses new ones with 503 rather than queue them. What is not yet whole, what
- * comes from a caller who is not yet known, and what nobody reads does not count for all: it counts for its address, identity
- * and tenant, which have shares of their own. While the service stops it refuses all new requests, and the open ones end, each with its connection.
+ * Counts the requests in flight. Beyond `maxInFlight` it refuses new ones with 503 rather than queue them. Incomplete requests,
+ * unauthenticated callers and unread answers do not count against `maxInFlight`. They count against their address, identity or tenant.
+ * While the service stops it refuses all new requests, and the open ones end, each with its connection.
  */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {

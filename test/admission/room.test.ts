@@ -90,7 +90,7 @@ test("a full room takes nobody until one rests; who waits counts, who rests does
   assert.deepEqual([again.taken, again.begun(), room.guests.length], [true, 1, 1]);
 });
 
-test("whoever leaves, the others stay", () => {
+test("when one leaves, the others stay", () => {
   const room = new Room<Guest>(LIMITS);
   const all = Array.from({ length: 20 }, () => inside(room));
   for (const i of [0, 19, 7, 8, 18, 1]) {

@@ -39,7 +39,7 @@ test("a name is forgotten when its last work has ended, failed or timed out", as
   assert.equal(shares.size, 0);
 });
 
-test("a free slot goes to the name that holds the fewest, whoever came first", async () => {
+test("a free slot goes to the name that holds the fewest, not to the one that came first", async () => {
   const shares = new Shares(3);
   const busy = Array.from({ length: 50 }, () => open(shares, "busy"));
   const [quiet, third] = [open(shares, "quiet"), open(shares, "third")];

@@ -156,7 +156,7 @@ const SESSION = "R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 const afterStart = (socket: Socket) => socket.once("data", () => socket.end());
 const inSession = (socket: Socket) => socket.once("data", () => afterStart(socket).write(SESSION));
 
-test("a server that takes connections and closes them is asked once, and is one sentence", async () => {
+test("a server that accepts and closes connections is tried once, and gives an error of one sentence", async () => {
   const atOnce = (socket: Socket) => socket.end();
   await assertAskedOnce(atOnce, "", ask);
   await assertAskedOnce(atOnce, "?sslmode=verify-full", ask);

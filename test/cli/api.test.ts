@@ -131,7 +131,7 @@ test("a list that goes on says so, and a name cannot write to the terminal", asy
   assert.match(stdout, /^hostile +\\u001b\[31m\\u202eevil +active/m);
 });
 
-test("what is missing or refused is said in one line", async () => {
+test("a missing argument or a refusal gives an error of one line", async () => {
   const away = `http://127.0.0.1:${await freePort()}`;
   assert.equal(await refused(alice, "tenants", "list"), "User does not belong to tenant (403 Access denied)");
   assert.match(await refused(operator, "keys", "list", "acme"), /\(403 Access denied\)$/);

@@ -104,7 +104,7 @@ test("where no database is named, what is built says that it has none of its own
   assert.ok(!existsSync(path.join(folder, ".data")));
 });
 
-test("the built service starts, is ready, and ends when it is asked to", async () => {
+test("the built service starts, is ready, and ends at SIGTERM", async () => {
   service = spawn(process.execPath, ["dist/cli.js", "start"], {
     cwd: folder,
     env: environment({

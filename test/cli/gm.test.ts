@@ -115,7 +115,7 @@ test("a command that does without the shadow database asks for none, and a datab
   assert.deepEqual(readdirSync(committed), before);
 });
 
-test("help needs no database, and who names no command is told that too", () => {
+test("help needs no database, and without a command the error says which there are", () => {
   const embedded = { SERVICE_DATA_DIR: "/proc/none" };
   for (const [line, env, status, said] of [
     ["--help", embedded, 0, /^ {2}graphile-migrate watch /m],

@@ -423,7 +423,7 @@ long(
   },
 );
 
-long("while the gate waits for a lock it is said whose", async () => {
+long("while the gate waits for a lock, migrate names its holder", async () => {
   const holder = postgres(database.urls.owner, { max: 1, connection: { application_name: "somebody" } });
   try {
     await holder`begin`;
@@ -488,7 +488,7 @@ long("start and audit, too, say that an address names no database", async () => 
 });
 
 // The last one: the build that the others run does not know its migration.
-long("a graphile-migrate that somebody runs by hand is awaited", async () => {
+long("migrate waits for a graphile-migrate that runs by hand", async () => {
   const folder = copyProject("select 1;");
   const holder = postgres(database.urls.owner, { max: 1 });
   await holder`select pg_advisory_lock(4727445306447283)`;

@@ -104,7 +104,7 @@ test("roles.sql run again changes nothing, and puts back what has drifted", asyn
   assert.equal(await state(), wanted);
 });
 
-long("an owner that roles.sql has not given its roles is told to run it", async () => {
+long("an owner without the roles of roles.sql gets an error that says to run it", async () => {
   await sql`drop database tms with (force)`;
   await sql`create database tms owner tms_owner`;
   await sql`revoke tms_app, tms_registrar from tms_owner cascade`;
@@ -305,7 +305,7 @@ long(
   },
 );
 
-long("a database that somebody else makes at the same moment is the one that is migrated", async () => {
+long("a database that another process creates at the same moment is migrated", async () => {
   const { owner, root: rootUrl } = server.urls;
   const [holder, other] = [postgres(rootUrl, { max: 1 }), postgres(rootUrl, { max: 1 })];
   await holder`begin`;
@@ -326,21 +326,24 @@ long("a database that somebody else makes at the same moment is the one that is 
   await sql`drop database raced with (force)`;
 });
 
-long("an administrator whom the service's own database keeps out is told to name another", async () => {
-  await sql`create role admin_outside login createrole createdb password 'weak'`;
-  const as = (url: string) =>
-    Object.assign(new URL(url), { username: "admin_outside", password: "weak" }).href;
-  const outside = as(server.urls.owner);
-  await assert.rejects(migrate({ ownerUrl: server.urls.owner, rootUrl: outside }), {
-    message:
-      /: name another database there, such as postgres, or grant connect on database tms to admin_outside;$/,
-  });
-  await assert.rejects(runAudit(outside, { sample: 1 }), {
-    message: /\(DATABASE_URL\) refused: .*: grant connect on database tms to admin_outside;$/,
-  });
-});
+long(
+  "an administrator who may not connect to the service's database gets an error that says which to use",
+  async () => {
+    await sql`create role admin_outside login createrole createdb password 'weak'`;
+    const as = (url: string) =>
+      Object.assign(new URL(url), { username: "admin_outside", password: "weak" }).href;
+    const outside = as(server.urls.owner);
+    await assert.rejects(migrate({ ownerUrl: server.urls.owner, rootUrl: outside }), {
+      message:
+        /: name another database there, such as postgres, or grant connect on database tms to admin_outside;$/,
+    });
+    await assert.rejects(runAudit(outside, { sample: 1 }), {
+      message: /\(DATABASE_URL\) refused: .*: grant connect on database tms to admin_outside;$/,
+    });
+  },
+);
 
-long("who waits for another's roles and database is told whose", async () => {
+long("a command that waits for another one's roles and database names it", async () => {
   const { root: rootUrl, owner: ownerUrl } = server.urls;
   const holder = postgres(rootUrl, { max: 1, connection: { application_name: "somebody" } });
   await holder`select pg_advisory_lock(8624367001)`;
@@ -358,7 +361,7 @@ long("who waits for another's roles and database is told whose", async () => {
   );
 });
 
-long("an administrator without the rights is told which ones", async () => {
+long("an administrator without the rights gets an error that names them", async () => {
   await sql`create role nobody_much login password 'weak'`;
   await sql`alter role tms_service reset all`; // where nothing has drifted no rights are asked
   await sql`grant connect on database postgres to nobody_much`;
@@ -373,7 +376,7 @@ long("an administrator without the rights is told which ones", async () => {
 });
 
 // The last one: nothing runs after it.
-long("whoever stops the embedded Postgres waits for its end, also where somebody does already", async () => {
+long("stopping the embedded Postgres waits for its end, also when it is being stopped already", async () => {
   await sql.end();
   const [, again] = [server.stop(), server.stop()];
   await again;

@@ -401,7 +401,7 @@ long(
   },
 );
 
-test("every fault of the environment is said at once, by name", async () => {
+test("the start names every fault of the environment at once", async () => {
   const { code, stdout, stderr } = await outcome(
     tenancy(["start"], { SERVICE_PORT: "no", SERVICE_MULTI_TENANT_MODE: "maybe" }),
   );

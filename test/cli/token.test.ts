@@ -19,7 +19,7 @@ const claimsOf = async (token: string, secret = SECRET) =>
 
 const inHours = (exp: unknown) => Math.round((exp as number) / 3600 - Date.now() / 3_600_000);
 
-test("token prints one signed token and nothing else, with the claims it was asked for", async () => {
+test("token prints one signed token and nothing else, with the given claims", async () => {
   const args =
     "token --sub alice --email a@acme.example --operator --tenant acme --claim n=1 --claim list=[2] --claim https://a.b/c=x=y";
   const { code, stdout, stderr } = await outcome(
@@ -173,7 +173,7 @@ test("token says in one sentence why it cannot", async () => {
   }
 });
 
-test("who has only tried the demo gets a token for it, and is told so; once something else was started, for that", async () => {
+test("token signs for the demo, and says so, until another service was started", async () => {
   const root = copyProject();
   after(() => rmSync(root, { recursive: true, force: true }));
   const begin = (data: string, jwt: string) => {

@@ -55,7 +55,7 @@ test("a database without the schema says what to run", async () => {
   assert.match(stderr, /^The database's schema is missing, or behind this release/);
 });
 
-test("what a command does not know, or is given twice, is said in one line", async () => {
+test("an unknown or repeated argument gives an error of one line", async () => {
   for (const [line, status, sentence] of some([
     ["audit --format json --format text", 2, "--format is given more than once"],
     ["audit --only data --only schema", 2, "--only is given more than once"],
@@ -311,7 +311,7 @@ long("a connection that was refused is made once the server is there", async t =
   await sql`select`;
 });
 
-long("what is asked of a connection just as it is lost is refused too, and waits for no answer", async t => {
+long("a query that is sent while its connection is lost fails at once", async t => {
   const wire = await startWire(database.urls.owner);
   const sql = connect(wire.url);
   t.after(async () => {

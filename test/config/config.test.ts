@@ -386,7 +386,7 @@ test("a warning at start names the claim that must verify an operator's address"
   assert.deepEqual(warnings("roles", "tenant-operator"), []);
 });
 
-test("who runs the service is told what its configuration leaves open", () => {
+test("the start warns of what the configuration leaves open", () => {
   const advice = (env: Record<string, string>) =>
     configurationAdvice(load({ SERVICE_DATABASE_URL: DATABASE, SERVICE_JWT_SECRET: SECRET, ...env }));
   const open = ["SERVICE_JWT_ISSUER", "SERVICE_JWT_AUDIENCE"];

@@ -126,7 +126,7 @@ test("a lock that cannot be written leaves nothing behind", {
   assert.deepEqual(readdirSync(dataDir), []);
 });
 
-test("a Postgres that does not start is told by its last words, or by a full disk, and not by what followed", async t => {
+test("when Postgres does not start, the error has its last log line, or names the full disk", async t => {
   const dataDir = folder(t);
   mkdirSync(path.join(dataDir, "bin"));
   const full = 'FATAL:  could not write blocks 8..8 in file "base/1/2673": No space left on device';
@@ -157,7 +157,7 @@ test("a Postgres that does not start is told by its last words, or by a full dis
   }
 });
 
-test("a Postgres that ends on a full disk while it is used is told by that", async t => {
+test("when Postgres ends because the disk is full, the error says so", async t => {
   const dataDir = folder(t);
   const ready = path.join(dataDir, "postgres", "postmaster.pid");
   const lines = [`printf '\\n\\n\\n7\\n\\n\\n\\nready\\n' > ${ready}`, "echo $0", "sleep 1", "exit 1", ""];
@@ -280,7 +280,7 @@ test("ps tells a process alike in every time zone and on a terminal of any width
   assert.match(told[0]![1]!, /data-folder\.test\.js$/);
 });
 
-test("a server that somebody started by hand keeps its postmaster.pid, and is told of", async t => {
+test("a Postgres that was started by hand keeps its postmaster.pid, and the error names it", async t => {
   const cluster = folder(t);
   const args = ["-e", "process.stdin.resume()", "--", "-D", cluster, "-k", ""];
   const { pid, stdin } = spawn(process.execPath, args, { stdio: ["pipe", "ignore", "ignore"] });

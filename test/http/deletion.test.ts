@@ -180,7 +180,7 @@ test("with a window a deletion keeps the tenant: its people are refused, its slu
   });
 });
 
-test("a suspended tenant shows when, why and by whom, a deleted one too, until it is resumed", async () => {
+test("a tenant shows when, why and by whom it was suspended until it is resumed, also while it is deleted", async () => {
   const id = await made("halting");
   const token = await operator();
   const reason = "Unpaid since May";

@@ -32,7 +32,7 @@ test("ready says that the database answers, is migrated and keeps tenants apart"
   assert.equal(body.status, "ready");
 });
 
-test("the database is asked for /ready once a second, however many requests come", async () => {
+test("/ready queries the database once a second, however many requests come", async () => {
   const answers = await Promise.all(Array.from({ length: 50 }, () => world.service.app.readiness()));
   assert.equal(new Set(answers).size, 1);
 });

@@ -436,7 +436,7 @@ test("a new key is taken up after the pause between fetches, and a removed one i
   assert.equal((await ask(old)).reason, "unknown_key");
 });
 
-test("a key server that cannot be reached is 503 with Retry-After, and asked again in five seconds", async t => {
+test("an unreachable key server gives 503 with Retry-After, and the service tries it again after five seconds", async t => {
   const at = clock(t);
   const server = await keyServer(t, [jwk(rsa.publicKey, "1")]);
   const ask = await guarded(t, server.env);

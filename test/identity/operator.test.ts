@@ -25,7 +25,7 @@ test("an address makes an operator of its owner only: of a token that says it is
     assert.equal(await status({ email, email_verified: true }), 403, JSON.stringify(email));
 });
 
-test("a telephone number, and an address in a claim of one's own, are asked for the same", () => {
+test("telephone numbers and addresses in custom claims must be verified, too", () => {
   for (const claim of ["phone_number", "email", "user.email", "https://acme.com/email", "urn:acme:email"]) {
     assert.equal(is({ [claim]: ADA, [`${claim}_verified`]: true }, claim), true, claim);
     for (const verified of [false, "false", undefined, null, "maybe"])

@@ -278,7 +278,7 @@ test("in a database without a release the first one stays when its gate fails, f
     assert.deepEqual([again.code, again.stderr], [0, ""]);
   }));
 
-test("a function that somebody changed is repaired by --reinstall, and by nothing less", async () => {
+test("only --reinstall repairs a changed function", async () => {
   const other = await createDatabase();
   try {
     const catalog = await catalogOf(other.sql);

@@ -70,7 +70,7 @@ async function rows({ database }: Side, table: string, tenantId: string) {
 const NOTES = `create table app.notes (tenant_id uuid not null, id int not null, title text, primary key (tenant_id, id));
   select app.isolate('app.notes');`;
 
-test("a tenants' table in a schema of somebody's own is carried as well", async () => {
+test("a tenant table in another schema is transferred, too", async () => {
   const { here, there, acme } = await sides(`
     create schema crm; grant usage on schema crm to tms_app, tms_auditor;
     create table crm.users (tenant_id uuid not null, id int not null, user_id uuid, primary key (tenant_id, id),
@@ -203,7 +203,7 @@ test("a table that tms_app may not read is left out where it holds nothing of th
   );
 });
 
-test("a table of somebody else's is not read with tms_owner's rights", async () => {
+test("a table of another owner is not read with tms_owner's rights", async () => {
   const { here, there, acme } = await sides(NOTES);
   const all = await file(here);
   for (const { database } of [here, there]) await database.sql`alter table app.notes owner to current_user`;
@@ -213,7 +213,7 @@ test("a table of somebody else's is not read with tms_owner's rights", async () 
   await assert.rejects(load(all, there), ({ message }) => says.test(message));
 });
 
-test("columns that somebody added to app.tenants are carried, and missed where they are not", async () => {
+test("added columns of app.tenants are transferred, and an import without them fails", async () => {
   const { here, there, acme } = await sides(
     `create domain app.label as text not null;
      create domain app.labels as jsonb;
@@ -271,7 +271,7 @@ function resealed(lines: string[]): string {
   return `${body}${JSON.stringify(trailer)}\n`;
 }
 
-test("a unique key of somebody's own on app.tenants is told, and not taken for the slug's", async () => {
+test("a violated unique key that was added to app.tenants is named, and not taken for the slug's", async () => {
   const { here } = await sides(
     `alter table app.tenants add domain text unique, alter domain set default 'acme.example'`,
   );
@@ -341,7 +341,7 @@ test("a domain that takes no null is no hindrance in columns that are generated,
   ]);
 });
 
-test("where somebody's triggers write as well, the import says which, and how to keep them from it", async () => {
+test("when triggers write as well, the import names them, and says how to disable them", async () => {
   const { here, there, acme } = await sides(`${NOTES}
     create table app.history (tenant_id uuid not null, id uuid default gen_random_uuid(), note int, primary key (tenant_id, id));
     select app.isolate('app.history');
@@ -392,7 +392,7 @@ and after it, the same with enable`;
   assert.equal((await load(all, there)).counts["app.history"], 1);
 });
 
-test("what a row is refused for is told with its table, its lines where they are known, and what Postgres tells of its key", async () => {
+test("a refused row gives an error with its table, its lines if known, and Postgres's detail of the key", async () => {
   const notes = (check: string) => `
     create table app.notes (tenant_id uuid not null, id int not null, title text ${check}, above int, primary key (tenant_id, id),
       foreign key (tenant_id, above) references app.notes deferrable initially deferred);

@@ -50,7 +50,7 @@ async function during(login: postgres.Sql, statement: string, work: () => Promis
   }
 }
 
-test("an advisory lock on a tenant keeps nobody out, whoever takes it", async () => {
+test("an advisory lock on a tenant keeps no caller out", async () => {
   const lock = `select pg_advisory_xact_lock(uuid_hash_extended('${acme}', 0))`;
   for (const thief of [product, service])
     await during(thief, lock, async () => {

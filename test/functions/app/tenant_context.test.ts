@@ -396,7 +396,7 @@ test("no function that tms_app may call enters a tenant by anything else than a 
   });
 });
 
-test("an invitation opens its tenant only to who accepts it: address, inviter and the tenant's status are asked there", async () => {
+test("an invitation opens its tenant only to the person who accepts it, after a check of address, inviter and tenant", async () => {
   const hash = createHash("sha256").update("another secret of an invitation").digest("hex");
   const [invited] = await sql`
     insert into app.invitations (tenant_id, token_hash, role, email, invited_by, expires_at)
@@ -446,7 +446,7 @@ const doors = () => sql<{ name: string; arguments: number; caller: boolean }[]>`
   from pg_proc where pronamespace = 'api'::regnamespace and has_function_privilege('tms_service', oid, 'execute')
   order by proname`;
 
-test("every function of api that is told of a caller asks for the proof", async () => {
+test("every function of api with a caller checks the proof", async () => {
   let asked = 0;
   for (const { name, arguments: count } of (await doors()).filter(({ caller }) => caller)) {
     for (const [slug, lacks] of [
@@ -468,7 +468,7 @@ test("every function of api that is told of a caller asks for the proof", async 
   assert.ok(asked > 40);
 });
 
-test("the functions of api that are told of no caller are these", async () => {
+test("these functions of api take no caller", async () => {
   // A new one must give nothing of a tenant to whoever has the password of tms_service. An API key is a proof of its own.
   assert.deepEqual(
     (await doors()).filter(({ caller }) => !caller).map(({ name }) => name),
@@ -484,7 +484,7 @@ test("the functions of api that are told of no caller are these", async () => {
   );
 });
 
-test("tms_service acts as whom a proof names, and as an operator only where it says so", async () => {
+test("tms_service acts as the caller in the proof, and as an operator only if the proof says so", async () => {
   const call = (kind: ProofKind, values: (string | null)[], lacks: string | null) =>
     outcome(
       service.begin(async tx => {
