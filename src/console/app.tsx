@@ -1,6 +1,5 @@
-import { useEffect, useState } from "preact/hooks";
-import { waiting } from "./api.ts";
 import { arriving, offered } from "./arrival.ts";
+import { Ending, Toast, Waiting } from "./banners.tsx";
 import { type Me, readMe } from "./me.ts";
 import { Side } from "./menu.tsx";
 import { firstOf, pageOf } from "./pages/index.tsx";
@@ -8,10 +7,10 @@ import { SignIn } from "./pages/sign-in.tsx";
 import { Palette } from "./palette.tsx";
 import { Dialog } from "./parts/form.tsx";
 import { Loaded, Loading, useLoad } from "./parts/load.tsx";
-import { Name, said, Time } from "./parts/text.tsx";
+import { Name } from "./parts/text.tsx";
 
 import { leave, leaving, route, unsaved } from "./router.ts";
-import { claimsOf, ending, session, signIn, signOut } from "./session.ts";
+import { claimsOf, session, signIn, signOut } from "./session.ts";
 import { useStore } from "./store.ts";
 
 export function App() {
@@ -24,55 +23,6 @@ export function App() {
       {current ? <SignedIn key={current.id} /> : pending ? <Loading /> : <SignIn />}
       <Toast />
     </>
-  );
-}
-
-/** Counts down to the next try, which the reader can have at once. */
-function Waiting() {
-  const state = useStore(waiting);
-  const [, tick] = useState(0);
-  useEffect(() => {
-    if (!state) return;
-    const timer = setInterval(() => tick(n => n + 1), 1_000);
-    return () => clearInterval(timer);
-  }, [state]);
-  const seconds = state ? Math.max(0, Math.ceil((state.until - Date.now()) / 1000)) : 0;
-  return (
-    <div role="status" aria-live="polite">
-      {state && (
-        <div class="banner">
-          {state.why}. <span aria-hidden="true">Trying again in {seconds} s.</span>{" "}
-          <button type="button" onClick={state.now}>
-            Try now
-          </button>
-        </div>
-      )}
-    </div>
-  );
-}
-
-function Toast() {
-  const text = useStore(said);
-  useEffect(() => {
-    if (text === "") return;
-    const timer = setTimeout(() => said.set(""), 6_000);
-    return () => clearTimeout(timer);
-  }, [text]);
-  return (
-    <div role="status" class="toast">
-      {text}
-    </div>
-  );
-}
-
-/** The token cannot be renewed, and what is typed goes with the page. */
-function Ending() {
-  const at = useStore(ending);
-  if (at === null) return null;
-  return (
-    <p class="banner" role="status">
-      Your sign-in ends <Time at={new Date(at).toISOString()} />. Save what you have typed.
-    </p>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api.ts";
+import { useAction } from "../parts/action.ts";
 import { Form, TextField } from "../parts/form.tsx";
-import { useAction } from "../parts/load.tsx";
 import { say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
 import { randomId } from "../storage.ts";

@@ -1,7 +1,8 @@
 import type { Register as Body } from "../../client/api.ts";
 import { call } from "../api.ts";
+import { useAction } from "../parts/action.ts";
 import { Form, SelectField, TextField } from "../parts/form.tsx";
-import { Loaded, useAction, useLoad } from "../parts/load.tsx";
+import { Loaded, useLoad } from "../parts/load.tsx";
 import { Name, say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
 import { session } from "../session.ts";

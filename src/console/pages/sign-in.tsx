@@ -1,8 +1,9 @@
 import { useState } from "preact/hooks";
 import { invited, offered } from "../arrival.ts";
 import { goToProvider } from "../oidc.ts";
+import { useAction } from "../parts/action.ts";
+import { Failure } from "../parts/failure.tsx";
 import { Form, TextField } from "../parts/form.tsx";
-import { Failure, useAction } from "../parts/load.tsx";
 import { Name, Title } from "../parts/text.tsx";
 import { claimsOf, ended, signIn } from "../session.ts";
 import { settings } from "../settings.ts";

@@ -1,7 +1,7 @@
 import type { Tenant, TenantStatus } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { SelectField, TextField, useTyped } from "../parts/form.tsx";
-import { More, Rows, useList } from "../parts/load.tsx";
+import { More, Rows, useList } from "../parts/list.tsx";
 import { Table } from "../parts/table.tsx";
 import { Badge, Copy, Name, Time, Title } from "../parts/text.tsx";
 import { path, replace, route } from "../router.ts";

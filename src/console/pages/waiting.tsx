@@ -1,9 +1,12 @@
 import { useState } from "preact/hooks";
 import type { Tenant } from "../../client/api.ts";
 import { call } from "../api.ts";
+import { useAction } from "../parts/action.ts";
 import { Cancel } from "../parts/dialog.tsx";
+import { Failure } from "../parts/failure.tsx";
 import { Dialog, Form } from "../parts/form.tsx";
-import { Failure, Loaded, More, Rows, useAction, useList, useLoad } from "../parts/load.tsx";
+import { More, Rows, useList } from "../parts/list.tsx";
+import { Loaded, useLoad } from "../parts/load.tsx";
 import { Copy, Name, say, Time, Title } from "../parts/text.tsx";
 import { Written } from "../parts/written.tsx";
 import { path } from "../router.ts";

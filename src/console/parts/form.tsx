@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "../api.ts";
+import type { Action } from "./action.ts";
+import { Failure } from "./failure.tsx";
 import { FieldRefusals } from "./fields.tsx";
-import { type Action, Failure } from "./load.tsx";
 
 export { Dialog } from "./dialog.tsx";
 export { Field, SelectField, TextField, useTyped } from "./fields.tsx";

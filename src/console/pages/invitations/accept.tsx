@@ -1,8 +1,9 @@
 import { call, Refused } from "../../api.ts";
 import { forgetInvitation, type Invited, invited } from "../../arrival.ts";
 import { type Me, namedBy } from "../../me.ts";
+import { useAction } from "../../parts/action.ts";
+import { Mistake } from "../../parts/failure.tsx";
 import { Form } from "../../parts/form.tsx";
-import { Mistake, useAction } from "../../parts/load.tsx";
 import { Copy, Name, say, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { signOut } from "../../session.ts";

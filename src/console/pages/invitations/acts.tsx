@@ -1,7 +1,7 @@
 import type { CreatedInvitation, Invitation, MemberRole } from "../../../client/api.ts";
+import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
-import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
 import { ROLES } from "../members/of.ts";
 import type { InvitationsOf } from "./of.ts";

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Invitation } from "../../../client/api.ts";
-import { More, Rows, useList } from "../../parts/load.tsx";
+import { More, Rows, useList } from "../../parts/list.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
 import { route } from "../../router.ts";

@@ -1,7 +1,8 @@
 import type { Finding } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { pretty } from "../../diff.ts";
-import { Loaded, More, useList } from "../../parts/load.tsx";
+import { More, useList } from "../../parts/list.tsx";
+import { Loaded } from "../../parts/load.tsx";
 import { Badge, Copy, visible } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 

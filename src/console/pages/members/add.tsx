@@ -1,7 +1,7 @@
 import type { Member } from "../../../client/api.ts";
+import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
-import { useAction } from "../../parts/load.tsx";
 import { say } from "../../parts/text.tsx";
 import { type AddBody, type MembersOf, nameOf, ROLES } from "./of.ts";
 

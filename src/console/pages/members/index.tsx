@@ -1,12 +1,13 @@
 import { useRef, useState } from "preact/hooks";
 import type { Member } from "../../../client/api.ts";
 import { TextField, useTyped } from "../../parts/form.tsx";
-import { More, Rows, useList } from "../../parts/load.tsx";
+import { More, Rows, useList } from "../../parts/list.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { Badge, Time, visible } from "../../parts/text.tsx";
 import { path, replace, route } from "../../router.ts";
 import { useStore } from "../../store.ts";
 import { Add } from "./add.tsx";
+import { Identity, Who } from "./cells.tsx";
 import { type MembersOf, nameOf } from "./of.ts";
 import { Remove } from "./remove.tsx";
 import { Role } from "./role.tsx";
@@ -157,29 +158,3 @@ export function Members({ of }: { of: MembersOf }) {
     </>
   );
 }
-
-const Who = ({ member, self }: { member: Member; self: boolean }) => (
-  <span>
-    <b>
-      <Name>{nameOf(member)}</Name>
-    </b>
-    {self && <span class="dim"> (you)</span>}
-    {member.email && member.display_name && (
-      <span class="dim line">
-        <Name>{member.email}</Name>
-      </span>
-    )}
-  </span>
-);
-
-/** The provider is said where it is not that of tokens without an issuer. */
-const Identity = ({ member: { auth_subject, auth_provider } }: { member: Member }) => (
-  <>
-    <Copy label="subject">{auth_subject}</Copy>
-    {auth_provider !== "jwt" && (
-      <code class="dim" title={`Provider: ${visible(auth_provider)}`}>
-        {visible(auth_provider)}
-      </code>
-    )}
-  </>
-);

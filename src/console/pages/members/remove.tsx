@@ -1,7 +1,7 @@
 import type { Member } from "../../../client/api.ts";
+import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
-import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
 import { type MembersOf, nameOf } from "./of.ts";
 

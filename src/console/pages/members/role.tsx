@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Member, MemberRole } from "../../../client/api.ts";
+import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
-import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
 import { MAY, type MembersOf, nameOf } from "./of.ts";
 

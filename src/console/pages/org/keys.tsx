@@ -1,18 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Key } from "../../../client/api.ts";
 import { call } from "../../api.ts";
-import { Cancel } from "../../parts/dialog.tsx";
-import { Dialog, Field, Form, SelectField, TextField } from "../../parts/form.tsx";
-import { More, Rows, useAction, useList } from "../../parts/load.tsx";
+import { More, Rows, useList } from "../../parts/list.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Badge, Copy, Name, say, Time, visible } from "../../parts/text.tsx";
+import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { Make, Revoke } from "./key-acts.tsx";
 import type { Own } from "./own.ts";
-
-/** No key makes keys. */
-const ROLES = [
-  ["member", "member: works with what the organization has"],
-  ["admin", "admin: manages members, invitations and settings, too, but no keys"],
-] as const;
 
 export function Keys({ own }: { own: Own }) {
   const { slug: tenant } = own;
@@ -108,74 +101,5 @@ export function Keys({ own }: { own: Own }) {
         />
       )}
     </>
-  );
-}
-
-function Make({
-  own,
-  close,
-  done,
-}: {
-  own: Own;
-  close: () => void;
-  done: (key: Key, secret: string) => void;
-}) {
-  const action = useAction();
-  const make = ({ name = "", role = "member", ends = "" }: Record<string, string>) =>
-    action.run(async () => {
-      const body = {
-        name,
-        role: role as Key["role"],
-        ...(ends && { expires_at: new Date(ends).toISOString() }),
-      };
-      const { body: made } = await call("createKey", { body }, { tenant: own.slug });
-      const { key, ...rest } = made;
-      done(rest, key);
-      say(`The key ${name} is made`);
-    });
-  return (
-    <Dialog title="Make a key" onClose={close}>
-      <Form action={action} submit="Make the key" onSubmit={make} beside={<Cancel />}>
-        <TextField
-          label="Name"
-          name="name"
-          required
-          maxLength={255}
-          hint="What uses it, such as “nightly export”."
-        />
-        <SelectField label="Role" name="role" value="member" options={ROLES} />
-        <Field
-          label="Ends"
-          name="expires_at"
-          hint="Optional. Without it the key works until somebody revokes it."
-        >
-          {ids => <input {...ids} name="ends" type="datetime-local" />}
-        </Field>
-      </Form>
-    </Dialog>
-  );
-}
-
-function Revoke({ own, of, close, done }: { own: Own; of: Key; close: () => void; done: () => void }) {
-  const action = useAction(done);
-  const revoke = () =>
-    action.run(async () => {
-      await call("revokeKey", { params: { key_id: of.key_id } }, { tenant: own.slug });
-      say(`The key ${of.name} is revoked`);
-      done();
-    });
-  return (
-    <Dialog
-      title={
-        <>
-          Revoke <Name>{of.name}</Name>?
-        </>
-      }
-      onClose={close}
-    >
-      <Form action={action} submit="Revoke" danger onSubmit={revoke} beside={<Cancel />}>
-        <p>Programs that use it are refused from the next request on.</p>
-      </Form>
-    </Dialog>
   );
 }

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call } from "../../api.ts";
+import { useAction } from "../../parts/action.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Form, TextField } from "../../parts/form.tsx";
-import { Loaded, useAction, useLoad } from "../../parts/load.tsx";
+import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 import { nameOf } from "../members/of.ts";

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { TenantDetails } from "../../../client/api.ts";
 import { call } from "../../api.ts";
+import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
-import { useAction } from "../../parts/load.tsx";
 import { Name, say } from "../../parts/text.tsx";
 
 /** The reason of what ends somebody's access, and who reads it. */

@@ -1,8 +1,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { DeletionPreview, TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
+import { useAction } from "../../parts/action.ts";
+import { Failure } from "../../parts/failure.tsx";
 import { Form, TextField } from "../../parts/form.tsx";
-import { Failure, useAction } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
 import { count, Name, say } from "../../parts/text.tsx";
 import { exact } from "../../parts/time.ts";

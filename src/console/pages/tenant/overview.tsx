@@ -1,29 +1,39 @@
+import { useEffect } from "preact/hooks";
 import type { Event, Member, TenantDetails } from "../../../client/api.ts";
 import { call } from "../../api.ts";
+import { now } from "../../clock.ts";
 import { Dates } from "../../parts/dates.tsx";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Copy, Name } from "../../parts/text.tsx";
 import { Written } from "../../parts/written.tsx";
 import { path } from "../../router.ts";
-import { namesOf, One } from "../activity/events.tsx";
+import { namesOf } from "../activity/events.tsx";
+import { One } from "../activity/one.tsx";
 import type { Names } from "../activity/words.tsx";
 import { nameOf } from "../members/of.ts";
 
+const PATIENCE_MS = 60_000;
+
 export function Overview({ tenant }: { tenant: TenantDetails }) {
-  const { tenant_id, slug, members_count, registration } = tenant;
+  const { tenant_id, slug, members_count, registration, updated_at } = tenant;
   const params = { tenant_id };
   const members = useLoad(`first members of ${tenant_id}`, async signal => {
     const { body } = await call("listTenantMembers", { params, query: { limit: 100 } }, { signal });
     return body.members;
   });
   // Again after each act on this page.
-  const events = useLoad(
-    `last events of ${tenant_id} ${tenant.updated_at} ${tenant.status}`,
-    async signal => {
-      const query = { tenant_id, order: "-at" as const, limit: 5 };
-      return (await call("listEvents", { query }, { signal })).body.events;
-    },
-  );
+  const events = useLoad(`last events of ${tenant_id} ${updated_at}`, async signal => {
+    const query = { tenant_id, order: "-at" as const, limit: 5 };
+    return (await call("listEvents", { query }, { signal })).body.events;
+  });
+  const newest = events.value?.[0]?.at ?? "";
+  useEffect(() => {
+    // An event appears a moment after its change: it waits for older transactions of the whole server.
+    const age = (now() ?? Date.now()) - Date.parse(updated_at);
+    if (events.loading || newest >= updated_at || age > PATIENCE_MS) return;
+    const timer = setTimeout(events.reload, 1_000);
+    return () => clearTimeout(timer);
+  }, [events.value, events.loading, updated_at]);
   return (
     <div class="columns">
       <div class="stack">

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from "preact";
 import type { TenantDetails } from "../../../client/api.ts";
 import { call } from "../../api.ts";
-import { Failure, useAction, useLoad } from "../../parts/load.tsx";
+import { useAction } from "../../parts/action.ts";
+import { Failure } from "../../parts/failure.tsx";
+import { useLoad } from "../../parts/load.tsx";
 import { Name, say, Time } from "../../parts/text.tsx";
 import { exact } from "../../parts/time.ts";
 import type { Open } from "./open.ts";

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Explanation } from "../../../client/api.ts";
 import { call } from "../../api.ts";
+import { useAction } from "../../parts/action.ts";
+import { Mistake } from "../../parts/failure.tsx";
 import { Form, TextField } from "../../parts/form.tsx";
-import { Mistake, useAction } from "../../parts/load.tsx";
 import { Title } from "../../parts/text.tsx";
 import { route } from "../../router.ts";
 import { claimsOf } from "../../session.ts";

@@ -1,0 +1,37 @@
+import { useState } from "preact/hooks";
+import { Refused } from "../api.ts";
+
+export interface Action {
+  busy: boolean;
+  error: unknown;
+  run: (work: () => Promise<unknown>) => Promise<boolean>;
+  clear: () => void;
+}
+
+/** The refusal says that the page shows what is no longer so. */
+const STALE = new Set([404, 409, 412]);
+
+/** A write: one at a time, its refusal kept in sight. `reload` reads again what it was about, if that has changed meanwhile. */
+export function useAction(reload?: () => void): Action {
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<unknown>(undefined);
+  return {
+    busy,
+    error,
+    clear: () => setError(undefined),
+    async run(work) {
+      setBusy(true);
+      setError(undefined);
+      try {
+        await work();
+        return true;
+      } catch (refused) {
+        setError(refused);
+        if (refused instanceof Refused && STALE.has(refused.status)) reload?.();
+        return false;
+      } finally {
+        setBusy(false);
+      }
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type { ComponentChildren } from "preact";
+import { useRef, useState } from "preact/hooks";
+import type { Answer } from "../api.ts";
+import { Failure } from "./failure.tsx";
+import { type Load, Loaded, useLoad } from "./load.tsx";
+import { count } from "./text.tsx";
+
+export interface List<T> {
+  items: T[];
+  total: number | undefined;
+  more: (() => void) | undefined;
+  load: Omit<Load<unknown>, "set">;
+  reload: () => void;
+  /** Changes the rows that are shown, after a write that answered. */
+  change: (change: (items: T[]) => T[]) => void;
+}
+
+/** A list in pages: `more` reads the next one. */
+export function useList<T>(
+  key: string,
+  read: (cursor: string | undefined, signal: AbortSignal) => Promise<Answer<{ items: T[]; total?: number }>>,
+): List<T> {
+  type Page = { items: T[]; total: number | undefined; next: string | null };
+  const load = useLoad<Page>(key, async signal => {
+    const { body, next } = await read(undefined, signal);
+    return { items: body.items, total: body.total, next };
+  });
+  const [busy, setBusy] = useState(false);
+  const [failed, setFailed] = useState<unknown>(undefined);
+  const latest = useRef(key);
+  latest.current = key;
+  const page = load.value;
+  const more = async () => {
+    setBusy(true);
+    setFailed(undefined);
+    try {
+      const { body, next } = await read(page!.next!, new AbortController().signal);
+      if (latest.current === key)
+        load.set({ items: [...page!.items, ...body.items], total: body.total ?? page!.total, next });
+    } catch (error) {
+      setFailed(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return {
+    items: page?.items ?? [],
+    total: page?.total,
+    more: page?.next ? () => void more() : undefined,
+    load: { ...load, error: failed ?? load.error, loading: load.loading || busy },
+    reload: load.reload,
+    change: change => page && load.set({ ...page, items: change(page.items) }),
+  };
+}
+
+/** Below a list: how many of how many, and the next page. */
+export function More<T>({ list, one }: { list: List<T>; one: string }) {
+  const { items, total, more, load } = list;
+  if (items.length === 0) return null;
+  return (
+    <div class="more">
+      <span class="dim">
+        {total !== undefined && total > items.length
+          ? `${items.length.toLocaleString("en")} of ${count(total, one)}`
+          : `${count(items.length, one)}${more ? ", and more" : ""}`}
+      </span>
+      {more && (
+        <button type="button" disabled={load.loading} onClick={more}>
+          {load.loading ? "Loading…" : "Show more"}
+        </button>
+      )}
+      {load.error !== undefined && <Failure error={load.error} />}
+    </div>
+  );
+}
+
+/** The rows of a list, or why there are none. */
+export function Rows<T>({
+  list,
+  empty,
+  children,
+}: {
+  list: List<T>;
+  empty: ComponentChildren;
+  children: (items: T[]) => ComponentChildren;
+}) {
+  if (list.load.value === undefined) return <Loaded of={list.load}>{() => null}</Loaded>;
+  if (list.items.length === 0) return <div class="empty">{empty}</div>;
+  return <>{children(list.items)}</>;
+}
