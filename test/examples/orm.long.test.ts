@@ -1,7 +1,17 @@
 /** The recipes of examples/orm, each with its library, directly and through PgBouncer. Their packages are not ours. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -35,7 +45,9 @@ before(async () => {
     grant connect on database ${database.name} to ${shop}; alter role ${shop} set app.require_tenant = on`);
   await requireProofs(database);
   process.env.SERVICE_TENANT_CONTEXT_SECRET = CONTEXT_SECRET;
-  if (!withoutPgbouncer) pooler = await startPgbouncer(url);
+  // The JDBC driver sends this parameter.
+  if (!withoutPgbouncer)
+    pooler = await startPgbouncer(url, { ignore_startup_parameters: "extra_float_digits" });
   if (withoutNpm) return;
   // `process.env.ORM_PACKAGES`: a folder where they are installed already.
   cpSync(source, folder, { recursive: true, dereference: true });
@@ -54,16 +66,16 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+interface Caller {
+  slug: string;
+  subject: string;
+}
 interface Recipe<Db, Tx> {
-  connect(url: string): Db | Promise<Db>;
-  end(db: Db): Promise<void>;
-  inTenant<T>(db: Db, caller: { slug: string; subject: string }, work: (tx: Tx) => Promise<T>): Promise<T>;
-  members(tx: Tx): Promise<string[]>;
-  renameSlowly(
-    db: Db,
-    caller: { slug: string; subject: string },
-    slow: (seen: string[]) => Promise<string>,
-  ): Promise<void>;
+  connect: (url: string) => Db | Promise<Db>;
+  end: (db: Db) => Promise<void>;
+  inTenant: <T>(db: Db, caller: Caller, work: (tx: Tx) => Promise<T>) => Promise<T>;
+  members: (tx: Tx) => Promise<string[]>;
+  renameSlowly: (db: Db, caller: Caller, slow: (seen: string[]) => Promise<string>) => Promise<void>;
 }
 
 const ann = (slug: string) => ({ slug, subject: `ann of ${slug}` });
@@ -73,8 +85,9 @@ const names = async () =>
       select coalesce(display_name, '-') as name from app.users order by auth_subject`
   ).map(({ name }) => name);
 const addresses = () => [url, ...(pooler ? [pooler.url] : [])];
-const codeOf = (error: unknown): string =>
-  JSON.stringify(error, Object.getOwnPropertyNames(error)) + String((error as Error).cause ?? "");
+/** Some libraries wrap the error of the database. */
+const messagesOf = (error: Error): string =>
+  error.message + (error.cause instanceof Error ? messagesOf(error.cause) : "");
 
 async function tryRecipe<Db, Tx>(recipe: Recipe<Db, Tx>) {
   for (const address of addresses()) {
@@ -88,7 +101,7 @@ async function tryRecipe<Db, Tx>(recipe: Recipe<Db, Tx>) {
       );
       for (const [slug, subjects] of seen) assert.deepEqual(subjects, [`ann of ${String(slug)}`]);
       await assert.rejects(recipe.inTenant(db, { slug: "acme", subject: "mallory" }, recipe.members), error =>
-        /does not belong to tenant/.test(codeOf(error)),
+        /does not belong to tenant/.test(messagesOf(error as Error)),
       );
       await assert.rejects(
         recipe.inTenant(db, ann("acme"), () => recipe.inTenant(db, ann("beta"), recipe.members)),
@@ -154,6 +167,65 @@ def nested():
     with in_tenant("acme", "ann of acme"): members("beta")
 `,
 };
+const JAR = "/usr/share/java/postgresql.jar";
+const withoutJava =
+  (spawnSync("javac", ["-version"]).status !== 0 || !existsSync(JAR)) &&
+  "no JDK with the driver (Debian: apt-get install default-jdk-headless libpostgresql-jdbc-java)";
+const JAVA = `
+import java.sql.*;
+import java.util.*;
+class Main {
+  static List<String> members(Connection c) throws SQLException {
+    var found = new ArrayList<String>();
+    try (var s = c.createStatement(); var rows = s.executeQuery("select auth_subject from app.users")) {
+      while (rows.next()) found.add(rows.getString(1));
+    }
+    return found;
+  }
+  static void refused(String words, java.util.concurrent.Callable<?> attempt) {
+    try { attempt.call(); } catch (Exception e) {
+      if (e.getMessage().contains(words)) return;
+      throw new AssertionError(e);
+    }
+    throw new AssertionError(words);
+  }
+  public static void main(String[] args) throws Exception {
+    try (var c = DriverManager.getConnection(args[0], args[1], "shop")) {
+      for (var slug : List.of("acme", "beta", "acme")) {
+        var seen = InTenant.inTenant(c, slug, "jwt", "ann of " + slug, Main::members);
+        if (!seen.equals(List.of("ann of " + slug))) throw new AssertionError(seen);
+      }
+      refused("does not belong to tenant", () -> InTenant.inTenant(c, "acme", "jwt", "mallory", Main::members));
+      refused("open already", () -> InTenant.inTenant(c, "acme", "jwt", "ann of acme",
+        d -> InTenant.inTenant(d, "beta", "jwt", "ann of beta", Main::members)));
+      refused("no tenant", () -> InTenant.inTenant(c, null, "jwt", "ann of acme", Main::members));
+      System.out.println(InTenant.inTenant(c, "beta", "jwt", "ann of beta", Main::members));
+    }
+  }
+}
+`;
+
+test("jdbc: in the caller's tenant only, and not nested", { skip: withoutJava }, () => {
+  const work = mkdtempSync(path.join(tmpdir(), "tms-jdbc-"));
+  try {
+    writeFileSync(path.join(work, "Main.java"), JAVA);
+    cpSync(path.join(source, "jdbc/InTenant.java"), path.join(work, "InTenant.java"), { dereference: true });
+    execFileSync("javac", ["-cp", JAR, "Main.java", "InTenant.java"], { cwd: work, stdio: "pipe" });
+    for (const address of addresses()) {
+      const { hostname, port, pathname } = new URL(address);
+      // Before PgBouncer 1.21 a prepared statement may be on another connection.
+      const jdbc = `jdbc:postgresql://${hostname}:${port}${pathname}?prepareThreshold=0`;
+      const { status, stdout, stderr } = spawnSync("java", ["-cp", `${JAR}:.`, "Main", jdbc, shop], {
+        cwd: work,
+        encoding: "utf8",
+      });
+      assert.deepEqual([status, stdout], [0, "[ann of beta]\n"], stderr);
+    }
+  } finally {
+    rmSync(work, { recursive: true });
+  }
+});
+
 const SCENARIO = `
 for slug in ("acme", "beta", "acme"):
     assert members(slug) == ["ann of " + slug], members(slug)
@@ -184,9 +256,9 @@ for (const [name, code] of Object.entries(PYTHON))
 
 test("no recipe is longer than 40 lines", () => {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(name =>
-    /\.(mjs|py)$/.test(name),
+    /\.(mjs|py|java)$/.test(name),
   );
-  assert.equal(files.length, 7);
+  assert.equal(files.length, 8);
   for (const file of files)
     assert.ok(readFileSync(path.join(source, file), "utf8").trim().split("\n").length <= 40, file);
 });
