@@ -56,6 +56,7 @@ function run(script: string): void {
 test("the table, the function, the schema, the route and the test of the page work together", () => {
   for (const part of [
     ".gmrc",
+    "bench",
     "biome.json",
     "package.json",
     "tsconfig.json",
