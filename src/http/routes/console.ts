@@ -5,6 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import Negotiator from "negotiator";
 import type { Config } from "../../config/config.ts";
 import { VERSION } from "../../config/version.ts";
+import type { ConsoleSettings } from "../../values/console-settings.ts";
 import { type Bundle, readBundle } from "../console-bundle.ts";
 import { isKnown } from "../etags.ts";
 
@@ -87,7 +88,7 @@ function policyOf({ console: { clientId }, jwt: { issuer } }: Config): string {
 async function toFiles({ page, script, style, icon }: Bundle, config: Config): Promise<File[]> {
   const { clientId, scope } = config.console;
   const { issuer, audience } = config.jwt;
-  const settings = {
+  const settings: ConsoleSettings = {
     version: VERSION,
     multiTenant: config.multiTenantMode,
     defaultTenant: config.defaultTenant.slug,
