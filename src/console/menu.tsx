@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { call } from "./api.ts";
 import { finding } from "./finding.ts";
 import type { Me } from "./me.ts";
 import { waitingChanged } from "./pages/waiting.tsx";
 import { Icon, type IconName } from "./parts/icon.tsx";
 import { useLoad } from "./parts/load.tsx";
+import { useCurrentInSight } from "./parts/sight.ts";
 import { Name } from "./parts/text.tsx";
 import { exactTimes } from "./parts/time.ts";
 import { go, path } from "./router.ts";
@@ -119,15 +119,10 @@ function Section({
   entries: readonly Entry[];
   counts?: Record<string, number | undefined>;
 }): ComponentChildren {
-  const nav = useRef<HTMLElement>(null);
+  const nav = useCurrentInSight(parts.join("/"));
   const here = (to: string[]) =>
     to.join("/") === parts.slice(0, Math.max(to.length, to[0] === "org" ? 3 : 1)).join("/") ||
     (to[0] === "tenants" && parts[0] === "tenant");
-  useEffect(() => {
-    // On a phone the menu is one line that scrolls: it shows where one is.
-    const current = nav.current?.querySelector<HTMLElement>("[aria-current]");
-    if (current) nav.current!.scrollLeft = current.offsetLeft - nav.current!.offsetLeft - 40;
-  }, [parts.join("/")]);
   return (
     <nav ref={nav} aria-label={title}>
       <h2>

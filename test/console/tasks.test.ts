@@ -192,6 +192,19 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
   operator.assertFine();
 });
 
+test("on a phone the parts of a tenant are one line, which shows where one is", { skip }, async () => {
+  const { page } = operator;
+  await page.setViewportSize({ width: 375, height: 800 });
+  await operator.open(`#/tenant/${acme}/settings`, "Acme");
+  const tab = page.locator(".tabs [aria-current]");
+  const [place, bar] = [await tab.boundingBox(), await page.locator(".tabs").boundingBox()];
+  assert.ok(bar!.height < 50, `${bar!.height} px high`);
+  assert.ok(place!.x >= 0 && place!.x + place!.width <= 375, "Settings, the last one, is in sight");
+  await operator.check();
+  await page.setViewportSize({ width: 1280, height: 900 });
+  operator.assertFine();
+});
+
 test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () => {
   const { page } = operator;
   await page.keyboard.press("Control+k");

@@ -51,7 +51,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
                   ({ email, invited_by }) => (
                     <>
                       {email ? <Name>{email}</Name> : <span class="dim">anybody with the link</span>}
-                      {invited_by === null && <span class="dim"> · from an operator</span>}
+                      {invited_by === null && <span class="dim line">from an operator</span>}
                     </>
                   ),
                 ],

@@ -4,6 +4,7 @@ import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Menu } from "../../parts/menu.tsx";
+import { useCurrentInSight } from "../../parts/sight.ts";
 import { Badge, Copy, count, Name, Time, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { Events } from "../activity/events.tsx";
@@ -48,6 +49,7 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
   const { tenant_id, name, slug, status, members_count, created_at } = tenant;
   const [asking, setAsking] = useState<"suspend" | "reject" | "rename" | null>(null);
   const close = () => setAsking(null);
+  const tabs = useCurrentInSight(tab);
   return (
     <>
       <div class="head">
@@ -80,7 +82,7 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
           ]}
         />
       </div>
-      <nav class="tabs" aria-label="Parts of this tenant">
+      <nav class="tabs" ref={tabs} aria-label="Parts of this tenant">
         {TABS.map(([part, label]) => (
           <a
             key={part}
