@@ -24,17 +24,19 @@ interface Unreleased {
   compared: number;
 }
 
-/** Undefined: on Citus tables differ. The database has this build's release. */
-export function unreleasedObjects(sql: postgres.Sql): Promise<Unreleased | undefined> {
-  return sql.begin("read only", async tx => {
-    await settle(tx);
-    const [citus] = await tx`select from pg_catalog.pg_extension where extname = 'citus'`;
-    if (citus) return undefined;
-    const shipped = shippedLines();
-    const all = changes(shipped, await manifestLines(tx));
-    const findings = all.filter(({ row }) => KINDS.has(Object.keys(row)[0]!));
-    return { findings, compared: shipped.filter(({ kind }) => KINDS.has(kind)).length };
-  });
+/** The database has this build's release. */
+export const unreleasedObjects = (sql: postgres.Sql): Promise<Unreleased | undefined> =>
+  sql.begin("read only", unreleasedWithin);
+
+/** The same in a transaction of the caller's. Undefined: on Citus tables differ. */
+export async function unreleasedWithin(tx: postgres.TransactionSql): Promise<Unreleased | undefined> {
+  await settle(tx);
+  const [citus] = await tx`select from pg_catalog.pg_extension where extname = 'citus'`;
+  if (citus) return undefined;
+  const shipped = shippedLines();
+  const all = changes(shipped, await manifestLines(tx));
+  const findings = all.filter(({ row }) => KINDS.has(Object.keys(row)[0]!));
+  return { findings, compared: shipped.filter(({ kind }) => KINDS.has(kind)).length };
 }
 
 /** One fault, one finding: what a check of the audit names is not repeated. */

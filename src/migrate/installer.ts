@@ -1,5 +1,7 @@
 /** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
 import type postgres from "postgres";
+import { unreleasedWithin } from "../audit/unreleased.ts";
+import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { writtenManifest } from "./manifest.ts";
 import { hashOfRelease, INSTALL_SQL, RELEASE, type Release } from "./release.ts";
@@ -51,18 +53,32 @@ export async function installWithin(
     if (build.hash !== RELEASE.hash) await tx.unsafe(await writtenManifest(tx));
     await tx`insert into control.release ${tx(build)}`;
   }
+  const pass = async (inner: postgres.TransactionSql) => {
+    await runFile(inner, gate);
+    if (build.hash === RELEASE.hash) await requireUnchanged(inner);
+  };
   if (before) {
-    await runFile(tx, gate);
+    await pass(tx);
     return { installed };
   }
   // No release is there to return to, and the remedies that the gate prints need the functions of this one.
-  const fault = await tx
-    .savepoint(inner => runFile(inner, gate))
-    .then(
-      () => undefined,
-      (error: Error) => Object.assign(error, { firstRelease: true }),
-    );
+  const fault = await tx.savepoint(pass).then(
+    () => undefined,
+    (error: Error) => Object.assign(error, { firstRelease: true }),
+  );
   return { installed, ...(fault && { fault }) };
+}
+
+/** The part of the gate that nothing stored can answer: policies and tables are the release's, the bookkeeping's too. */
+async function requireUnchanged(tx: postgres.TransactionSql): Promise<void> {
+  const unreleased = await unreleasedWithin(tx);
+  const [first, ...more] = (unreleased?.findings ?? []).filter(
+    ({ severity, row }) => severity === "error" && ("policy" in row || "table" in row),
+  );
+  if (!first) return;
+  const others = more.length > 0 ? ` (and ${more.length} more)` : "";
+  const message = `Tenants are not isolated: ${first.relation}: ${first.detail} Have it ${first.remedy.replace(/^-- /, "")}${others}`;
+  throw Object.assign(new Error(message), { code: SQLSTATE.object_not_in_prerequisite_state });
 }
 
 async function runFile(tx: postgres.TransactionSql, { name, text }: { name: string; text: string }) {

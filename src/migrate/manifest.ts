@@ -5,7 +5,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
-import { unreleasedObjects } from "../audit/unreleased.ts";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE, releaseHash } from "./release.ts";
@@ -127,29 +126,15 @@ async function hasSecret(tx: postgres.TransactionSql): Promise<boolean> {
 export const isOfThisBuild = (changed: readonly Changed[]): boolean =>
   releaseHash() === RELEASE.hash && !changed.some(({ name }) => name === "audit.manifest()");
 
-/** @throws StartupError where a function, policy or table of the release is not as this build ships it */
-export async function requireShipped(sql: postgres.Sql): Promise<void> {
-  const functions = await changedFunctions(sql);
-  const changed = functions.length > 0 || !isOfThisBuild(functions) ? functions : await changedWalls(sql);
+/** @throws StartupError where a function of the release is not as this build ships it */
+export async function requireShippedFunctions(sql: postgres.Sql): Promise<void> {
+  const changed = await changedFunctions(sql);
   if (changed.length === 0) return;
   const [first, ...more] = changed;
   const others = more.length > 0 ? ` (and ${more.length} more)` : "";
   throw new StartupError(
     `The release in the database was changed: ${first!.name}: ${first!.detail}${others}. To mend it, ${first!.remedy}`,
   );
-}
-
-/** Policies and tables: what no installation of the release brings back. */
-async function changedWalls(sql: postgres.Sql): Promise<Changed[]> {
-  const unreleased = await unreleasedObjects(sql);
-  const walls = unreleased?.findings.filter(
-    ({ severity, row }) => severity === "error" && ("policy" in row || "table" in row),
-  );
-  return (walls ?? []).map(({ row, detail, remedy }) => ({
-    name: String(Object.values(row)[0]),
-    detail: detail.replace(/\. [^.]+\.$/, ""),
-    remedy: remedy.replace(/^-- /, "have it "),
-  }));
 }
 
 interface Row {

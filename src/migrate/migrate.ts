@@ -11,7 +11,7 @@ import { endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./gra
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
 import { install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
-import { requireShipped } from "./manifest.ts";
+import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, releaseHash } from "./release.ts";
@@ -89,7 +89,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const { contextSecret } = options;
       if (contextSecret && (await unlessInterrupted(storeSecret(installer, contextSecret))) !== "unchanged")
         log("The tenant context secret is stored: the database enters no tenant without a proof");
-      await unlessInterrupted(requireShipped(installer));
+      await unlessInterrupted(requireShippedFunctions(installer));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });
   } catch (error) {

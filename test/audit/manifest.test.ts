@@ -126,7 +126,7 @@ void describe("the shipped manifest", () => {
       await sql.unsafe("alter table app.boards force row level security");
       await assert.rejects(migrate({ ownerUrl: urls.owner }), {
         message:
-          "The release in the database was changed: registrar on control.rate_limits: policy registrar on control.rate_limits is not there (and 1 more). To mend it, have it as db/tables/rate_limits.sql has it",
+          "Tenants are not isolated: control.rate_limits: policy registrar on control.rate_limits is not there. A policy decides which rows a role sees and writes. Have it as db/tables/rate_limits.sql has it (and 1 more). The release was not installed",
       });
     } finally {
       await sql.unsafe(`create policy registrar on control.rate_limits to tms_registrar using (true) with check (true);
