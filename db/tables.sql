@@ -1,6 +1,7 @@
 -- Every table as it is today, in the order of creation. The committed migrations lead to the same catalog; a test compares both.
 \ir tables/schemas.sql
 \ir tables/accepted.sql
+\ir functions/app/no_tenant.sql
 \ir functions/app/tenant_id.sql
 \ir functions/app/is_distributed.sql
 \ir functions/app/write_policies.sql
