@@ -82,35 +82,41 @@ export async function refresh(sql: postgres.TransactionSql): Promise<void> {
 
 /** What these checks find now. A check that cannot run is a finding of its own. */
 export async function findings(sql: postgres.TransactionSql, checks: readonly string[]): Promise<Finding[]> {
-  const found: Finding[] = [];
   await refresh(sql);
+  const all = await found(sql, checks).catch(() => null);
+  if (all) return all;
+  const each: Finding[] = [];
   for (const check of checks)
-    try {
-      const rows = await sql.savepoint(async savepoint => {
-        // Made at this moment: what hangs on a table would keep a plant from dropping it.
-        if (PRODUCT.includes(check)) await savepoint.unsafe(read(`product/${check}.sql`));
-        const rows = await savepoint<Finding[]>`
-          select ${check} as "check", r ->> 'severity' as severity, r ->> 'tenant_id' as tenant_id, r ->> 'relation' as relation,
-            r ->> 'object' as object, r -> 'row' as row, r ->> 'detail' as detail, r ->> 'remedy' as remedy
-          from (select to_jsonb(c) as r from ${sql(`pg_temp.${check}`)} c) f`;
-        if (PRODUCT.includes(check)) await savepoint`drop view ${savepoint(`pg_temp.${check}`)}`;
-        return [...rows];
-      });
-      found.push(...rows);
-    } catch (error) {
-      const detail = `could not run: ${(error as Error).message}`;
-      found.push({
-        check,
-        severity: "error",
-        tenant_id: null,
-        relation: null,
-        object: null,
-        row: null,
-        detail,
-        remedy: "",
-      });
-    }
-  return found;
+    each.push(
+      ...(await found(sql, [check]).catch((error: Error) => [
+        {
+          check,
+          severity: "error",
+          tenant_id: null,
+          relation: null,
+          object: null,
+          row: null,
+          detail: `could not run: ${error.message}`,
+          remedy: "",
+        },
+      ])),
+    );
+  return each;
+}
+
+function found(sql: postgres.TransactionSql, checks: readonly string[]): Promise<Finding[]> {
+  return sql.savepoint(async savepoint => {
+    // Made at this moment: what hangs on a table would keep a plant from dropping it.
+    const made = checks.filter(check => PRODUCT.includes(check));
+    for (const check of made) await savepoint.unsafe(read(`product/${check}.sql`));
+    const each = checks.map(check => `select '${check}' as name, to_jsonb(c) as r from pg_temp.${check} c`);
+    const rows = await savepoint.unsafe<Finding[]>(`
+      select name as "check", r ->> 'severity' as severity, r ->> 'tenant_id' as tenant_id, r ->> 'relation' as relation,
+        r ->> 'object' as object, r -> 'row' as row, r ->> 'detail' as detail, r ->> 'remedy' as remedy
+      from (${each.join(" union all ")}) f`);
+    for (const check of made) await savepoint.unsafe(`drop view pg_temp.${check}`);
+    return [...rows];
+  });
 }
 
 /** Plants as a person at psql would, with the search_path of everybody. */
@@ -118,4 +124,12 @@ export async function plant(sql: postgres.TransactionSql, text: string): Promise
   await sql.unsafe(`set local search_path = "$user", public`);
   await sql.unsafe(text);
   await sql.unsafe(`set local search_path = ${SEARCH_PATH}; set local session_replication_role = origin`);
+}
+
+/** What the generic checks of rows find now. */
+export async function rowFindings(sql: postgres.TransactionSql): Promise<Finding[]> {
+  await refresh(sql);
+  const rows = await sql<Omit<Finding, "object">[]>`
+    select f.* from pg_temp.data_statements s cross join lateral pg_temp.find_rows(s) f`;
+  return rows.map(row => ({ ...row, object: null }));
 }
