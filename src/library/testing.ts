@@ -2,6 +2,8 @@
 import { AssertionError } from "node:assert";
 import type { Pool, PoolClient } from "pg";
 
+export { assertIsolated, type IsolationOptions } from "./isolation.ts";
+
 const LEFT = `
   select case when now() <> statement_timestamp() then 'is in a transaction' end as transaction,
     case when current_user <> session_user then 'is still ' || current_user end as role,

@@ -67,7 +67,7 @@ test("bin and exports name compiled files, with types beside those that are impo
       { cwd: built, encoding: "utf8" },
     ).trim();
   assert.equal(keys(manifest.name), "entryStatements,inTenant,proof,refuseNested");
-  assert.equal(keys(`${manifest.name}/testing`), "assertPoolClean");
+  assert.equal(keys(`${manifest.name}/testing`), "assertIsolated,assertPoolClean");
 });
 
 test("the embedded Postgres that an adopter is told to install is the one that is tested", () => {
