@@ -283,7 +283,6 @@ function added(line: Line, tables: Set<string>, called: Set<string>): Finding[] 
           `may not be: ${definition}`,
           `-- as an administrator: revoke ${role} from ${member};`,
         );
-      if (role === "tms_app" || role === "tms_auditor") return []; // DBAs and jobs: `who_reads` lists them
       return report(
         "warning",
         `${strange}: ${definition}`,

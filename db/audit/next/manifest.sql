@@ -104,7 +104,9 @@ with ours as (
     from pg_auth_members m join pg_roles r on r.oid = member, lateral (
       select coalesce((to_jsonb(m) ->> 'inherit_option')::boolean, rolinherit),
         coalesce((to_jsonb(m) ->> 'set_option')::boolean, true)) o (inherits, may_set)
-    where not rolsuper and (member in (select oid from five) or roleid in (select oid from five)) group by member, roleid
+    -- Who may act as tms_app or tms_auditor is the operator's to say; who_reads lists them.
+    where not rolsuper and (member in (select oid from five)
+      or roleid in (select oid from five where name not in ('tms_app', 'tms_auditor'))) group by member, roleid
     having member in (select oid from five) or bool_or(inherits or may_set) -- the rest is how 16 and newer record who made a role
   union all
   select 'setting', format('%s of %s%s', split_part(c, '=', 1), coalesce(nullif(setrole, 0)::regrole::text, 'every role'),
