@@ -61,7 +61,7 @@ function harmless(kind: string, { relation, name, permissive }: Policy): string 
 
 // One mutant a table at a time, all tables at once.
 const relations = [...new Set(policies.map(({ relation }) => relation))];
-for (const name of [...new Set(policies.map(one => one.name))])
+for (const name of new Set(policies.map(one => one.name)))
   for (const [kind, [mutate, by]] of Object.entries(MUTANTS)) {
     const mutants = policies.filter(one => one.name === name && !harmless(kind, one));
     if (mutants.length === 0) continue;
