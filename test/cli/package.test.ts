@@ -165,7 +165,11 @@ await pool.end();
     );
   const compiled = run("node", [
     path.join(projectRoot, "node_modules/typescript/bin/tsc"),
-    ...["--strict", "--module", "nodenext", "--target", "es2022", "--types", "node", "backend.ts"],
+    "--strict",
+    "--module=nodenext",
+    "--target=es2022",
+    "--types=node",
+    "backend.ts",
   ]);
   assert.equal(compiled.status, 0, compiled.stdout);
   const { status, stdout, stderr } = run("node", ["backend.js"], { SHOP_URL: at(database.urls.root) });
