@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { seedTenant, seedUser, type TestResponse, withService } from "../harness.ts";
+import { seedTenant, seedUser, settled, type TestResponse, withService } from "../harness.ts";
 import { assertError, createWorld, person } from "./world.ts";
 
 const world = await createWorld({
@@ -80,6 +80,7 @@ test("an operator invites an owner into any tenant, and never sees the token aga
   assert.deepEqual([(await revoking()).status, (await revoking()).status], [200, 404]);
   assertError(await accept("late", other.token), 403, REFUSED);
   // The tenant's own people read that an operator acted, and not which one.
+  await settled(sql);
   const feed = await ask("founder", "GET", "/api/tenants/events?type=invitation.created", undefined, {
     tenant: "empty",
   });
