@@ -166,9 +166,12 @@ await pool.end();
   const compiled = run("node", [
     path.join(projectRoot, "node_modules/typescript/bin/tsc"),
     "--strict",
-    "--module=nodenext",
-    "--target=es2022",
-    "--types=node",
+    "--module",
+    "nodenext",
+    "--target",
+    "es2022",
+    "--types",
+    "node",
     "backend.ts",
   ]);
   assert.equal(compiled.status, 0, compiled.stdout);
