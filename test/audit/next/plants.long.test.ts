@@ -186,7 +186,7 @@ async function byChecks(tx: postgres.TransactionSql, ofRows: boolean): Promise<s
 }
 
 /** The plants of what the proof tries. It acts for long, and is asked where no check says anything. */
-const BY_ACTING = ["policies", "roles"];
+const BY_ACTING = ["policies", "rights", "roles"];
 
 async function byProof(tx: postgres.TransactionSql): Promise<string[]> {
   const faults = await tx<{ relation: string; claim: string }[]>`
