@@ -3,7 +3,7 @@ import { pretty } from "../../diff.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { visible } from "../../parts/text.tsx";
 import { readSchema, SettingsEditor } from "../settings/editor.tsx";
-import type { Schema } from "../settings/schema-form.tsx";
+import type { Schema } from "../settings/schema.ts";
 import type { Own } from "./own.ts";
 
 /** The settings of one's own organization: what the schema lets its people write. */

@@ -11,7 +11,8 @@ import { say } from "../../parts/text.tsx";
 import { unsaved } from "../../router.ts";
 import { Conflict } from "./conflict.tsx";
 import { type Json, parseSettings } from "./json.ts";
-import { type Schema, SchemaForm } from "./schema-form.tsx";
+import type { Schema } from "./schema.ts";
+import { SchemaForm } from "./schema-form.tsx";
 
 export interface Settings {
   value: Json;

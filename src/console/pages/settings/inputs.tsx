@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { pretty } from "../../diff.ts";
 import { parseSettings } from "./json.ts";
-import type { ControlProps } from "./schema-form.tsx";
+import type { ControlProps } from "./schema.ts";
 
 /** A list of texts, one a line. */
 export function Lines({ value, disabled, onChange, ids }: ControlProps & { ids: object }) {

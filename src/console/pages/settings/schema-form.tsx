@@ -2,24 +2,9 @@ import type { ComponentChildren } from "preact";
 import { isObject } from "../../diff.ts";
 import { Field } from "../../parts/form.tsx";
 import { Lines, Plain } from "./inputs.tsx";
+import type { ControlProps, Schema } from "./schema.ts";
 
 type Json = Record<string, unknown>;
-
-/** What the form knows of JSON Schema; anything else of it is checked by the service. */
-export interface Schema {
-  type?: string | string[];
-  title?: string;
-  description?: string;
-  enum?: unknown[];
-  properties?: Record<string, Schema>;
-  items?: Schema;
-  required?: string[];
-  minimum?: number;
-  maximum?: number;
-  maxLength?: number;
-  default?: unknown;
-  "x-tenant-writable"?: boolean;
-}
 
 interface Props {
   schema: Schema;
@@ -49,15 +34,6 @@ export function SchemaForm({ schema, value, writable, onChange }: Props) {
       ))}
     </>
   );
-}
-
-export interface ControlProps {
-  name: string;
-  schema: Schema;
-  value: unknown;
-  disabled: boolean;
-  required: boolean;
-  onChange: (value: unknown) => void;
 }
 
 function Control(props: ControlProps): ComponentChildren {

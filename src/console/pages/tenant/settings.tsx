@@ -2,7 +2,7 @@ import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { readSchema, SettingsEditor, settingsIn } from "../settings/editor.tsx";
-import type { Schema } from "../settings/schema-form.tsx";
+import type { Schema } from "../settings/schema.ts";
 import { Deletion } from "./deletion.tsx";
 import type { Open } from "./open.ts";
 
