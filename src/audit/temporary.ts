@@ -257,13 +257,17 @@ async function aboutChecks(tx: postgres.TransactionSql): Promise<Audit["about"]>
     select "check", comment from pg_temp.checks`;
   return new Map(
     rows.map(({ check, comment }) => {
-      const line = (name: string) =>
-        new RegExp(`^${name}: ([\\s\\S]*?)(?=\n[A-Z][a-z]+: |$)`, "m").exec(comment ?? "")?.[1] ?? "";
-      const finds = (comment ?? "").split(/\n[A-Z][a-z]+: /)[0]!.replace(/^(error|warning|info): /, "");
-      return [check, { finds, why: line("Why"), mend: line("Fix") }];
+      const [finds = "", ...lines] = (comment ?? "").split(/\n(?=[A-Z][a-z]+: )/).map(oneLine);
+      const line = (name: string) => lines.find(text => text.startsWith(name))?.slice(name.length) ?? "";
+      return [
+        check,
+        { finds: finds.replace(/^(error|warning|info): /, ""), why: line("Why: "), mend: line("Fix: ") },
+      ];
     }),
   );
 }
+
+const oneLine = (text: string) => text.replaceAll("\n", " ");
 
 function assembled(
   report: Report,
