@@ -2,8 +2,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { Ajv } from "ajv";
 import { StartupError } from "../errors/startup-error.ts";
+import type { Finding } from "../values/finding.ts";
 import { keyOf } from "./identity.ts";
-import type { Audit, Finding } from "./report.ts";
+import type { Audit } from "./report.ts";
 
 export interface Vouched {
   kind: "function" | "relation";

@@ -1,5 +1,7 @@
 /** The report as one HTML page to mail: no script, no external resource, light and dark. */
-import type { Audit, Finding, Result } from "./run.ts";
+
+import type { Finding } from "../values/finding.ts";
+import type { Audit, Result } from "./run.ts";
 import { STYLE } from "./style.ts";
 import { type Group, groupFindings, number, placeOf, plural, scopeOf, secondsOf, verdict } from "./text.ts";
 

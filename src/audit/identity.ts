@@ -1,4 +1,4 @@
-import type { Finding } from "./report.ts";
+import type { Finding } from "../values/finding.ts";
 
 /** What makes two findings, of two runs, the same one. The words may differ: they count rows. */
 export function keyOf({

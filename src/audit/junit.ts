@@ -1,6 +1,7 @@
 /** The report as JUnit's XML: a check is a test case, its category the suite. */
 
-import type { Audit, Finding } from "./report.ts";
+import type { Finding } from "../values/finding.ts";
+import type { Audit } from "./report.ts";
 import { number, placeOf, plural } from "./text.ts";
 
 const ESCAPES: Record<string, string> = {

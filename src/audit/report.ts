@@ -1,18 +1,5 @@
 /** What a run of the audit gives. */
-
-export type Severity = "error" | "warning" | "info";
-
-export interface Finding {
-  check: string;
-  category: string;
-  severity: Severity;
-  tenant_id: string | null;
-  relation: string | null;
-  /** Key columns. */
-  row: Record<string, unknown>;
-  detail: string;
-  remedy: string;
-}
+import type { Finding, Severity } from "../values/finding.ts";
 
 /** What `--format json` prints, key for key. */
 export interface Report {

@@ -1,8 +1,9 @@
 /** The report as SARIF 2.1.0, which code hosts show beside the files that define the objects. */
 import { createHash } from "node:crypto";
+import type { Finding } from "../values/finding.ts";
 import type { Definitions } from "./definitions.ts";
 import { keyOf } from "./identity.ts";
-import type { Audit, Finding } from "./report.ts";
+import type { Audit } from "./report.ts";
 import { placeOf, verdict } from "./text.ts";
 
 const LEVEL = { error: "error", warning: "warning", info: "note" } as const;

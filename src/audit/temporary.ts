@@ -3,11 +3,12 @@ import type postgres from "postgres";
 import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { ABOUT, differences, manifestLines, NOT_AS_RELEASED, shippedLines } from "../migrate/objects.ts";
 import { RELEASE, releaseHash } from "../migrate/release.ts";
 import { settle } from "../migrate/session.ts";
+import type { Finding } from "../values/finding.ts";
 import { type Accepted, applyBaseline, type Baseline } from "./baseline.ts";
-import { ABOUT, differences, manifestLines, NOT_AS_RELEASED, shippedLines } from "./manifest.ts";
-import type { Audit, Finding, Report, Result } from "./report.ts";
+import type { Audit, Report, Result } from "./report.ts";
 import { auditText, serviceProfile } from "./sql-text.ts";
 
 export interface Request {

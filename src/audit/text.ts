@@ -1,6 +1,8 @@
 /** The report for people at a terminal: worst first, each with its remedy. */
+
+import type { Finding } from "../values/finding.ts";
 import { plain } from "../values/printable.ts";
-import type { Audit, Finding } from "./run.ts";
+import type { Audit } from "./run.ts";
 
 const SHOWN = 10;
 export const number = (value: number) => value.toLocaleString("en-US");

@@ -1,43 +1,13 @@
 /** What the audit inside the database does not look at, or no longer reports: the release's own objects, by the manifest. */
 import type postgres from "postgres";
-import { settle } from "../migrate/session.ts";
-import { ABOUT, changes, manifestLines, NOT_AS_RELEASED, shippedLines } from "./manifest.ts";
-import type { Audit, Finding } from "./report.ts";
-
-/** Functions are compared by changedFunctions(), which knows what was accepted; roles are the cluster's, and the audit's own checks. */
-const KINDS = new Set([
-  "table",
-  "column",
-  "constraint",
-  "index",
-  "unique index",
-  "policy",
-  "trigger",
-  "view",
-  "sequence",
-  "type",
-  "schema",
-]);
-
-interface Unreleased {
-  findings: Finding[];
-  compared: number;
-}
+import { ABOUT, NOT_AS_RELEASED } from "../migrate/objects.ts";
+import { type Unreleased, unreleasedWithin } from "../migrate/unreleased.ts";
+import type { Finding } from "../values/finding.ts";
+import type { Audit } from "./report.ts";
 
 /** The database has this build's release. */
 export const unreleasedObjects = (sql: postgres.Sql): Promise<Unreleased | undefined> =>
   sql.begin("read only", unreleasedWithin);
-
-/** The same in a transaction of the caller's. Undefined: on Citus tables differ. */
-export async function unreleasedWithin(tx: postgres.TransactionSql): Promise<Unreleased | undefined> {
-  await settle(tx);
-  const [citus] = await tx`select from pg_catalog.pg_extension where extname = 'citus'`;
-  if (citus) return undefined;
-  const shipped = shippedLines();
-  const all = changes(shipped, await manifestLines(tx));
-  const findings = all.filter(({ row }) => KINDS.has(Object.keys(row)[0]!));
-  return { findings, compared: shipped.filter(({ kind }) => KINDS.has(kind)).length };
-}
 
 /** One fault, one finding: what a check of the audit names is not repeated. */
 export function addUnreleased(audit: Audit, { findings: all, compared }: Unreleased): void {

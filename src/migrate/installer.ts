@@ -1,12 +1,12 @@
 /** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
 import type postgres from "postgres";
-import { unreleasedWithin } from "../audit/unreleased.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { writtenManifest } from "./manifest.ts";
 import { hashOfRelease, INSTALL_SQL, RELEASE, type Release } from "./release.ts";
 import { settle } from "./session.ts";
 import { readSqlFile } from "./sql-files.ts";
+import { unreleasedWithin } from "./unreleased.ts";
 
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;

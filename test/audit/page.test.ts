@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
-import type { Audit, Finding, Result } from "../../src/audit/run.ts";
+import type { Audit, Result } from "../../src/audit/run.ts";
 import { scopeOf, toText, verdict } from "../../src/audit/text.ts";
+import type { Finding } from "../../src/values/finding.ts";
 
 const finding = (check: string, category: string, rest: Partial<Finding>): Finding => ({
   check,

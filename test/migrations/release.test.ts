@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { after, test } from "node:test";
-import { MANIFEST_TSV, manifestLines, toTsv } from "../../src/audit/manifest.ts";
 import { MANIFEST_SQL, writtenManifest } from "../../src/migrate/manifest.ts";
+import { MANIFEST_TSV, manifestLines, toTsv } from "../../src/migrate/objects.ts";
 import { RELEASE, RELEASE_JSON, releaseHash } from "../../src/migrate/release.ts";
 import { createDatabase } from "../harness.ts";
 

@@ -1,7 +1,7 @@
 /** A database of 200 tenants as the service leaves it: no check, no row, no proof and no manifest has anything to say. */
 import assert from "node:assert/strict";
 import { after } from "node:test";
-import { differences, manifestLines, shippedLines } from "../../../src/audit/manifest.ts";
+import { differences, manifestLines, shippedLines } from "../../../src/migrate/objects.ts";
 import { createDatabase, long, rolledBack } from "../../harness.ts";
 import { seedTenants } from "../world.ts";
 import { CHECKS, findings, openAudit, PRODUCT, read, rowFindings } from "./world.ts";

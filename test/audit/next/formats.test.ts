@@ -9,9 +9,10 @@ import { Ajv } from "ajv";
 import formats from "ajv-formats";
 import { Definitions, normalName } from "../../../src/audit/definitions.ts";
 import { toJunit } from "../../../src/audit/junit.ts";
-import type { Audit, Finding } from "../../../src/audit/report.ts";
+import type { Audit } from "../../../src/audit/report.ts";
 import { toSarif } from "../../../src/audit/sarif.ts";
 import { toText } from "../../../src/audit/text.ts";
+import type { Finding } from "../../../src/values/finding.ts";
 import { projectRoot } from "../../cli/command.ts";
 
 const schemas = path.join(projectRoot, "test", "audit", "next", "schemas");

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import type postgres from "postgres";
-import { differences, manifestLines, shippedLines } from "../../../src/audit/manifest.ts";
+import { differences, manifestLines, shippedLines } from "../../../src/migrate/objects.ts";
 import { createDatabase, rolledBack } from "../../harness.ts";
 
 const database = await createDatabase();

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { after } from "node:test";
 import type postgres from "postgres";
-import { differences, manifestLines, shippedLines } from "../../../src/audit/manifest.ts";
+import { differences, manifestLines, shippedLines } from "../../../src/migrate/objects.ts";
 import { createDatabase, long, rolledBack } from "../../harness.ts";
 import { bodies } from "../plants/bodies.ts";
 import { bodyBranches } from "../plants/branches/bodies.ts";

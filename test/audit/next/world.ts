@@ -1,7 +1,7 @@
 /** The audit's text in a session's pg_temp, as a client sends it; and what its checks find of one plant, which is rolled back. */
 import { readdirSync, readFileSync } from "node:fs";
 import postgres from "postgres";
-import { shippedLines } from "../../../src/audit/manifest.ts";
+import { shippedLines } from "../../../src/migrate/objects.ts";
 import type { Database } from "../../harness.ts";
 
 const FOLDER = new URL("../../../db/audit/next/", import.meta.url);

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
-import type { Finding } from "./report.ts";
+import type { Finding } from "../values/finding.ts";
 
 const FOLDER = path.join(PACKAGE_ROOT, "db", "audit", "next");
 /** Written by `npm run release`. */
