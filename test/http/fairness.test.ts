@@ -118,6 +118,7 @@ long("answers that nobody reads do not count against others", async t => {
 test("one identity has a share of the requests in flight: its own are refused beyond it", async t => {
   await lockBoards(t);
   const { app, all, get, served } = await listen(t, 100);
+  await served(); // opens connections, which takes its time on a busy machine
   const open = Array.from({ length: 32 }, () => get("/api/boards", ann));
   await until("its share is in flight", () => app.inFlight.length === 32);
   const more = await all(8, () => get("/api/boards", ann));
@@ -135,6 +136,7 @@ test("one identity has a share of the requests in flight: its own are refused be
 test("one tenant has a share, which only its members fill", async t => {
   await lockBoards(t);
   const { app, get, served } = await listen(t, 100);
+  await served();
   for (const token of [ann, cat, dan]) assert.equal((await get("/api/tenants/current", token)).status, 200);
   const open = [ann, cat].flatMap(token => Array.from({ length: 25 }, () => get("/api/boards", token)));
   await until("its share is in flight", () => app.inFlight.length === 50);

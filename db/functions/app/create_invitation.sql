@@ -13,7 +13,7 @@ begin
   perform app.require_member_admin(p_caller_role, p_role);
   -- Each new invitation deletes the expired ones, so no job is needed.
   delete from app.invitations i where i.tenant_id = p_tenant_id and i.expires_at <= now();
-  -- One after the other in a tenant, as in api.create_key().
+  -- One after the other in a tenant, as in api.create_key.
   perform pg_advisory_xact_lock(uuid_hash_extended(p_tenant_id, 2));
   if (select count(*) from app.invitations i where i.tenant_id = p_tenant_id) >= v_most then
     perform app.refuse(409, 'Conflict', format('The tenant has %s open invitations; revoke one first', v_most), 'invitation_limit');

@@ -30,7 +30,7 @@ begin
   end if;
   v_tenant := app.change_tenant(v_tenant, p_name, null::text, v_settings);
   v_tenant_json := app.tenant_json(v_tenant);
-  -- As in api.get_current_tenant().
+  -- As in api.get_current_tenant.
   body := concat('{"tenant":', v_tenant_json, ',"membership":', v_member_json, '}');
   etag := app.etag(v_tenant_json, to_hex(hashtextextended(v_member_json, 0)));
 end
