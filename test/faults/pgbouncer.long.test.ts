@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { UNHURRIED } from "../../src/database/command-connection.ts";
 import { migrate } from "../../src/migrate/migrate.ts";
 import { removeSecret } from "../../src/migrate/tenant-context.ts";
 import {
@@ -165,7 +166,7 @@ test("session mode with prepared statements: they are used", { skip }, () =>
 
 test("migrate leaves no lock and no setting on the sessions of a pooler", { skip }, async () => {
   const { owner, root } = database.urls;
-  const ignored = "statement_timeout,lock_timeout,idle_session_timeout,row_security";
+  const ignored = Object.keys(UNHURRIED).join(",");
   const lenient = { ignore_startup_parameters: ignored, default_pool_size: 1 };
   const [asOwner, asRoot] = await Promise.all([owner, root].map(url => startPgbouncer(url, lenient)));
   try {
