@@ -332,7 +332,9 @@ void describe("the remedies of roles, rights and functions", () => {
       assert.ok(remedies.length > 4);
       for (const { remedy } of remedies) assert.match(remedy, /provider's parameter group/);
       await sql.unsafe("create role backup bypassrls in role pg_read_all_data");
-      const found = await sql<Found[]>`select * from audit.run_check('bypass_role') order by detail`;
+      const found = await sql<
+        Found[]
+      >`select * from audit.run_check('bypass_role') where detail !~ '^(kiosk_)?auditor_' order by detail`;
       assert.match(found[0]!.detail, /every tenant once it may connect/);
       assert.match(found[1]!.detail, /as a member of pg_read_all_data/);
       for (const { remedy } of found) await sql.unsafe(remedy);
