@@ -48,3 +48,22 @@ export interface Audit {
   /** Against an earlier report. */
   diff?: { opened: Finding[]; closed: Finding[] };
 }
+
+export function resultsOf(findings: readonly Finding[], notRun: readonly string[] = []): Result[] {
+  const results = new Map<string, Result>();
+  for (const { check, relation, severity } of findings) {
+    const key = `${check} ${relation ?? ""}`;
+    const result = results.get(key) ?? {
+      check,
+      relation: relation ?? "",
+      checked: 0,
+      failed: notRun.includes(check),
+      error: 0,
+      warning: 0,
+      info: 0,
+    };
+    result[severity]++;
+    results.set(key, result);
+  }
+  return [...results.values()];
+}

@@ -8,7 +8,7 @@ import { RELEASE, releaseHash } from "../migrate/release.ts";
 import { settle } from "../migrate/session.ts";
 import type { Finding } from "../values/finding.ts";
 import { type Accepted, applyBaseline, type Baseline } from "./baseline.ts";
-import type { Audit, Report, Result } from "./report.ts";
+import { type Audit, type Report, resultsOf } from "./report.ts";
 import { auditText, serviceProfile } from "./sql-text.ts";
 
 export interface Request {
@@ -274,22 +274,15 @@ function assembled(
   report: Report,
   { notRun, about, server }: Pick<Audit, "notRun" | "about" | "server">,
 ): Audit {
-  const results = new Map<string, Result>();
-  for (const { check, relation, severity } of report.findings) {
-    const key = `${check} ${relation ?? ""}`;
-    const result = results.get(key) ?? {
-      check,
-      relation: relation ?? "",
-      checked: 0,
-      failed: notRun.includes(check),
-      error: 0,
-      warning: 0,
-      info: 0,
-    };
-    result[severity]++;
-    results.set(key, result);
-  }
-  return { report, runId: null, notRun, about, results: [...results.values()], trend: [], server };
+  return {
+    report,
+    runId: null,
+    notRun,
+    about,
+    results: resultsOf(report.findings, notRun),
+    trend: [],
+    server,
+  };
 }
 
 /** What a changed table or policy leads to. */

@@ -3,7 +3,7 @@ import type postgres from "postgres";
 import { ABOUT, NOT_AS_RELEASED } from "../migrate/objects.ts";
 import { type Unreleased, unreleasedWithin } from "../migrate/unreleased.ts";
 import type { Finding } from "../values/finding.ts";
-import type { Audit } from "./report.ts";
+import { type Audit, resultsOf } from "./report.ts";
 
 /** The database has this build's release. */
 export const unreleasedObjects = (sql: postgres.Sql): Promise<Unreleased | undefined> =>
@@ -32,17 +32,7 @@ export function addUnreleased(audit: Audit, { findings: all, compared }: Unrelea
   report.summary.checks++;
   report.summary.errors += count("error");
   report.summary.warnings += count("warning");
-  for (const { relation, severity } of findings)
-    results.push({
-      check: NOT_AS_RELEASED,
-      relation: relation ?? "",
-      checked: 0,
-      failed: false,
-      error: 0,
-      warning: 0,
-      info: 0,
-      [severity]: 1,
-    });
+  results.push(...resultsOf(findings));
   const run = trend.at(-1);
   if (run) {
     run.errors += count("error");
