@@ -38,6 +38,12 @@ export async function refuseNested<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** node-postgres sends undefined as null, and a null slug means the default tenant. */
+function requireNamed(caller: Caller) {
+  const missing = "tenantId" in caller ? !caller.tenantId : !caller.slug || !caller.subject;
+  if (missing) throw new Error("A slug and a subject are needed, or a tenantId");
+}
+
 export interface Statement {
   text: string;
   values: (string | null)[];
@@ -48,9 +54,7 @@ export interface Statement {
  * `tenant_id`, `user_id` and `role`. Make the list just before you send it: a proof in it is valid for 30 s.
  */
 export function entryStatements(caller: Caller, secret = environmentSecret()): Statement[] {
-  // node-postgres sends undefined as null, and a null slug means the default tenant.
-  const missing = "tenantId" in caller ? !caller.tenantId : !caller.slug || !caller.subject;
-  if (missing) throw new Error("A slug and a subject are needed, or a tenantId");
+  requireNamed(caller);
   const prove = (kind: "caller" | "tenant", values: (string | null)[]): Statement[] =>
     secret
       ? [{ text: "select set_config('app.proof', $1, true)", values: [proof(kind, values, secret)] }]
@@ -80,7 +84,7 @@ export function inTenant<T>(
   { secret }: { secret?: string | undefined } = {},
 ): Promise<T> {
   return refuseNested(async () => {
-    entryStatements(caller, secret); // throws for a caller who names no tenant, before a connection is made
+    requireNamed(caller); // before a connection is made
     const client = await pool.connect();
     let broken: Error | undefined;
     try {
