@@ -219,8 +219,10 @@ async function compareManifest(tx: postgres.TransactionSql): Promise<Manifest> {
 
 /** What people reviewed. And the release's functions: where one differs, the manifest says so. */
 async function vouch(tx: postgres.TransactionSql, { vouched }: Baseline, functions: string[]) {
-  for (const { kind, object, hash, reason } of vouched)
-    await tx`insert into pg_temp.vouched (kind, object, hash, reason) values (${kind}, ${object}, ${hash}, ${reason})`;
+  await tx`
+    insert into pg_temp.vouched (kind, object, hash, reason)
+    select kind, object, hash, reason
+    from jsonb_to_recordset(${JSON.stringify(vouched)}::text::jsonb) v (kind text, object text, hash text, reason text)`;
   await tx`
     insert into pg_temp.vouched (kind, object, reason)
     select 'function', f, 'the manifest' from jsonb_array_elements_text(${JSON.stringify(functions)}::text::jsonb) f
@@ -429,6 +431,8 @@ export function proveFromOutside(
   return inSession(url, what, async (tx, ours) => {
     await refuseSuperuser(tx, request);
     await loadProfile(tx, request.profile, ours);
+    if (request.seed) await seed(tx);
+    if (!request.writes) await tx`set transaction read only`; // temporary tables may still be written
     const claims = await tx<Claim[]>`
       select relation, claim, result, detail from pg_temp.prove(${relation}::text::regclass, ${request.sample}::int, ${request.writes}::boolean,
         ${request.asSuperuser}::boolean)`;

@@ -108,6 +108,8 @@ const FROM_OUTSIDE = [
   "who-reads",
 ] as const;
 
+const NOT_OF_THE_PROOF = ["tenant", "only", "diff", "baseline", "save-baseline", "save-profile"] as const;
+
 const isFromOutside = (args: Arguments) => args.format === "tap" || FROM_OUTSIDE.some(name => args[name]);
 
 /** Sends the audit to the database, which may be anybody's; nothing there is changed. */
@@ -133,9 +135,13 @@ async function fromOutside(args: Arguments, url: string, what: string): Promise<
   }
   if (args.format === "tap" || args.prove) {
     if (args.format !== "tap") throw new StartupError("--prove prints its claims with --format tap");
+    const other = NOT_OF_THE_PROOF.find(name => args[name]);
+    if (other) throw new StartupError(`--format tap prints the proof alone: --${other} has no meaning there`);
     const claims = await proveFromOutside(url, what, args.prove ?? null, request);
     await printLine(toTap(claims));
-    process.exitCode = claims.some(({ result }) => result !== "proved" && result !== "not proved") ? 1 : 0;
+    const fails = claims.some(({ result }) => result !== "proved" && result !== "not proved");
+    // What was not tried is not proved.
+    process.exitCode = fails ? 1 : claims.some(({ result }) => result === "proved") ? 0 : 2;
     return;
   }
   if (args["save-profile"]) {

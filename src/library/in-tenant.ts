@@ -87,18 +87,23 @@ export function inTenant<T>(
     requireNamed(caller); // before a connection is made
     const client = await pool.connect();
     let broken: Error | undefined;
+    const lost = (error: Error) => {
+      broken = error;
+    };
+    // The pool takes its own listener off a client that is out. Without one a lost connection ends the process.
+    client.on("error", lost);
     try {
-      await client.query("begin");
-      const entered = await enter(client, entryStatements(caller, secret));
+      const [role, ...entry] = entryStatements(caller, secret);
+      await client.query(`begin; ${role!.text}`);
+      const entered = await enter(client, entry);
       const result = await work(client, entered);
       await commit(client);
       return result;
     } catch (fault) {
-      await client.query("rollback").catch((error: Error) => {
-        broken = error;
-      });
+      await client.query("rollback").catch(lost);
       throw fault;
     } finally {
+      client.off("error", lost);
       client.release(broken);
     }
   });

@@ -3,10 +3,11 @@ import { UNHURRIED } from "../database/command-connection.ts";
 
 export const INSTALLER_SESSION = { application_name: "tms migrate" };
 
-/** UNHURRIED and what the installer needs, for a transaction. Not as startup parameters: poolers refuse those. */
+/** UNHURRIED, but for the caller's limit for locks, and what the installer needs, for a transaction. Not as startup parameters: poolers refuse those. */
 export async function settle(tx: postgres.TransactionSql): Promise<void> {
+  const { lock_timeout: _, ...unhurried } = UNHURRIED;
   const settings = {
-    ...UNHURRIED,
+    ...unhurried,
     standard_conforming_strings: true,
     // Citus would send each file that has a SET LOCAL to its workers as a whole. Elsewhere this is only a name.
     "citus.propagate_set_commands": "none",
