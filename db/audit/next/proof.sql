@@ -68,6 +68,7 @@ begin
     p_write, p_counted, v_mark, ';', p_most));
   v_reached := substring(v_done.message from v_mark || '(\d+);');
   return row(v_reached, case
+    when not v_done.entered then 'undecided'
     when v_reached is not null then 'reached'
     when v_done.state = '42501' then 'refused'
     when v_done.state in ('22P02', '42704') then 'no tenant' -- an empty setting is no uuid; one that was never set is not known
@@ -104,7 +105,8 @@ begin
   create temp table proof_principals (principal text, enter text[], tenants text[], role name);
   create temp table proof_claims (relid oid, claim text, result text, principal text, tenant text, detail text);
   execute format('insert into pg_temp.proof_principals (principal, enter, tenants) %s', (select principals from audit.profile));
-  -- A setting is null in a session until it is set for the first time, and empty ever after. So somebody without a tenant comes first.
+  -- A setting is null in a session until it is set for the first time, and empty ever after. So the proof acts first
+  -- as a principal without a tenant, while settings are still null.
   perform audit.prove_reading(t.held,
     row(p.principal, p.enter, p.tenants, r.role, 'false', 0, null, null, null, null, null, false)::audit.actor)
   from (select * from pg_temp.proof_principals where tenants = '{}' order by cardinality(enter), principal limit 1) p
@@ -175,7 +177,7 @@ $$;
 comment on function audit.claim(audit.tables, audit.actor, text, text, text) is
   'Notes what a principal''s act showed of a claim: proved, fault or undecided.';
 
-create function audit.claim_write(t audit.tables, a audit.actor, p_claim text, w audit.written, p_allowed bigint, p_act text)
+create function audit.claim_write(t audit.tables, a audit.actor, p_claim text, w audit.written, p_act text)
 returns void
 language sql
 volatile
@@ -183,7 +185,7 @@ set search_path = pg_catalog, pg_temp
 as $$
   select audit.claim(t, a, p_claim,
     case
-      when w.outcome = 'stopped' or w.reached > p_allowed then 'fault'
+      when w.outcome = 'stopped' or w.reached > 0 then 'fault'
       when w.outcome in ('refused', 'reached') or w.outcome = 'no tenant' and a.tenants = '{}' then 'proved'
       else 'undecided' end,
     p_act || case
@@ -191,8 +193,8 @@ as $$
       when w.outcome in ('undecided', 'no tenant') then ' or not: this came before any policy could refuse: ' || w.message
       else '' end)
 $$;
-comment on function audit.claim_write(audit.tables, audit.actor, text, audit.written, bigint, text) is
-  'Notes what became of a write that may reach so many rows and no more.';
+comment on function audit.claim_write(audit.tables, audit.actor, text, audit.written, text) is
+  'Notes what became of a write that may reach no row.';
 
 create function audit.prove_reading(t audit.tables, a audit.actor)
 returns void
@@ -227,7 +229,7 @@ begin
   if v_rows is null then
     -- To somebody who is entitled to nothing, a policy shows nothing that takes an empty setting for a uuid, or knows no such setting.
     perform audit.claim(t, a, 'no principal sees a row of another tenant',
-      case when v_seen.state in ('22P02', '42704') and a.tenants = '{}' then 'proved' else 'undecided' end,
+      case when v_seen.entered and v_seen.state in ('22P02', '42704') and a.tenants = '{}' then 'proved' else 'undecided' end,
       'cannot read it: ' || v_seen.message);
     return;
   end if;
@@ -312,7 +314,7 @@ begin
       v_done := row(null, 'undecided', 'a row of its own is refused, too: ' || v_own.message);
     end if;
   end if;
-  perform audit.claim_write(t, a, 'none inserts a row of another tenant', v_done, 0, 'may insert a row of another tenant');
+  perform audit.claim_write(t, a, 'none inserts a row of another tenant', v_done, 'may insert a row of another tenant');
 end
 $$;
 comment on function audit.prove_insert(audit.tables, audit.actor) is 'As one principal: no row of another tenant can be inserted.';
@@ -350,7 +352,7 @@ begin
         v_update || format('%1$I = t.%1$I where (%2$s) is not true', a.updatable[1], a.own));
     end if;
   end if;
-  perform audit.claim_write(t, a, 'none updates a row of another tenant', v_done, 0, 'may update rows of another tenant');
+  perform audit.claim_write(t, a, 'none updates a row of another tenant', v_done, 'may update rows of another tenant');
 
   if a.tenants <> '{}' and v_moves and a.own_rows > 0 then
     v_done := audit.try_write(a.enter, t.relid, v_moved);
@@ -359,7 +361,7 @@ begin
     elsif v_done.outcome = 'refused' and v_own.outcome in ('refused', 'undecided') then
       v_done := row(null, 'undecided', 'an update that changes nothing is refused, too: ' || v_own.message);
     end if;
-    perform audit.claim_write(t, a, 'none gives a row of its own to another tenant', v_done, 0, 'may give its rows to another tenant');
+    perform audit.claim_write(t, a, 'none gives a row of its own to another tenant', v_done, 'may give its rows to another tenant');
   end if;
 end
 $$;
@@ -391,7 +393,7 @@ begin
       v_done := audit.try_write(a.enter, t.relid, v_delete || format(' where (%s) is not true', a.own));
     end if;
   end if;
-  perform audit.claim_write(t, a, 'none deletes a row of another tenant', v_done, 0, 'may delete rows of another tenant');
+  perform audit.claim_write(t, a, 'none deletes a row of another tenant', v_done, 'may delete rows of another tenant');
 end
 $$;
 comment on function audit.prove_delete(audit.tables, audit.actor) is 'As one principal: no row of another tenant can be deleted.';
@@ -546,6 +548,9 @@ as $$
 #variable_conflict use_column
 begin
   perform audit.prepare_proof(p_as_superuser);
+  if not p_writes then
+    perform set_config('transaction_read_only', 'on', true); -- temporary tables may still be written
+  end if;
   perform audit.prove_table(t.relid, p_sample, p_writes) from pg_temp.proof_tables t where p_relation is null or t.relid = p_relation;
   -- Others of its shape may have rows.
   if p_relation is not null and exists (select from pg_temp.proof_claims c where c.claim = 'it has rows') then
@@ -561,7 +566,8 @@ $$;
 comment on function audit.prove(regclass, int, boolean, boolean) is
 $$Proves by acting that tenants are isolated, in one relation or in all: a line for each claim. Nothing is kept.
   begin isolation level repeatable read; select * from audit.prove('app.invoices'); rollback;
-In another isolation level it does not tell whether somebody sees too few rows. p_writes: false tries no write.$$;
+In another isolation level it does not tell whether somebody sees too few rows. p_writes: false tries no write,
+and makes the transaction read only.$$;
 
 create function audit.proof_findings()
 returns table ("check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text)

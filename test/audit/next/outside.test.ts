@@ -311,6 +311,10 @@ void describe("a database that has nothing of this service", () => {
       },
     );
     assert.match((await audit("--profile", profile, "--prove", "x")).stderr, /--format tap/);
+    const tap = (...more: string[]) => audit("--profile", profile, "--format", "tap", ...more);
+    const nothing = await tap("--prove", "pg_catalog.pg_class");
+    assert.deepEqual([nothing.code, nothing.stdout], [2, "TAP version 14\n1..0"], "nothing was proved");
+    assert.match((await tap("--tenant", "acme")).stderr, /--tenant has no meaning there/);
   });
 
   it("refuses a file that is no profile, and a profile that does not fit, with all that is wrong", async () => {

@@ -49,6 +49,15 @@ test("views and functions of the form are checks, also in a schema that the prof
     assert.deepEqual([own.category, own.checked], ["board_membership", 3]);
     assert.ok(!report.checks.some(({ check }) => check === "no_check"));
   });
+  // One that would never run.
+  await audited(
+    root,
+    {
+      plant: `${OWN} create view house.odd as select 'error' as severity, '' as relation, '' as detail, '' as remedy;`,
+      texts: [WITH_OWN],
+    },
+    sql => assert.rejects(run(sql), /house\.odd has not the columns of a check/),
+  );
   // Two of one name: neither is taken for the other.
   await audited(
     root,
@@ -57,18 +66,22 @@ test("views and functions of the form are checks, also in a schema that the prof
   );
 });
 
-test("what a check names as an error of a table the proof does not say again", async () => {
+test("the proof does not say again that policies are not asked, and hides behind no other error", async () => {
   const plant =
     "alter policy tenant_only on app.media using (true); alter policy tenant_only on app.boards using (true);";
-  const proofs = async (texts: string[]) =>
-    audited(root, { plant: plant + OWN, texts }, async sql =>
+  const proofs = async (texts: string[], more = "") =>
+    audited(root, { plant: plant + OWN + more, texts }, async sql =>
       (await run(sql, "schema"))
         .filter(one => one.check === "not_isolated")
         .map(one => String(one.relation))
         .sort((a, b) => a.localeCompare(b)),
     );
   assert.deepEqual(await proofs([]), ["app.boards", "app.media"]);
-  assert.deepEqual(await proofs([WITH_OWN]), ["app.boards"]);
+  assert.deepEqual(await proofs([WITH_OWN]), ["app.boards", "app.media"]);
+  // The check of the table that it names.
+  assert.deepEqual(await proofs([WITH_OWN], "alter function house.open_doors rename to rls_disabled;"), [
+    "app.boards",
+  ]);
 });
 
 test("a run of one tenant tells of its rows only, and a tenant that nobody has ends it", async () => {
