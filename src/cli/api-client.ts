@@ -1,6 +1,14 @@
 /** The service's HTTP API, as the commands that need no database call it. */
 import type { Tenant } from "../client/api.ts";
-import { createClient, type Done, type Given, type Input, type Name, Refused } from "../client/client.ts";
+import {
+  createClient,
+  type Done,
+  type Given,
+  type Input,
+  type Listed,
+  type Name,
+  Refused,
+} from "../client/client.ts";
 import { loadConfig } from "../config/config.ts";
 import { KINDS } from "../config/kinds.ts";
 import { embeddedJwtSecret } from "../embedded/embedded.ts";
@@ -17,7 +25,7 @@ export interface Api {
   /** @throws StartupError with the service's own words */
   call<O extends Name>(operation: O, ...input: Given<O>): Promise<Done<O>>;
   /** The entries of a list, page after page, until `limit`. `more` tells that the list goes on. */
-  list<O extends Name, T>(
+  list<O extends Listed, T>(
     operation: O,
     input: Input<O>,
     limit: number,
@@ -36,7 +44,7 @@ export async function openApi(slug?: string): Promise<Api> {
   };
   return {
     call: (operation, ...input) => client.call(operation, ...input).catch(told),
-    async list<O extends Name, T>(
+    async list<O extends Listed, T>(
       operation: O,
       input: Input<O>,
       limit: number,

@@ -101,7 +101,8 @@ export async function send(
       headers: { authorization: `Bearer ${token}`, ...(named && { "x-tenant": tenant }), ...headers },
     });
   } catch (cause) {
-    if (options.signal?.aborted) throw cause;
+    // Only the caller's own abort is theirs to hear of; a time-out is no answer.
+    if (options.signal?.aborted && (cause as Error).name !== "TimeoutError") throw cause;
     const problem = { error: "No answer", detail: "The service cannot be reached." };
     throw new Refused(0, problem, undefined, { cause });
   }
@@ -138,13 +139,22 @@ export function pauseAfter(error: unknown, tries: number): number | undefined {
   return status === 503 || status === 429 ? Math.max(retryAfter, longer) : undefined;
 }
 
+/** Operations whose list ends. Event feeds go on: they take `after`. */
+export type Listed = {
+  [O in Name]: Input<O> extends { query?: infer Q }
+    ? "cursor" extends keyof NonNullable<Q>
+      ? O
+      : never
+    : never;
+}[Name];
+
 export interface Client {
   /** Any answer: `await client("getTenant", { params: { tenant_id } })`. */
   <O extends Name>(operation: O, ...input: Given<O>): Promise<Answer<O>>;
   /** The body of a success. @throws Refused */
   call<O extends Name>(operation: O, ...input: Given<O>): Promise<Done<O>>;
   /** The pages of a list, the first one with the query that is given. @throws Refused */
-  pages<O extends Name>(operation: O, ...input: Given<O>): AsyncGenerator<Done<O>, void>;
+  pages<O extends Listed>(operation: O, ...input: Given<O>): AsyncGenerator<Done<O>, void>;
 }
 
 export interface ClientOptions extends Caller {

@@ -1,6 +1,6 @@
 import {
   type Done,
-  type Input,
+  type Given,
   type Name,
   nextOf,
   pauseAfter,
@@ -122,7 +122,7 @@ export const sleep = (ms: number, signal?: AbortSignal, begun?: (now: () => void
 
 export async function call<O extends Name>(
   operation: O,
-  input: Input<O> | undefined,
+  input: Given<O>[0],
   options: Options = {},
 ): Promise<Answer<Done<O>>> {
   const request = requestOf(operation, input);

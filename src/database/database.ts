@@ -127,12 +127,13 @@ export async function callAs<F extends ApiFunction>(
   const { entered } = app.database;
   const { caller, name, byKey } = asking;
   const mayLag = asking.operator && call.reads?.replica;
-  const large = "limit" in given && Number(given.limit) > SHORT_PAGE;
+  // A search reads all rows of the tenant, and a large page brings many.
+  const large = ("limit" in given && Number(given.limit) > SHORT_PAGE) || ("q" in given && given.q != null);
   const short = call.reads?.short && !large;
   const context = contextOf(app, call, asking);
   const values = valuesOf(call.calls, caller, given);
   const work = async () =>
-    (mayLag && (await askReplica(app, call, values, context))) ||
+    (mayLag && (await askReplica(app, call, values, { context, short }))) ||
     send(app, "primary", call, values, { context, byKey, short });
   // Only these put the transaction into the tenant that the request names.
   const enters = call.needsMembership === false ? undefined : asking.tenant;
@@ -230,12 +231,12 @@ async function askReplica(
   app: FastifyInstance,
   call: Call,
   values: unknown[],
-  context: Context,
+  way: Way,
 ): Promise<Row | undefined> {
   const { database, log } = app;
   if (!database.pools.replica || performance.now() < database.replicaRestsUntil) return undefined;
   try {
-    return (await isReplicaSafe(app)) ? await send(app, "replica", call, values, { context }) : undefined;
+    return (await isReplicaSafe(app)) ? await send(app, "replica", call, values, way) : undefined;
   } catch (err) {
     if ((toProblem(err)?.status ?? 500) < 500) return undefined;
     database.replicaRestsUntil = performance.now() + REPLICA_REST_MS;

@@ -104,6 +104,8 @@ test("a list is read page after page, and a refusal says why and when to try aga
   });
   const away = createClient({ url: "http://127.0.0.1:1", token });
   await assert.rejects(away.call("getHealth"), (error: Refused) => error.status === 0);
+  const late = createClient({ url, token, timeoutMs: 1 });
+  await assert.rejects(late.call("getReady"), (error: Refused) => error.status === 0);
   const after = (status: number, headers = {}) =>
     pauseAfter(new Refused(status, { error: "", detail: "" }, new Headers(headers)), 2);
   assert.deepEqual(

@@ -31,7 +31,8 @@ export function Overview({ tenant }: { tenant: TenantDetails }) {
     // An event appears a moment after its change: it waits for older transactions of the whole server.
     const age = (now() ?? Date.now()) - Date.parse(updated_at);
     if (events.loading || newest >= updated_at || age > PATIENCE_MS) return;
-    const timer = setTimeout(events.reload, 1_000);
+    // Each wait is as long as all before it: a few reads in the whole minute.
+    const timer = setTimeout(events.reload, Math.max(1_000, age));
     return () => clearTimeout(timer);
   }, [events.value, events.loading, updated_at]);
   return (
