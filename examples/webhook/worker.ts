@@ -31,6 +31,12 @@ const service = createClient({
   tenant: SERVICE_TENANT || undefined,
   timeoutMs: 15_000,
 });
+const feeds: Partial<Record<string, "listEvents" | "listTenantEvents">> = {
+  "/api/setup/events": "listEvents",
+  "/api/tenants/events": "listTenantEvents",
+};
+const feed = feeds[SERVICE_FEED];
+if (!feed) throw new Error(`SERVICE_FEED is one of ${Object.keys(feeds).join(", ")}`);
 let cursor = existsSync(CURSOR_FILE) ? readFileSync(CURSOR_FILE, "utf8") : "";
 for (;;) {
   const { events, cursor: next } = await retried("The feed", read);
@@ -43,8 +49,7 @@ for (;;) {
 }
 
 function read(): Promise<EventPage> {
-  const feed = SERVICE_FEED === "/api/setup/events" ? "listEvents" : "listTenantEvents";
-  return service.call(feed, { query: { after: cursor } });
+  return service.call(feed!, { query: { after: cursor } });
 }
 
 async function deliver(event: Event): Promise<void> {

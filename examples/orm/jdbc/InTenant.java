@@ -33,6 +33,6 @@ class InTenant {
       var result = work.in(c);
       c.commit();
       return result;
-    } catch (Exception e) { c.rollback(); throw e; } finally { c.setAutoCommit(true); }
+    } catch (Throwable e) { c.rollback(); throw e; } finally { c.setAutoCommit(true); }
   }
 }
