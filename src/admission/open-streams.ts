@@ -5,7 +5,7 @@ const MOST = { identity: 5, tenant: 20, instance: 200 };
 /** Of these only operators have the last ones. */
 const OF_OPERATORS = 20;
 
-/** Where all have one stream, who has none takes the oldest, once it had this time: as many tenants as streams keep nobody out. */
+/** If every tenant has one stream, a tenant without one ends the oldest after this time: tenants that fill the instance keep nobody out. */
 const TURN_MS = 60_000;
 
 interface Open {

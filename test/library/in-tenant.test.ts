@@ -61,6 +61,19 @@ test("a caller works in their tenant only, a stranger in none, and the pool is c
   await assertPoolClean(pool);
 });
 
+test("a connection that is lost during slow work is an error of that work, and ends nothing else", async () => {
+  const pool = poolOf(1);
+  pool.on("error", () => {});
+  const work = inTenant(pool, ann("acme"), async client => {
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+    await sql`select pg_terminate_backend(${rows[0]!.pid})`;
+    await new Promise(resolve => setTimeout(resolve, 200));
+    return subjects(client);
+  });
+  await assert.rejects(work);
+  assert.deepEqual(await inTenant(pool, ann("acme"), subjects), ["ann of acme"]);
+});
+
 test("work that throws is rolled back, and so is work that hides the error of a statement", async () => {
   const pool = poolOf(1);
   const rename = (client: pg.PoolClient) => client.query("update app.users set display_name = 'x'");

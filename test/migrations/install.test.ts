@@ -6,6 +6,7 @@ import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import postgres from "postgres";
 import { RELEASE, releaseHash } from "../../src/migrate/release.ts";
+import { settle } from "../../src/migrate/session.ts";
 import { readSqlFile } from "../../src/migrate/sql-files.ts";
 import { built, copyProject, outcome, projectRoot, tenancy } from "../cli/command.ts";
 import { createDatabase, long, seedTenant, seedUser } from "../harness.ts";
@@ -17,6 +18,14 @@ after(async () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
   await database.drop();
 });
+
+test("what the installer sets for itself leaves the caller's limit for locks", () =>
+  database.sql.begin(async tx => {
+    await tx`set local lock_timeout = '7s'`;
+    await settle(tx);
+    const [{ lock_timeout }] = await tx<[{ lock_timeout: string }]>`show lock_timeout`;
+    assert.equal(lock_timeout, "7s");
+  }));
 
 const NOTES = `
 create table app.notes (tenant_id uuid not null, id uuid not null, primary key (tenant_id, id));
