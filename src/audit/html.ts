@@ -52,7 +52,7 @@ ${everyCheck(audit)}
 </html>`;
 }
 
-function cards({ report, results, notRun }: Audit): string {
+function cards({ report, results, notRun, runId }: Audit): string {
   const { checks, errors, warnings } = report.summary;
   const infos = results.reduce((sum, result) => sum + result.info, 0);
   const rows = new Map<string, number>();
@@ -69,7 +69,7 @@ ${card(warnings, "warning", "warning")}
 ${card(infos, "note", "info")}
 ${card(notRun.length, "check not run", "error")}
 ${card(checks, "check", "")}
-${report.checks.some(check => check.category !== "isolation_config") ? card(examined, "row examined", "") : ""}
+${runId !== null && report.checks.some(check => check.category !== "isolation_config") ? card(examined, "row examined", "") : ""}
 </section>`;
 }
 
@@ -126,7 +126,7 @@ const oneFinding = (finding: Finding) =>
   `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p>${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
 
 /** Rows are checks, columns are tables; the last column holds findings about anything else. */
-function matrix({ report, results }: Audit): string {
+function matrix({ report, results, runId }: Audit): string {
   const shown = results.filter(
     ({ relation, error, warning, info }) => relation || error + warning + info > 0,
   );
@@ -143,18 +143,20 @@ function matrix({ report, results }: Audit): string {
 <div class="scroll" role="region" aria-label="Tables by checks" tabindex="0"><table class="matrix">
 <thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${long(table)}">${short(table)}</th>`).join("")}</tr></thead>
 <tbody>
-${checks.map(({ check }) => `<tr><th scope="row">${breakable(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
+${checks.map(({ check }) => `<tr><th scope="row">${breakable(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`), runId !== null)).join("")}</tr>`).join("\n")}
 </tbody>
 </table></div>
-<p class="dim legend"><span class="cell fine">✓</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell failed">!</span> could not run. Blank: not a question for that table.</p>
+<p class="dim legend"><span class="cell fine">✓</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell failed">!</span> could not run. Blank: ${runId === null ? "no finding" : "not a question for that table"}.</p>
 </section>`;
 }
 
-function cell(check: string, table: string, result: Result | undefined): string {
+/** From outside nobody counts what a check examined of one table. */
+function cell(check: string, table: string, result: Result | undefined, counted: boolean): string {
   if (!result) return "<td></td>";
   const total = result.error + result.warning + result.info;
   const kind = result.failed ? "failed" : worst(result.error, result.warning, result.info);
-  const title = `${check} ${table ? `on ${table}` : "elsewhere"}: ${result.failed ? "could not run" : `${number(result.checked)} examined, ${plural(total, "finding")}`}`;
+  const found = `${counted ? `${number(result.checked)} examined, ` : ""}${plural(total, "finding")}`;
+  const title = `${check} ${table ? `on ${table}` : "elsewhere"}: ${result.failed ? "could not run" : found}`;
   const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
   return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;
 }
