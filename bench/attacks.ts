@@ -152,14 +152,15 @@ export async function ask({ hostname, port }: URL, authorization: string, second
   let healthMs = 0;
   const look = async () => {
     const from = performance.now();
-    await new Promise(resolve => {
-      http
-        .get({ hostname, port, path: "/health", agent: health, timeout: 5_000 }, answer => {
-          answer.resume().once("end", resolve);
-        })
-        .once("error", resolve);
+    const healthy = await new Promise<boolean>(resolve => {
+      const request = http
+        .get({ hostname, port, path: "/health", agent: health, timeout: 5_000 }, answer =>
+          answer.resume().once("end", () => resolve(answer.statusCode === 200)),
+        )
+        .once("timeout", () => request.destroy(new Error("no answer")))
+        .once("error", () => resolve(false));
     });
-    healthMs = Math.max(healthMs, performance.now() - from);
+    healthMs = Math.max(healthMs, healthy ? performance.now() - from : Number.POSITIVE_INFINITY);
   };
   const asked: Promise<void>[] = [];
   const until = performance.now() + seconds * 1_000;

@@ -10,7 +10,14 @@ const read = (file: string) => readFileSync(path.join(root, file), "utf8");
 interface Workflow {
   on: Record<string, unknown>;
   permissions: Record<string, string>;
-  jobs: Record<string, { steps: { run?: string; uses?: string }[] }>;
+  jobs: Record<
+    string,
+    {
+      needs?: string;
+      permissions?: Record<string, string>;
+      steps: { run?: string; uses?: string; with?: Record<string, unknown> }[];
+    }
+  >;
 }
 const workflow = (name: string) =>
   parse(read(`.github/workflows/${name}.yml`), { strict: true, uniqueKeys: true }) as Workflow;
@@ -30,7 +37,13 @@ test("a release packs and builds after the tests, attests both, and needs a tag 
   const { on, jobs } = workflow("release");
   assert.deepEqual(on, { push: { tags: ["v*"] } });
   const steps = jobs.release!.steps.map(({ run, uses }) => run ?? uses!.replace(/@.*/, ""));
-  const order = [".ci/run", "npm pack", "actions/attest-build-provenance", "docker/build-push-action"];
+  // The job of the tests runs everybody's code, and holds no right to write.
+  assert.equal(jobs.release!.needs, "test");
+  assert.equal(jobs.test!.permissions, undefined);
+  assert.ok(jobs.test!.steps.some(({ run }) => run === ".ci/run"));
+  assert.equal(jobs.test!.steps[0]!.with!["persist-credentials"], false);
+  assert.ok(!steps.includes(".ci/run"));
+  const order = ["npm pack", "actions/attest-build-provenance", "docker/build-push-action"];
   const places = order.map(step => steps.indexOf(step));
   assert.ok(!places.includes(-1), String(places));
   assert.deepEqual(
