@@ -6,7 +6,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { ABOUT, differences, manifestLines, NOT_AS_RELEASED, shippedLines } from "../migrate/objects.ts";
 import { RELEASE, releaseHash } from "../migrate/release.ts";
 import { settle } from "../migrate/session.ts";
-import type { Finding } from "../values/finding.ts";
+import { bySeverity, type Finding } from "../values/finding.ts";
 import { type Accepted, applyBaseline, type Baseline } from "./baseline.ts";
 import { type Audit, type Report, resultsOf } from "./report.ts";
 import { auditText, serviceProfile } from "./sql-text.ts";
@@ -323,10 +323,7 @@ function withManifest(audit: Audit, { findings, lines, note }: Manifest): Audit 
     findings: findings.length,
   };
   const { merged, told } = oneFinding(findings, report.findings);
-  const rank = { error: 0, warning: 1, info: 2 };
-  const all = [...merged, ...report.findings.filter(one => !told.has(one))].toSorted(
-    (a, b) => rank[a.severity] - rank[b.severity],
-  );
+  const all = [...merged, ...report.findings.filter(one => !told.has(one))].toSorted(bySeverity);
   const less = (of: (finding: Finding) => boolean) => [...told].filter(of).length;
   const whole = {
     ...report,

@@ -2,7 +2,7 @@
 import type postgres from "postgres";
 import { ABOUT, NOT_AS_RELEASED } from "../migrate/objects.ts";
 import { type Unreleased, unreleasedWithin } from "../migrate/unreleased.ts";
-import type { Finding } from "../values/finding.ts";
+import { bySeverity, type Finding } from "../values/finding.ts";
 import { type Audit, resultsOf } from "./report.ts";
 
 /** The database has this build's release. */
@@ -27,8 +27,7 @@ export function addUnreleased(audit: Audit, { findings: all, compared }: Unrelea
     findings: findings.length,
   });
   about.set(NOT_AS_RELEASED, ABOUT);
-  const rank = { error: 0, warning: 1, info: 2 };
-  report.findings = [...findings, ...report.findings].toSorted((a, b) => rank[a.severity] - rank[b.severity]);
+  report.findings = [...findings, ...report.findings].toSorted(bySeverity);
   report.summary.checks++;
   report.summary.errors += count("error");
   report.summary.warnings += count("warning");

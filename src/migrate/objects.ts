@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
-import type { Finding } from "../values/finding.ts";
+import { bySeverity, type Finding } from "../values/finding.ts";
 
 const FOLDER = path.join(PACKAGE_ROOT, "db", "audit", "next");
 /** Written by `npm run release`. */
@@ -102,7 +102,7 @@ export function differences(shipped: readonly Line[], found: readonly Line[]): F
   const called = new Set(shipped.filter(isFunction).map(({ name }) => name.split("(")[0]!));
   const more = found.filter(line => !expected.has(keyOf(line)));
   const findings = [...changes(shipped, found), ...more.flatMap(line => added(line, tables, called))];
-  return findings.toSorted((a, b) => RANK[a.severity] - RANK[b.severity]);
+  return findings.toSorted(bySeverity);
 }
 
 /** What of the release's own objects is changed or gone. */
@@ -114,7 +114,6 @@ export function changes(shipped: readonly Line[], found: readonly Line[]): Findi
   });
 }
 
-const RANK = { error: 0, warning: 1, info: 2 };
 const isFunction = ({ kind }: Line) => kind === "function" || kind === "definer";
 
 /** All of the twins' bodies, or none: a mixture is a change. */

@@ -13,3 +13,7 @@ export interface Finding {
   detail: string;
   remedy: string;
 }
+
+const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
+/** For sorting, the worst first. */
+export const bySeverity = (a: Finding, b: Finding) => RANK[a.severity] - RANK[b.severity];

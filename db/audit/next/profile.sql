@@ -152,7 +152,7 @@ with recursive held as materialized (
   join keys k on k.conrelid = w.at and k.confrelid <> all (w.visited)
   where w.steps < 4 and h.relid is null
 )
-select distinct on (w.relid) w.relid, w.steps, w.visited[1] as parent, h.relid as root, h.type, w.columns,
+select distinct on (w.relid) w.relid, w.steps, w.visited[1] as parent, h.type, w.columns,
   format('(select %s%s where %s)', replace(format(h.template, 't' || w.steps), '%', '%%'), replace(w.joins, '%', '%%'),
     (select string_agg(format('t1.%s operator(pg_catalog.=) %%1$s.%s', replace(quote_ident(w.parents[i]), '%', '%%'),
       replace(quote_ident(w.columns[i]), '%', '%%')), ' and ' order by i) from generate_subscripts(w.columns, 1) i)) as template
