@@ -54,3 +54,6 @@ begin
   end if;
 end
 $$;
+
+-- Of builds before 0.1.0: no bridge.
+drop function if exists app.isolate(regclass, boolean);

@@ -121,6 +121,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/tenant_stem.sql
 \ir functions/app/tenant_tables.sql
 \ir functions/app/unprotected_tables.sql
+\ir functions/app/write_bridge.sql
 \ir functions/app/write_policies.sql
 
 \ir functions/control/accept_invitation.sql

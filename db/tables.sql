@@ -9,6 +9,7 @@
 \ir functions/app/tenant_columns.sql
 \ir functions/app/table_faults.sql
 \ir functions/app/adopt.sql
+\ir functions/app/write_bridge.sql
 \ir functions/app/isolate.sql
 \ir functions/control/gate.sql
 \ir tables/caller.sql

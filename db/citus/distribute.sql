@@ -147,7 +147,9 @@ begin
   loop
     -- Citus distributes the partitions with their table, so their policies may have no subquery either.
     perform app.write_policies(relid, 'tenant_id') from pg_partition_tree(v_table);
-    perform app.isolate(v_table);
+    perform app.isolate(v_table, bridge => (
+        select pg_get_userbyid(polroles[1])::text from pg_policy where polrelid = v_table and polname ~ '^bridge_until_'), until => (
+        select to_date(polname, '"bridge_until_"YYYY_MM_DD') from pg_policy where polrelid = v_table and polname ~ '^bridge_until_'));
   end loop;
   -- Only the coordinator's own copy of app.tenants has triggers. Every write reaches that copy, in the client's session, so each tenant
   -- is counted once.

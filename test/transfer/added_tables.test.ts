@@ -588,7 +588,7 @@ test("a row of every kind of type is the same after a round trip", async () => {
     path: "'$.a[*] ? (@ > 1)'",
     ref: "'app.kinds'",
     of_type: "'app.tenants[]'",
-    proc: "'app.isolate(regclass,boolean)'",
+    proc: "'app.isolate(regclass,boolean,text,date)'",
     doc: "xmlparse(content 'a<b/>')",
     cost: "'1234.56'",
     price: "(9.90, 'EUR')",

@@ -141,6 +141,15 @@ export const PLANTS: Record<string, Plant> = {
     nearly: `${table("domains", "host text, number bigint generated always as identity,")} create unique index on shop.domains (number); create unique index on shop.domains (host, tenant_id);
              create unique index on shop.domains (id)`,
   },
+  bridge_open: {
+    how: "an old application that outlived its day",
+    sql: `${table("bridged")} create role old_app login; create policy bridge_until_2026_01_31 on shop.bridged to old_app using (true)`,
+    severity: "error",
+    relation: "shop.bridged",
+    object: "bridge_until_2026_01_31",
+    nearly: `create role old_app login; ${table("bridged")} grant select on shop.bridged to old_app;
+             select app.isolate('shop.bridged', bridge => 'old_app', until => current_date + 1), app.isolate('shop.bridged')`,
+  },
   policy_depends: {
     how: "a policy that lets one login through",
     sql: `${table("asked")} create policy jobs on shop.asked to tms_app using (session_user = 'tms_service')`,
