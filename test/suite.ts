@@ -112,7 +112,7 @@ async function runTests(files: string[]): Promise<void> {
   stream.on("test:fail", () => {
     process.exitCode = 1;
   });
-  const events = withSlowest(stream);
+  const events = withSummary(stream);
   // What node chooses.
   const report = process.stdout.isTTY ? Readable.from(events).pipe(new spec()) : tap(events);
   for await (const text of report) process.stdout.write(text);
@@ -143,12 +143,25 @@ const timesOfThisRun = (): Time[] =>
         .split("\n")
         .map(line => JSON.parse(line));
 
-/** Adds the slowest files to the run's own summary. */
-async function* withSlowest(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent, void> {
+/** Adds the slowest files to the run's own summary, and every failure once more: of a long log often only the end is kept. */
+async function* withSummary(events: AsyncIterable<TestEvent>): AsyncGenerator<TestEvent, void> {
   let told = false;
+  const failures: string[] = [];
   for await (const event of events) {
+    if (
+      event.type === "test:fail" &&
+      (event.data.details.error as { failureType?: string }).failureType !== "subtestsFailed"
+    ) {
+      const { file = "", line = 0, name, details } = event.data;
+      failures.push(
+        `failed: ${path.relative(process.cwd(), file)}:${line}: ${name}: ${details.error.cause ?? details.error}`,
+      );
+    }
     if (!told && event.type === "test:diagnostic" && /^tests \d/.test(event.data.message)) {
       told = true;
+      for (const failure of failures)
+        for (const message of failure.split("\n").slice(0, 20))
+          yield { type: "test:diagnostic", data: { ...event.data, message } };
       for (const { file, seconds, cpu } of timesOfThisRun()
         .sort((a, b) => b.seconds - a.seconds)
         .slice(0, 10)) {
