@@ -22,7 +22,7 @@ const manifest = JSON.parse(readFileSync(path.join(projectRoot, "package.json"),
   peerDependencies: Record<string, string>;
 };
 
-test("the package has the database, the docs and nothing of tests or sources", () => {
+const packed = (): string[] => {
   const text = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
     cwd: projectRoot,
     encoding: "utf8",
@@ -30,7 +30,11 @@ test("the package has the database, the docs and nothing of tests or sources", (
   });
   // From npm 12 on an object by name.
   const [{ files }] = Object.values(JSON.parse(text)) as [Packed];
-  const names = files.map(file => file.path);
+  return files.map(file => file.path);
+};
+
+test("the package has the database, the docs and nothing of tests or sources", () => {
+  const names = packed();
   for (const needed of [
     "README.md",
     "LICENSE",
@@ -43,9 +47,34 @@ test("the package has the database, the docs and nothing of tests or sources", (
   ])
     assert.ok(names.includes(needed), needed);
   const other = names.filter(
-    name => !/^(dist|db|docs)\/|^(package\.json|\.gmrc|LICENSE|(README|CHANGELOG|SECURITY)\.md)$/.test(name),
+    name =>
+      !/^(dist|db|docs|examples)\/|^(package\.json|\.gmrc|LICENSE|(README|CHANGELOG|CONTRIBUTING|SECURITY)\.md)$/.test(
+        name,
+      ),
   );
   assert.deepEqual(other, []);
+});
+
+test("links of the packed pages lead to packed files, and those to the source into the repository", () => {
+  const names = packed();
+  const links = names
+    .filter(name => name.endsWith(".md"))
+    .flatMap(page => {
+      const text = readFileSync(path.join(projectRoot, page), "utf8");
+      return [...text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)].map(([, link]) => [
+        page,
+        path.posix.join(path.posix.dirname(page), link!),
+      ]);
+    });
+  const leads = (to: string) =>
+    /^(src|test)\//.test(to)
+      ? existsSync(path.join(projectRoot, to))
+      : names.some(name => name === to || name.startsWith(to.replace(/\/?$/, "/")));
+  assert.ok(links.length > 100);
+  assert.deepEqual(
+    links.filter(([, to]) => !leads(to!)),
+    [],
+  );
 });
 
 test("bin and exports name compiled files, with types beside those that are imported", () => {
@@ -102,12 +131,12 @@ const offline =
 
 before(() => {
   if (!ALL || offline) return;
-  const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
+  const printed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], {
     cwd: projectRoot,
     encoding: "utf8",
     env: env(),
   });
-  const tarball = packed.trim().split("\n").at(-1)!;
+  const tarball = printed.trim().split("\n").at(-1)!;
   writeFileSync(path.join(folder, "package.json"), '{ "name": "adopter", "type": "module" }');
   const { status, stderr } = run("npm", ["install", "--no-audit", "--no-fund", `./${tarball}`]);
   assert.equal(status, 0, stderr);
