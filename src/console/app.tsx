@@ -10,7 +10,8 @@ import { Loaded, Loading, useLoad } from "./parts/load.tsx";
 import { Name } from "./parts/text.tsx";
 
 import { leave, leaving, route, unsaved } from "./router.ts";
-import { claimsOf, session, signIn, signOut } from "./session.ts";
+import { claimsOf, session, signIn } from "./session.ts";
+import { signOut } from "./sign-out.ts";
 import { useStore } from "./store.ts";
 
 export function App() {

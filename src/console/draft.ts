@@ -1,6 +1,6 @@
 /** Settings that a reader had typed and not saved when their sign-in ended: they wait in this tab for the same person. */
 import { session } from "./session.ts";
-import { stored } from "./storage.ts";
+import { SCOPE, stored } from "./storage.ts";
 
 interface Draft {
   /** The tenant. */
@@ -32,4 +32,16 @@ export function takeDraft(of: string): Draft | null {
 /** As long as somebody is signed in, leaving the page means losing it. */
 export function dropDraft(): void {
   if (session.get() !== null) kept.forget();
+}
+
+/** A tab may have one, and no session any more: all are told who signs out. */
+const tabs = new BroadcastChannel(`${SCOPE}drafts`);
+tabs.onmessage = ({ data }: MessageEvent<string>) => {
+  if (kept.read()?.who === data) kept.forget();
+};
+
+/** Whoever signs out leaves nothing typed in any tab. */
+export function forgetDrafts(): void {
+  kept.forget();
+  tabs.postMessage(who());
 }

@@ -9,7 +9,7 @@ import { useCurrentInSight } from "./parts/sight.ts";
 import { Name } from "./parts/text.tsx";
 import { exactTimes } from "./parts/time.ts";
 import { go, path } from "./router.ts";
-import { signOut } from "./session.ts";
+import { signOut } from "./sign-out.ts";
 import { useStore } from "./store.ts";
 
 type Entry = [label: string, icon: IconName, to: string[]];

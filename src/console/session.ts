@@ -1,8 +1,8 @@
 import { learnTime, now } from "./clock.ts";
-import { isOver, renew, revoke, type Tokens } from "./oidc.ts";
+import { isOver, renew, type Tokens } from "./oidc.ts";
 import { randomId, stored } from "./storage.ts";
 import { createStore } from "./store.ts";
-import { alone, join, leave, type Shared, tell, tellOver } from "./tabs.ts";
+import { alone, join, leave, type Shared, tell } from "./tabs.ts";
 
 /** Renewed so long before the token ends. */
 const EARLY_MS = 60_000;
@@ -148,28 +148,6 @@ export function endSession(why: string | null): void {
   ended.set(why);
   ending.set(null);
   session.set(null);
-}
-
-/** Leaves no token in this browser, nor a usable refresh token at the provider. */
-export async function signOut({ stay = false }: { stay?: boolean } = {}): Promise<void> {
-  const current = session.get();
-  tellOver();
-  stored("draft").forget();
-  endSession(null);
-  forgetDocs();
-  if (!stay) history.replaceState(null, "", location.pathname);
-  if (current) await revoke(current);
-}
-
-/** What the pages of the API kept of *Authorize*, in releases that kept it. */
-function forgetDocs(): void {
-  try {
-    const found: unknown = JSON.parse(localStorage.getItem("authorized") ?? "null");
-    if (typeof found === "object" && found !== null && "token" in found)
-      localStorage.removeItem("authorized");
-  } catch {
-    // Another application's.
-  }
 }
 
 /** The session that this tab had before it was loaded again. */

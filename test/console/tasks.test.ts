@@ -4,6 +4,7 @@ import { after, before, test } from "node:test";
 import type { Browser } from "playwright-core";
 import { long, seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
+import { until } from "../until.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
 
 let world: World;
@@ -66,6 +67,8 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   assert.equal(await operator.dialog().getByLabel("Role").inputValue(), "owner");
   await operator.press("Make the link", operator.dialog());
   await operator.sees("from an operator");
+  // The address names the page again: loaded once more, it opens no dialog.
+  assert.equal(new URL(page.url()).hash, `#/tenant/${id}/invitations`);
   await operator.check();
   const link = await page.locator(".note.good code").innerText();
   const dora = await Visitor.arrive(browser, url);
@@ -132,6 +135,34 @@ test("a sign-in that ends takes nothing along that was typed", { skip }, async (
   await one.leave();
 });
 
+test("who signs out leaves nothing typed in another tab, and keeps what somebody else had typed", {
+  skip,
+}, async () => {
+  const one = await Visitor.arrive(browser, url);
+  const claims = { sub: "op 4", roles: ["tenant-operator"] };
+  await one.signIn(await token(claims));
+  await one.open(`#/tenant/${acme}/settings`, "Acme");
+  await one.page.getByLabel("Settings as JSON").fill('{"typed": "here"}');
+  await one.page.route("**/api/setup/**", route =>
+    route.fulfill({ status: 401, json: { error: "Unauthorized", detail: "The token has expired" } }),
+  );
+  await one.press("Review the change");
+  await one.press("Save");
+  await one.heading("Sign in");
+  assert.match(await one.stored(), /here/);
+  const other = await one.duplicate();
+  await other.signIn(await token({ ...claims, sub: "op 5" }));
+  await other.press("Sign out");
+  await other.heading("Sign in");
+  assert.match(await one.stored(), /here/);
+  await other.signIn(await token(claims));
+  await other.press("Sign out");
+  await until("the draft is gone", async () => !(await one.stored()).includes("here"));
+  one.assertFine();
+  other.assertFine();
+  await one.leave();
+});
+
 long(
   "an event of a large tenant names its person when it is opened; nothing lies bright beside a dialog",
   {
@@ -189,6 +220,14 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
   await page.getByLabel("Tenant").fill("No Such");
   await operator.press("Explain");
   await operator.sees("No tenant has the name No Such.");
+  await page.getByLabel("Tenant").fill(`No Such ${"x".repeat(255)}`);
+  await operator.press("Explain");
+  await operator.sees(/^No tenant has the name No Such x+\.$/);
+  // Longer than a subject may be.
+  await page.getByLabel("Tenant").fill("soylent");
+  await page.getByLabel("Person").fill(`${"x".repeat(270)}@soylent.example`);
+  await operator.press("Explain");
+  await operator.sees("Refused.");
   operator.assertFine();
 });
 

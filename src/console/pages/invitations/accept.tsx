@@ -6,7 +6,7 @@ import { Mistake } from "../../parts/failure.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Copy, Name, say, Title } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
-import { signOut } from "../../session.ts";
+import { signOut } from "../../sign-out.ts";
 import { useStore } from "../../store.ts";
 import type { Here } from "../here.ts";
 

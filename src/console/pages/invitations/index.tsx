@@ -3,7 +3,7 @@ import type { Invitation } from "../../../client/api.ts";
 import { More, Rows, useList } from "../../parts/list.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
-import { route } from "../../router.ts";
+import { path, replace, route } from "../../router.ts";
 import { useStore } from "../../store.ts";
 import { Invite, Revoke } from "./acts.tsx";
 import type { InvitationsOf } from "./of.ts";
@@ -18,10 +18,13 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     const answer = await of.list(cursor, signal);
     return { ...answer, body: { items: answer.body.invitations } };
   });
-  const { query } = useStore(route);
+  const { parts, query } = useStore(route);
   const first = of.roles.find(role => role === query.get("invite"));
   const [open, setOpen] = useState<"invite" | Invitation | null>(first ? "invite" : null);
-  const close = () => setOpen(null);
+  const close = () => {
+    setOpen(null);
+    if (first) replace(path(parts));
+  };
   const [made, setMade] = useState<Link | null>(null);
   return (
     <>

@@ -118,13 +118,19 @@ const filled = (fields: Fields): Fields =>
       .filter(([, text]) => text !== ""),
   );
 
+const LONGEST = 255;
+
 /** A tenant is known by its name, too. */
 async function slugOf(text: string): Promise<string> {
   if (/^[a-z0-9-]*$/.test(text)) return text;
-  const { body } = await call("listTenants", { query: { search: text, limit: 100 } });
+  const none = new Mistake(`No tenant has the name ${text}.`);
+  if (text.length > LONGEST) throw none;
+  const { body, next } = await call("listTenants", { query: { search: text, limit: 100 } });
   const [found, ...more] = body.tenants.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
-  if (!found) throw new Mistake(`No tenant has the name ${text}.`);
   if (more.length > 0) throw new Mistake(`Several tenants have the name ${text}. Give the slug of one.`);
+  if (!found && next)
+    throw new Mistake(`More than 100 tenants have ${text} in their name. Give the slug of one.`);
+  if (!found) throw none;
   return found.slug;
 }
 
@@ -135,7 +141,8 @@ async function byIdentity({ tenant: named = "", person = "", provider = "" }: Fi
   const bySubject = () => explained({ subject: person, provider });
   if (!person.includes("@") || provider) return bySubject();
   const byEmail = await explained({ email: person });
-  if (byEmail.membership || byEmail.allowed) return byEmail;
+  // An address may be longer than any subject.
+  if (byEmail.membership || byEmail.allowed || person.length > LONGEST) return byEmail;
   // Some providers give the address as the subject.
   const other = await bySubject();
   return other.membership ? other : byEmail;
