@@ -72,6 +72,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/lock_member.sql
 \ir functions/app/lock_tenant.sql
 \ir functions/app/member_json.sql
+\ir functions/app/member_matches.sql
 \ir functions/app/member_page.sql
 \ir functions/app/merge_patch.sql
 \ir functions/app/move_tenant.sql

@@ -7,9 +7,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_after record := app.read_cursor(p_cursor);
-  -- Lower case on both sides, as plain text: % and _ of the reader are letters like others.
-  v_part constant text := lower(p_q);
-  v_id constant uuid := app.parse_uuid(p_q);
 begin
   -- One row more than a page shows whether there is a next page.
   select json_build_object('members', coalesce(json_agg(p.member order by p.n) filter (where p.n <= p_limit), '[]')),
@@ -23,19 +20,19 @@ begin
       (select * from app.users u
        where u.tenant_id = p_tenant_id and u.removed_at is null and u.auth_provider <> 'key'
          and u.created_at = v_after.at and u.id > v_after.id
-         and (v_part is null or strpos(lower(concat_ws(E'\n', u.display_name, u.email, u.auth_subject) collate "default"), v_part) > 0 or u.id = v_id)
+         and (p_q is null or app.member_matches(u, p_q))
        order by created_at desc, id limit p_limit + 1)
       union all
       (select * from app.users u
        where u.tenant_id = p_tenant_id and u.removed_at is null and u.auth_provider <> 'key' and u.created_at < v_after.at
-         and (v_part is null or strpos(lower(concat_ws(E'\n', u.display_name, u.email, u.auth_subject) collate "default"), v_part) > 0 or u.id = v_id)
+         and (p_q is null or app.member_matches(u, p_q))
        order by created_at desc, id limit p_limit + 1)
       order by created_at desc, id
       limit p_limit + 1) m) p;
 end
 $$;
 comment on function app.member_page(uuid, int, text, text) is
-$$A page of the members of the tenant, without API keys, newest first: {members}. p_q: those whose name, e-mail address or subject contains
-it, in any case, or whose user_id it is; it reads the members of the one tenant. next_cursor is null on the last page. Raises TM422.$$;
+$$A page of the members of the tenant, without API keys, newest first: {members}. p_q: those whom app.member_matches()
+finds; it reads the members of the one tenant. next_cursor is null on the last page. Raises TM422.$$;
 revoke all on function app.member_page(uuid, int, text, text) from public;
 grant execute on function app.member_page(uuid, int, text, text) to tms_app;

@@ -17,12 +17,7 @@ export const fieldsOf = ({ auth_provider, auth_subject, email, display_name, rol
   new_role: role,
 });
 
-/** Names are stored in NFC. */
-export const pageOf = ({ limit, cursor, q }: ListMembers) => ({
-  limit,
-  cursor,
-  q: q?.normalize("NFC") || undefined,
-});
+export const pageOf = ({ limit, cursor, q }: ListMembers) => ({ limit, cursor, q: q || undefined });
 
 export const userOf = ({ body }: Row) => (JSON.parse(body) as One).user_id;
 

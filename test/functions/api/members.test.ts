@@ -98,6 +98,10 @@ test("members are found by a part of their name, address or subject, in any case
       return seen;
     };
     assert.deepEqual(await found("zoë 100%"), ["p-40", "p-30", "p-20", "p-10"]);
+    // A name is stored in NFC; this subject came in NFD, and has a capital letter.
+    await seedUser(tx, acme, { subject: "ZOE\u0308" });
+    assert.deepEqual(await found("zoe\u0308"), ["ZOE\u0308", "p-40", "p-30", "p-20", "p-10"]);
+    await tx`delete from app.users where auth_subject = ${"ZOE\u0308"}`;
     assert.deepEqual(await found("P7@zoo"), ["p-7"]);
     assert.deepEqual(await found("-2"), [
       "p-29",
