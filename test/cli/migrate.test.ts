@@ -305,14 +305,24 @@ test("a database that others use is refused before anything changes, until they 
       assert.equal(code, 1);
       assert.equal(
         stderr,
-        `The first migration closes the database ${name}, in which others have objects or rights: use a database of its own ` +
-          "(with ROOT_DATABASE_URL migrate makes one), or let them in by name before: " +
+        `The first migration closes the database ${name} and its schema public, in which others have objects or rights: use a database of ` +
+          "its own (with ROOT_DATABASE_URL migrate makes one), or let them in by name before: " +
           `grant connect on database ${name} to "${member}", ${web};`,
       );
     }
     assert.deepEqual([...(await inside`select from pg_namespace where nspname = 'app'`)], []);
     await inside.unsafe(`grant connect on database ${name} to ${group}, ${web}`);
+    // Rights in public are lost with the schema's.
+    await inside.unsafe(
+      `create table public.things (id int); alter table public.things owner to ${web}; grant select (id) on public.things to ${group}`,
+    );
+    const { stderr } = await migrate({ DATABASE_URL: urls.owner });
+    const grants = `grant usage on schema public to "${member}", ${web}; grant create on schema public to ${web};`;
+    assert.ok(stderr.endsWith(`by name before: ${grants}`), stderr);
+    await inside.unsafe(grants);
     assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
+    for (const login of [`"${member}"`, web])
+      await inside.unsafe(`set role ${login}; select id from public.things; reset role`);
   } finally {
     await inside.end();
     await database.sql`drop database ${database.sql(name)} with (force)`;
