@@ -164,7 +164,7 @@ as $$
     ('function', 'app.to_base64url(text)', 'tms_owner', 'tms_app tms_registrar', '88eebd4fdf8371c2ae3b3a0bd7726a42'),
     ('function', 'app.unprotected_tables()', 'tms_owner', 'tms_auditor tms_registrar', '14e044b563ed8359b27cc4f275c09273'),
     ('function', 'app.version_of(text)', 'tms_owner', 'tms_app tms_registrar', '4276a42c364300b4b388cee616dae1a1'),
-    ('function', 'app.write_bridge(regclass,text,date)', 'tms_owner', '', 'f9603beab9f6d2ed7cc226f4fec377e8'),
+    ('function', 'app.write_bridge(regclass,text,date)', 'tms_owner', '', '21d6f71c93173bc63488a6f18603d540'),
     ('function', 'app.write_policies(regclass,name)', 'tms_owner', '', '16bf88379de7de608f081636ff88db64'),
     ('function', 'audit.accept(text,text)', 'tms_owner', 'tms_auditor', '6f3bd66e6e206e92923c6e13572cb503'),
     ('function', 'audit.as_made(regclass,oid)', 'tms_owner', 'tms_auditor', '4ee92a6694166e49ea611506167230fc'),

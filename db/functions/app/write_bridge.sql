@@ -23,7 +23,7 @@ declare
       and not (has_any_column_privilege(v_login, p_table, 'select') or has_any_column_privilege(v_login, p_table, 'insert'))
       then format('%I has no privilege on %s, or had it by PUBLIC, which has none now', p_login, p_table)
     when p_until not between current_date and current_date + interval '1 year'
-      then format('until must be a day from %s to %s', current_date, (current_date + interval '1 year')::date)
+      then format('until must be between %s and %s', current_date, (current_date + interval '1 year')::date)
     end;
   v_bridge name;
 begin

@@ -81,9 +81,9 @@ const refusals: [what: string, login: string, until: string, message: RegExp][] 
   ["a superuser", "current_user", "current_date + 1", /needs no bridge/],
   ["the service's login", "'tms_service'", "current_date + 1", /tms_service is a role of this service/],
   ["a login that requests act as", `'${NEW}'`, "current_date + 1", /requests act as new_/],
-  ["yesterday", `'${OLD}'`, "current_date - 1", /until must be a day from/],
-  ["a day more than a year ahead", `'${OLD}'`, "current_date + 400", /until must be a day from/],
-  ["for ever", `'${OLD}'`, "'infinity'", /until must be a day from/],
+  ["yesterday", `'${OLD}'`, "current_date - 1", /until must be between/],
+  ["a day more than a year ahead", `'${OLD}'`, "current_date + 400", /until must be between/],
+  ["for ever", `'${OLD}'`, "'infinity'", /until must be between/],
 ];
 for (const [what, login, until, message] of refusals)
   test(`a bridge is refused for ${what}`, () =>
