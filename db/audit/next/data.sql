@@ -51,6 +51,23 @@ comment on function audit.filter_of(oid) is
 $$Why the current role would not see every row of a table; null when it would. A policy that looks at no column of the table shows all
 rows or none, and is asked which.$$;
 
+create function audit.require_unfiltered(p_relation oid)
+returns void
+language plpgsql
+volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_filter constant text := audit.filter_of(p_relation);
+begin
+  if v_filter is not null then
+    raise exception using errcode = 'insufficient_privilege', message = format('%s: %s', p_relation::regclass, v_filter),
+      hint = 'The audit reads every row or none: its login needs BYPASSRLS, or a policy that shows it all.';
+  end if;
+end
+$$;
+comment on function audit.require_unfiltered(oid) is 'Raises 42501 where policies keep rows of a table from the current role.';
+
 create view audit.row_keys as
 select r.relid,
   coalesce((
@@ -65,7 +82,7 @@ create view audit.data_statements as
 with tables as materialized (
   select * from audit.tables
 ), relations as materialized (
-  select r.relid, r.relation, y.key from audit.relations r join audit.row_keys y on y.relid = r.relid
+  select r.relid, r.relation, r.relnamespace, y.key from audit.relations r join audit.row_keys y on y.relid = r.relid
 ), foreign_keys as materialized (
   select k.*, t.steps > 0 and t.parent = k.confrelid and t.tenant_by = k.columns as gives_tenant
   from audit.foreign_keys k
@@ -88,7 +105,7 @@ with tables as materialized (
     (select string_agg(format('c.%I is not null', x), ' and ') from unnest(k.columns) x) as set_columns
   from foreign_keys k
   cross join audit.profile f
-  join relations c on c.relid = k.conrelid
+  join relations c on c.relid = k.conrelid and c.relnamespace not in (select oid from pg_namespace where nspname = any (f.bookkeeping))
   join relations p on p.relid = k.confrelid
   left join tables t on t.relid = k.conrelid
   left join tables m on m.relid = k.confrelid
@@ -172,13 +189,8 @@ set search_path = pg_catalog, pg_temp
 set enable_nestloop = off
 set work_mem = '64MB'
 as $$
-declare
-  v_filter constant text := audit.filter_of(s.relid);
 begin
-  if v_filter is not null then
-    raise exception using errcode = 'insufficient_privilege', message = format('%s: %s', s.relation, v_filter),
-      hint = 'The audit reads every row or none: its login needs BYPASSRLS, or a policy that shows it all.';
-  end if;
+  perform audit.require_unfiltered(s.relid);
   return query execute format($f$
     select f.kind, 'error', f.tenant, %1$L::text, f.key, format('%%s: %%s', case f.kind
         when 'parent_in_other_tenant'

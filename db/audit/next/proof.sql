@@ -408,18 +408,13 @@ as $$
 declare
   t audit.tables;
   a audit.actor;
-  v_filter text;
   v_present text[];
   v_rows boolean;
   v_principal record;
   v_entered record;
 begin
   select (p.held).* into strict t from pg_temp.proof_tables p where p.relid = p_relation;
-  v_filter := audit.filter_of(t.relid);
-  if v_filter is not null then
-    raise exception using errcode = 'insufficient_privilege', message = format('%s: %s', t.relation, v_filter),
-      hint = 'The audit reads every row or none: its login needs BYPASSRLS, or a policy that shows it all.';
-  end if;
+  perform audit.require_unfiltered(t.relid);
   execute format('select coalesce(array_agg(distinct w.x) filter (where w.x is not null), ''{}''), count(*) > 0 '
     'from (select (%s)::text as x from %s t limit 10000) w', t.tenant, t.relation) into v_present, v_rows;
   if not v_rows then

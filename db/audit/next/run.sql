@@ -151,11 +151,10 @@ language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select distinct d.refobjid
-  from pg_rewrite w
-  join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
-  join audit.relations r on r.relid = d.refobjid and r.relkind in ('r', 'p')
-  where w.ev_class = p_check
+  select s.source
+  from audit.sources s
+  join audit.relations r on r.relid = s.source and r.relkind in ('r', 'p')
+  where s.relid = p_check
 $$;
 comment on function audit.read_by(oid) is 'The tables of the audited database that a check reads rows of.';
 
@@ -205,6 +204,7 @@ begin
         from %2$s f$f$, v_check."check", v_check.source);
       update pg_temp.run_checks c set checked = (select count(*) from audit.relations) where c."check" = v_check."check";
     else
+      perform audit.require_unfiltered(r) from audit.read_by(p_source) r;
       execute format($f$
         select audit.note(%1$L, f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy) from %2$s f
         where $1 is null or f.tenant_id = any ($1)$f$, v_check."check", v_check.source) using v_run.tenants;

@@ -9,7 +9,17 @@ export const read = (file: string) =>
   readFileSync(new URL(file, folder), "utf8").replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
 
 /** All of it but the checks of the catalog. */
-const HEART = ["profile.sql", "propose.sql", "data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"]
+const HEART = [
+  "profile.sql",
+  "propose.sql",
+  "vouched.sql",
+  "support.sql",
+  "data.sql",
+  "proof.sql",
+  "who_reads.sql",
+  "seed.sql",
+  "run.sql",
+]
   .map(read)
   .join("\n");
 export const SERVICE = read("service-profile.sql");
