@@ -63,7 +63,7 @@ as $$
     ('function', 'app.change_member(uuid,uuid,text,text,text)', 'tms_owner', 'tms_app', '75c746a4d574dbf30c73e69d9ac02147'),
     ('function', 'app.change_tenant(app.tenants,text,text,jsonb)', 'tms_registrar', '', '3bbcca0693a37edc18c6a3396ad44806'),
     ('function', 'app.context_faults(text)', 'tms_owner', 'tms_registrar', 'de2fd02793a09697afb4cbc330c2afe8'),
-    ('function', 'app.count_tenants(text)', 'tms_registrar', 'tms_auditor', 'acc9f636fcc59809de2b2253c1824dc4'),
+    ('function', 'app.count_tenants(text)', 'tms_registrar', 'tms_auditor tms_owner', 'acc9f636fcc59809de2b2253c1824dc4'),
     ('function', 'app.count_tenants_like(text,text,text)', 'tms_registrar', '', 'b70887bad8c85dbe4b989531626209b5'),
     ('function', 'app.create_invitation(uuid,uuid,text,text,text,integer,text)', 'tms_owner', 'tms_app', 'e570b7e7a44a62b322997e894074a053'),
     ('function', 'app.create_sample_data(uuid,uuid)', 'tms_app', 'tms_registrar', '8297e332eda8e3937d95b839446598d2'),

@@ -22,57 +22,66 @@ comment on function audit.open_run(text, text, int) is 'Opens a run in audit.run
 revoke all on function audit.open_run(text, text, int) from public;
 grant execute on function audit.open_run(text, text, int) to tms_auditor;
 
-create function audit.close_run(p_run bigint)
-returns audit.runs
+create function audit.close_run(p_run bigint, p_checks jsonb, p_findings jsonb)
+returns void
 language plpgsql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_run audit.runs;
+  v_family text;
 begin
-  perform from audit.runs r where r.id = p_run and r.finished_at is null for update;
+  select family into v_family
+  from audit.runs where id = p_run and finished_at is null and run_by = session_user for update;
   if not found then
     raise exception using errcode = 'object_not_in_prerequisite_state', message = format('run %s is not open', p_run);
-  elsif exists (select from pg_temp.run_steps s where s.done is null) then
-    raise exception using errcode = 'object_not_in_prerequisite_state', message = format('run %s is not done', p_run);
   end if;
   insert into audit.found (run_id, check_name, n, severity, tenant_id, relation, "row", detail, remedy)
   select p_run, f."check", row_number() over (partition by f."check" order by array_position('{error,warning,info}', f.severity), f.n),
     f.severity, case when f.tenant_id ~ '^[0-9a-f-]{36}$' then f.tenant_id::uuid end, f.relation, f."row", f.detail, f.remedy
-  from pg_temp.run_findings f;
+  from jsonb_to_recordset(p_findings) f (
+    n bigint, "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text);
   -- A line for each check, and one for each relation of which it found something.
   insert into audit.results (run_id, check_name, relation, checked, errors, warnings, infos, elapsed, failed)
   with by_relation as (
-    select f."check", f.relation, count(*) filter (where f.severity = 'error') as errors,
-      count(*) filter (where f.severity = 'warning') as warnings, count(*) filter (where f.severity = 'info') as infos
-    from pg_temp.run_findings f where f.relation <> '' group by 1, 2
+    select check_name, relation, count(*) filter (where severity = 'error') as errors,
+      count(*) filter (where severity = 'warning') as warnings, count(*) filter (where severity = 'info') as infos
+    from audit.found where run_id = p_run and relation <> '' group by 1, 2
   )
-  select p_run, r."check", r.relation, 0, r.errors, r.warnings, r.infos, interval '0', false from by_relation r
+  select p_run, r.check_name, r.relation, 0, r.errors, r.warnings, r.infos, interval '0', false from by_relation r
   union all
   select p_run, c."check", '', c.checked, c.errors - coalesce(sum(r.errors), 0), c.warnings - coalesce(sum(r.warnings), 0),
     c.infos - coalesce(sum(r.infos), 0), interval '0', c.failed
-  from pg_temp.run_checks c left join by_relation r using ("check")
+  from jsonb_to_recordset(p_checks) c ("check" text, checked bigint, errors bigint, warnings bigint, infos bigint, failed boolean)
+  left join by_relation r on r.check_name = c."check"
   group by c."check", c.checked, c.errors, c.warnings, c.infos, c.failed;
+  if exists (select from audit.results where run_id = p_run and least(checked, errors, warnings, infos) < 0)
+    or exists (select from audit.found where run_id = p_run and n > 1000)
+    or exists (
+      select from (select check_name as "check" from audit.found where run_id = p_run
+        union select check_name from audit.results where run_id = p_run) r
+      full join (select "check" from audit.checks where family = coalesce(v_family, family)) k using ("check")
+      where r."check" is null or k."check" is null)
+  then
+    raise exception using errcode = 'invalid_parameter_value', message = format('run %s: these are not the results of its checks', p_run);
+  end if;
   update audit.runs
   set finished_at = clock_timestamp(), (checks, rows_checked, errors, warnings, infos, not_run) = (
-    select count(*), coalesce(sum(c.checked), 0), coalesce(sum(c.errors), 0), coalesce(sum(c.warnings), 0), coalesce(sum(c.infos), 0),
-      count(*) filter (where c.failed)
-    from pg_temp.run_checks c)
-  where id = p_run
-  returning * into v_run;
+    select count(*) filter (where relation = ''), sum(checked), sum(r.errors), sum(r.warnings), sum(r.infos), count(*) filter (where failed)
+    from audit.results r where run_id = p_run)
+  where id = p_run;
   delete from audit.found
   where run_id in (select id from audit.runs where finished_at is not null order by id desc offset 100)
     and run_id <> all (array(select distinct f.run_id from audit.findings f));
-  return v_run;
 end
 $$;
-comment on function audit.close_run(bigint) is
-$$Stores what this session's run found, and finishes it. The findings of the last hundred runs are kept, and those of a run of which one is
-open. Raises 55000 for a run that is not open, or not done.$$;
-revoke all on function audit.close_run(bigint) from public;
-grant execute on function audit.close_run(bigint) to tms_auditor;
+comment on function audit.close_run(bigint, jsonb, jsonb) is
+$$Stores what a run found, and finishes it: p_checks and p_findings are the rows of run_checks and run_findings. They are values, since a
+view in pg_temp would be executed with the owner's rights. The findings of the last hundred runs are kept, and those of a run of which one
+is open. Raises 55000 for a run that this login has not open, 22023 for results that are not those of its checks.$$;
+revoke all on function audit.close_run(bigint, jsonb, jsonb) from public;
+grant execute on function audit.close_run(bigint, jsonb, jsonb) to tms_auditor;
 
 -- Not a definer, and without SET: a procedure with either may not commit. What stands here is looked for along the caller's path, so
 -- everything is named with its schema, and there is no operator.
@@ -95,8 +104,8 @@ begin
     perform audit.run_step(v_step);
   end loop;
   commit;
-  grant select on pg_temp.run_steps, pg_temp.run_checks, pg_temp.run_findings to tms_owner;
-  perform audit.close_run(p_run);
+  perform audit.close_run(p_run,
+    (select pg_catalog.jsonb_agg(c) from pg_temp.run_checks c), (select pg_catalog.jsonb_agg(f) from pg_temp.run_findings f));
   select * into v_verdict from audit.verdict();
   raise notice '%: % checks, % errors, % warnings, % could not run. See: table audit.findings;', v_verdict.verdict, v_verdict.checks,
     v_verdict.errors, v_verdict.warnings, v_verdict.not_run;
@@ -206,3 +215,14 @@ $$;
 comment on function audit.require_isolation() is
 $$The gate: raises 55000 with the object, the fault and the remedy, if a check of the catalog or the proof's reading half finds an error.
 The client that installs a release compares its manifest, too.$$;
+
+-- A view reads with the rights of its owner, unless it says otherwise. Policies bind tms_owner: a check would see no row, and find none.
+do $$
+declare
+  v_view regclass;
+begin
+  for v_view in select oid from pg_class where relnamespace = 'audit'::regnamespace and relkind = 'v' loop
+    execute format('alter view %s set (security_invoker = true)', v_view);
+  end loop;
+end
+$$;

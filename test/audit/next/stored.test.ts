@@ -15,6 +15,10 @@ const owner = postgres(database.urls.owner, {
 });
 const notices: string[] = [];
 const dba = `tms_dba_${randomBytes(4).toString("hex")}`;
+const auditor = postgres(
+  Object.assign(new URL(database.urls.owner), { username: dba, password: "secret" }).href,
+  { max: 1, onnotice: () => {} },
+);
 
 before(async () => {
   await seedTenants(sql, 3);
@@ -36,7 +40,7 @@ before(async () => {
   await owner`set app.maintenance = on`;
 });
 after(async () => {
-  await owner.end();
+  await Promise.all([owner.end(), auditor.end()]);
   await sql.unsafe(`drop owned by ${dba}; drop role ${dba}`);
   await database.drop();
 });
@@ -103,26 +107,97 @@ void describe("call audit.run()", () => {
   });
 
   it("is for members of tms_auditor, too; what they may not prove is told", async () => {
-    const auditor = postgres(
-      Object.assign(new URL(database.urls.owner), { username: dba, password: "secret" }).href,
-      { max: 1, onnotice: () => {} },
+    await auditor`call audit.run(null, 'schema')`;
+    const [last] = await sql`select run_by, not_run from audit.last_run`;
+    assert.equal(last!.run_by, dba);
+    const told =
+      await sql`select from audit.findings where "check" = 'not_proved' and detail ~ 'permission denied to set role'`;
+    assert.equal(told.length, 1);
+    await assert.rejects(
+      auditor`insert into audit.found (run_id, check_name, n, severity, "row", detail, remedy) values (1, 'x', 1, 'info', '{}', '', '')`,
+      /permission denied/,
     );
-    try {
-      await auditor`call audit.run(null, 'schema')`;
-      const [last] = await sql`select run_by, not_run from audit.last_run`;
-      assert.equal(last!.run_by, dba);
-      const told =
-        await sql`select from audit.findings where "check" = 'not_proved' and detail ~ 'permission denied to set role'`;
-      assert.equal(told.length, 1);
-      await assert.rejects(
-        auditor`insert into audit.found (run_id, check_name, n, severity, "row", detail, remedy) values (1, 'x', 1, 'info', '{}', '', '')`,
-        /permission denied/,
-      );
-      await assert.rejects(auditor`select audit.close_run(1)`, /run 1 is not open/);
-    } finally {
-      await auditor.end();
-    }
     await run(null, "schema");
+  });
+
+  it("shows such a member every row: each view has its reader's rights", async () => {
+    const views = await sql`
+      select relname from pg_class
+      where relnamespace = 'audit'::regnamespace and relkind = 'v' and 'security_invoker=true' <> all (coalesce(reloptions, '{}'))`;
+    assert.deepEqual([...views], []);
+    const [row] = await sql<{ id: string }[]>`
+      update app.credit_transactions set amount = amount - 5 where (tenant_id, id) = (
+        select tenant_id, id from app.credit_transactions order by 1, 2 limit 1) returning id`;
+    await auditor`call audit.run(null, 'data')`;
+    const [last] = await sql<{ rows: number; not_run: number }[]>`
+      select rows_checked::int as rows, not_run from audit.last_run`;
+    assert.equal(last!.not_run, 0);
+    assert.ok(last!.rows > 100);
+    assert.deepEqual(
+      (await findings()).map(({ check }) => check),
+      ["credit_balance"],
+    );
+    await sql`update app.credit_transactions set amount = amount + 5 where id = ${row!.id}`;
+    await run(null, "data");
+    assert.deepEqual(await findings(), []);
+  });
+
+  it("stops a check whose rows a policy hides from the login", async () => {
+    await owner`set app.maintenance = off`;
+    await run(null, "data");
+    await owner`set app.maintenance = on`;
+    const stopped = await sql`
+      select from audit.findings where "check" = 'credit_balance' and detail ~ 'could not run .*app.credit_transactions: '`;
+    assert.equal(stopped.length, 1);
+    await run(null, "data");
+    assert.deepEqual(await findings(), []);
+  });
+
+  it("stores values: nothing of the session runs with the rights of tms_owner", async () => {
+    await auditor.unsafe(`
+      create function pg_temp.planted() returns text language plpgsql as $$ begin raise exception 'executed as %', current_user; end $$;
+      drop table if exists pg_temp.run_steps, pg_temp.run_checks, pg_temp.run_findings;
+      create temp view run_steps as select false as done, pg_temp.planted() as step;
+      create temp view run_checks as select pg_temp.planted() as "check";
+      create temp view run_findings as select pg_temp.planted() as "check"`);
+    const [opened] = await auditor<[{ id: number }]>`select audit.open_run(null, 'data', 1)::int as id`;
+    const close = (checks: unknown, findings: unknown[] = []) =>
+      auditor`select audit.close_run(${opened.id}, ${JSON.stringify(checks)}::text::jsonb, ${JSON.stringify(findings)}::text::jsonb)`;
+    const checks = await sql<{ check: string }[]>`
+      select "check", 7 as checked, 1 as errors, 0 as warnings, 0 as infos, false as failed from audit.checks where family = 'data'`;
+    const finding = {
+      check: checks[0]!.check,
+      severity: "error",
+      relation: "app.boards",
+      row: {},
+      detail: "d",
+      remedy: "r",
+    };
+    for (const [given, found] of [
+      [checks.slice(1), []],
+      [[...checks, { ...checks[0], check: "no_check" }], []],
+      [checks.map(one => ({ ...one, errors: -1 })), []],
+      [checks, [finding, finding]],
+      [checks, [{ ...finding, check: "no_check" }]],
+    ])
+      await assert.rejects(close(given, found), {
+        code: "22023",
+        message: /these are not the results of its checks$/,
+      });
+    await assert.rejects(close(checks, [{ ...finding, severity: "fatal" }]), /found_severity_known/);
+    await assert.rejects(
+      owner`select audit.close_run(${opened.id}, '[]', '[]')`,
+      /is not open/,
+      "it is another's",
+    );
+    await close(checks, [finding]);
+    const [stored] = await sql`select run_id::int, errors::int, rows_checked::int from audit.last_run`;
+    assert.deepEqual(
+      { ...stored },
+      { run_id: opened.id, errors: checks.length, rows_checked: 7 * checks.length },
+    );
+    await assert.rejects(close(checks), /is not open/);
+    await run(null, "data");
   });
 });
 
