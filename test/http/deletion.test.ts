@@ -269,8 +269,8 @@ test("a repeated DELETE gets the answer of the first and changes nothing, at an 
 });
 
 const GONE =
-  "All related data has been permanently deleted: users, boards and their content, generations and media, " +
-  "provider configurations, credit transactions";
+  "All related data has been permanently deleted: api keys, board members, boards, credit transactions, " +
+  "generations, invitations, media, provider configs, users";
 
 test("purge=true deletes a deleted tenant for good, and is 409 for any other; so is its dry run", async () => {
   const id = await made("purged");

@@ -194,7 +194,7 @@ test("DELETE answers the deleted tenant once; a JSON content type without a body
     message: "Tenant 'Doomed 'quoted'' (doomed) deleted successfully",
     tenant_id: body.tenant_id,
     warning:
-      "All related data has been permanently deleted: users, boards and their content, generations and media, provider configurations, credit transactions",
+      "All related data has been permanently deleted: api keys, board members, boards, credit transactions, generations, invitations, media, provider configs, users",
   });
   assertError(await send("DELETE", `tenant/${body.tenant_id}`), 404, {
     error: "Tenant not found",

@@ -9,8 +9,7 @@ declare
   v_user app.users;
   v_now timestamptz;
 begin
-  -- A deletion of the tenant also locks board members before users.
-  perform from app.board_members where tenant_id = p_tenant_id and user_id = app.parse_uuid(p_user_id) for update;
+  perform app.end_memberships(p_tenant_id, app.parse_uuid(p_user_id), p_only_lock => true);
   v_locked := app.lock_member(p_tenant_id, p_caller_id, p_caller_role, p_user_id);
   v_user := v_locked.member;
   if v_user.id is distinct from p_caller_id then
@@ -22,7 +21,7 @@ begin
   -- The clock may have been set back; removed_at must not precede the last change.
   v_now := greatest(now(), v_user.updated_at);
   update app.users set removed_at = v_now, updated_at = v_now where tenant_id = p_tenant_id and id = v_user.id;
-  delete from app.board_members where tenant_id = p_tenant_id and user_id = v_user.id;
+  perform app.end_memberships(p_tenant_id, v_user.id);
   perform app.record_event(case when v_user.id = p_caller_id then 'member.left' else 'member.removed' end, p_tenant_id, v_user.id,
     p_role_before => v_user.role);
   return json_build_object('message', 'Member removed', 'user_id', v_user.id);

@@ -293,6 +293,30 @@ test("a changed role counts at once, keeps the boards, and the same role changes
     );
   }));
 
+test("what a product keeps for a membership alone ends with it, and what only refers to the member stays", () =>
+  rolledBack(database.sql, async tx => {
+    const { acme, ids } = await seed(tx);
+    await tx`set local role tms_owner`;
+    await tx.unsafe(`
+      create table app.seats (tenant_id uuid not null, project int not null, holder uuid not null, primary key (tenant_id, project, holder),
+        foreign key (tenant_id, holder) references app.users (tenant_id, id) on delete cascade);
+      create table app.tasks (tenant_id uuid not null, id int not null, done_by uuid, primary key (tenant_id, id),
+        foreign key (tenant_id, done_by) references app.users (tenant_id, id) on delete cascade);
+      create table app.desks (tenant_id uuid not null, holder uuid not null, primary key (tenant_id, holder),
+        foreign key (tenant_id, holder) references app.users (tenant_id, id));
+      select app.isolate('app.seats'), app.isolate('app.tasks'), app.isolate('app.desks');`);
+    await tx`reset role`;
+    for (const [i, user] of [ids.member!, ids.admin!].entries()) {
+      await tx`insert into app.seats values (${acme}, 1, ${user}), (${acme}, 2, ${user})`;
+      await tx`insert into app.tasks values (${acme}, ${i}, ${user})`;
+      await tx`insert into app.desks values (${acme}, ${user})`;
+    }
+    await call(tx, "remove_member", by("owner"), ids.member!);
+    const left = async (table: string) => (await tx`select from ${tx(table)}`).length;
+    assert.deepEqual([...(await tx`select distinct holder from app.seats`)], [{ holder: ids.admin }]);
+    assert.deepEqual([await left("app.tasks"), await left("app.desks")], [2, 2]);
+  }));
+
 test("the last owner cannot be demoted, not by an operator either; keys count neither as owners nor as members", () =>
   rolledBack(database.sql, async tx => {
     const { acme, ids } = await seed(tx);

@@ -185,8 +185,8 @@ test("delete_tenant leaves no row of the tenant in any table of the catalog, and
       message: "Tenant 'The acme' (acme) deleted successfully",
       tenant_id: acme.body.tenant_id,
       warning:
-        "All related data has been permanently deleted: users, boards and their content, generations and media, " +
-        "provider configurations, credit transactions",
+        "All related data has been permanently deleted: api keys, board members, boards, credit transactions, " +
+        "generations, invitations, media, provider configs, users",
     });
     assert.deepEqual(
       Object.values(await count(acme.body.tenant_id)),

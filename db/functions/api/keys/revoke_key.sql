@@ -23,7 +23,7 @@ begin
   if v_key.id is null then
     perform app.refuse(404, 'API key not found', format('API key with ID %s not found', p_key_id), 'key_not_found');
   end if;
-  perform from app.board_members b where b.tenant_id = v_caller.tenant_id and b.user_id = v_key.user_id for update;
+  perform app.end_memberships(v_caller.tenant_id, v_key.user_id, p_only_lock => true);
   -- Another member's transaction may hold either user, so both are locked by id, as in api.remove_member().
   perform from app.users u
   where u.tenant_id = v_caller.tenant_id and u.id in (v_caller.user_id, v_key.user_id)
@@ -33,7 +33,7 @@ begin
   -- The clock may have been set back; removed_at must not precede the last change.
   v_now := greatest(now(), v_user.updated_at);
   update app.users u set removed_at = v_now, updated_at = v_now where u.tenant_id = v_caller.tenant_id and u.id = v_user.id;
-  delete from app.board_members b where b.tenant_id = v_caller.tenant_id and b.user_id = v_key.user_id;
+  perform app.end_memberships(v_caller.tenant_id, v_key.user_id);
   perform app.record_event('key.revoked', v_caller.tenant_id, v_key.id);
   return json_build_object('message', 'API key revoked', 'key_id', v_key.id);
 end
