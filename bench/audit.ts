@@ -11,6 +11,7 @@ import { SignJWT } from "jose";
 import type postgres from "postgres";
 import { loadConfig } from "../src/config/config.ts";
 import { startServer } from "../src/http/server.ts";
+import { sampleProduct } from "../src/product/product.ts";
 import { SECRET } from "./cases.ts";
 import { type BenchDatabase, type BenchServer, vacuum } from "./database.ts";
 import { type Figure, median } from "./report.ts";
@@ -241,7 +242,7 @@ async function besideTheCommand(
     SERVICE_MULTI_TENANT_MODE: "true",
     SERVICE_LOG_LEVEL: "silent",
   });
-  const service = await startServer(config);
+  const service = await startServer(config, sampleProduct);
   try {
     const token = await new SignJWT({ sub: "user-7-0", tenant: "t-7" })
       .setProtectedHeader({ alg: "HS256" })

@@ -2,8 +2,9 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { loadConfig } from "../src/config/config.ts";
 import { startServer } from "../src/http/server.ts";
+import { sampleProduct } from "../src/product/product.ts";
 
-const { address } = await startServer(loadConfig(process.env).config);
+const { address } = await startServer(loadConfig(process.env).config, sampleProduct);
 const delay = monitorEventLoopDelay({ resolution: 10 });
 process.on("message", message => {
   if (message !== "delay") return process.send!({ cpu: process.cpuUsage() });

@@ -34,16 +34,15 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/add_member.sql
 \ir functions/app/adopt.sql
 \ir functions/app/await_writers.sql
-\ir functions/app/board_json.sql
 \ir functions/app/change_member.sql
 \ir functions/app/change_tenant.sql
 \ir functions/app/context_faults.sql
 \ir functions/app/count_tenants.sql
 \ir functions/app/count_tenants_like.sql
 \ir functions/app/create_invitation.sql
-\ir functions/app/create_sample_data.sql
 \ir functions/app/deletion_counts.sql
 \ir functions/app/empty_tenant.sql
+\ir functions/app/end_memberships.sql
 \ir functions/app/enter_as_operator.sql
 \ir functions/app/enter_default.sql
 \ir functions/app/enter_lobby.sql
@@ -145,7 +144,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/tg_tenants__count.sql
 \ir functions/control/tg_tenants__record.sql
 
-\ir functions/api/boards/list_boards.sql
 \ir functions/api/invitations/accept_invitation.sql
 \ir functions/api/invitations/create_invitation.sql
 \ir functions/api/invitations/list_invitations.sql
@@ -195,6 +193,8 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/tenants/list_tenant_events.sql
 \ir functions/api/tenants/patch_current_tenant.sql
 \ir functions/api/tenants/register_tenant.sql
+
+\ir product/install.sql
 
 \ir audit/catalog.sql
 \ir audit/relations.sql

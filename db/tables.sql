@@ -16,12 +16,6 @@
 \ir tables/users.sql
 \ir tables/invitations.sql
 \ir tables/api_keys.sql
-\ir tables/boards.sql
-\ir tables/board_members.sql
-\ir tables/generations.sql
-\ir tables/media.sql
-\ir tables/provider_configs.sql
-\ir tables/credit_transactions.sql
 \ir tables/deployment.sql
 \ir tables/tenant_context.sql
 \ir tables/idempotency_keys.sql
@@ -33,3 +27,4 @@
 \ir tables/runs.sql
 \ir tables/results.sql
 \ir tables/found.sql
+\ir product/tables.sql

@@ -210,8 +210,9 @@ export async function requireProofs({ urls }: Database): Promise<void> {
 /** The service on a test database, not listening. Multi-tenant mode and debug logging are on unless `env` says otherwise. */
 export async function createService(database: Database, env: Record<string, string> = {}): Promise<Service> {
   // Loaded here: most database tests need none of it.
-  const [{ buildApp }, { loadConfig }, { assertDocumented, mediaOf }] = await Promise.all([
+  const [{ buildApp }, { sampleProduct }, { loadConfig }, { assertDocumented, mediaOf }] = await Promise.all([
     import("../src/http/app.ts"),
+    import("../src/product/product.ts"),
     import("../src/config/config.ts"),
     import("./document.ts"),
   ]);
@@ -226,7 +227,7 @@ export async function createService(database: Database, env: Record<string, stri
     ...env,
   });
   const logs: Record<string, unknown>[] = [];
-  const app = await buildApp(config, { write: line => void logs.push(JSON.parse(line)) });
+  const app = await buildApp(config, sampleProduct, { write: line => void logs.push(JSON.parse(line)) });
   await app.ready();
   const hurry = makePatient(app);
   return {

@@ -16,6 +16,7 @@ const LAYERS = [
   ["identity", "migrate"],
   ["audit", "embedded", "transfer"],
   ["http", "library"],
+  ["product"],
   ["cli"],
   ["cli.ts"],
 ];

@@ -168,11 +168,11 @@ $$;
 --    rows there. What those call runs there too; whatever their text names counts as called.
 do $$
 declare
-  v_delegated constant regprocedure[] := array[
-    'app.create_sample_data(uuid, uuid)'::regprocedure,
+  v_delegated constant regprocedure[] := array_remove(array[
+    to_regprocedure('app.create_sample_data(uuid, uuid)'), -- a product's
     'app.empty_tenant(uuid)'::regprocedure,
     'app.await_writers(uuid, boolean)'::regprocedure
-  ];
+  ], null);
   v_function regprocedure;
   v_grant record;
 begin

@@ -81,9 +81,12 @@ const keyOf = ({ jwt }: Config) =>
 
 async function listen(config: Config, facts: { key: string | undefined }, links?: Links) {
   // Loaded late: a wrong environment is reported without waiting for Fastify to load.
-  const { startServer } = await import("../http/server.ts");
+  const [{ startServer }, { sampleProduct }] = await Promise.all([
+    import("../http/server.ts"),
+    import("../product/product.ts"),
+  ]);
   try {
-    return await startServer(config, facts, links);
+    return await startServer(config, sampleProduct, facts, links);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const place = `${config.host} port ${config.port}`;

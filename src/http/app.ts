@@ -14,10 +14,10 @@ import loadLimit, { callers } from "./load-limit.ts";
 import methods from "./methods.ts";
 import metrics from "./metrics.ts";
 import openapi from "./openapi.ts";
+import type { Product } from "./product.ts";
 import protocol from "./protocol.ts";
 import rateLimit from "./rate-limit.ts";
 import readiness from "./readiness.ts";
-import boards from "./routes/boards.ts";
 import consolePage, { type Links } from "./routes/console.ts";
 import docs from "./routes/docs.ts";
 import graphql from "./routes/graphql.ts";
@@ -36,6 +36,7 @@ import validation from "./validation.ts";
 /** The map of the service: a request passes these in this order. */
 export async function buildApp(
   config: Config,
+  product: Product,
   logStream?: LogStream,
   links?: Links,
 ): Promise<FastifyInstance> {
@@ -55,7 +56,7 @@ export async function buildApp(
   await app.register(methods);
   await app.register(body);
   await app.register(validation);
-  await app.register(openapi, { config });
+  await app.register(openapi, { config, withoutProduct: product.withoutIt });
   await app.register(database, { config });
   await app.register(startup, { config });
   await app.register(keySet, { config });
@@ -76,8 +77,8 @@ export async function buildApp(
     await api.register(members, { prefix: "/api/tenants/members", config });
     await api.register(invitations, { prefix: "/api/tenants/invitations", config });
     await api.register(keys, { prefix: "/api/tenants/keys" });
-    await api.register(boards, { prefix: "/api/boards" });
-    await api.register(graphql);
+    if (app.hasProduct) await api.register(product.routes);
+    await api.register(graphql, { product: app.hasProduct ? product.graphql : undefined });
   });
   app.refuseOtherMethods();
   return app;

@@ -4,7 +4,7 @@ import fp from "fastify-plugin";
 import type { Config } from "../config/config.ts";
 import { type Example, PROBLEMS, type ProblemName } from "../errors/problems.ts";
 import { VISIBLE_PATTERN } from "../values/visible.ts";
-import type { RequestHeader, ResponseHeader } from "./operations.ts";
+import type { RequestHeader, ResponseHeader } from "./operation.ts";
 import { ErrorBody, IDEMPOTENCY_KEY_PATTERN, Uuid } from "./schemas/common.ts";
 
 type Json = Record<string, unknown>;
@@ -219,7 +219,10 @@ function share(value: unknown, schemas: Json): unknown {
 
 /** `GET /openapi.json`, made at its first request from the schemas that validate. Registered before the routes. */
 export default fp(
-  async (app: FastifyInstance, { config }: { config: Config }) => {
+  async (
+    app: FastifyInstance,
+    { config, withoutProduct }: { config: Config; withoutProduct: (document: Document) => Document },
+  ) => {
     app.decorate("publicUrl", config.publicUrl ?? "");
     // The database makes the JSON of responses: their schemas only document it.
     app.setSerializerCompiler(() => JSON.stringify);
@@ -281,7 +284,7 @@ export default fp(
             ]),
           ),
         });
-        return document as never;
+        return (app.hasProduct ? document : withoutProduct(document)) as never;
       },
     });
 

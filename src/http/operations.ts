@@ -1,10 +1,7 @@
-import type { FastifySchema } from "fastify";
 import { type TSchema, Type } from "typebox";
-import type { Call } from "../database/database.ts";
 import type { ProblemName } from "../errors/problems.ts";
 import { MERGE_PATCH } from "./merge-patch.ts";
-import type { Bucket } from "./rate-limit.ts";
-import { NoParameters } from "./schemas/common.ts";
+import { paged, type RequestHeader, type ResponseHeader, tagged, type Validated } from "./operation.ts";
 import { EventPage, ListEvents, ListTenantEvents } from "./schemas/events.ts";
 import {
   GraphqlAnswer,
@@ -36,7 +33,6 @@ import {
 import {
   AcceptInvitation,
   AddMember,
-  BoardList,
   ChangeMember,
   CreatedInvitation,
   CreatedKey,
@@ -60,82 +56,12 @@ import {
   SettingsSchema,
 } from "./schemas/tenants.ts";
 
-export type RequestHeader = "Idempotency-Key" | "If-Match" | "If-None-Match" | "Last-Event-ID";
-export type ResponseHeader = "ETag" | "Link" | "Location";
-
-/** How an operation runs: Fastify's `config` of its route. */
-interface Run extends Partial<Call> {
-  /** The bucket of src/http/rate-limit.ts that counts it. */
-  limit?: Bucket;
-  /** What runs instead with the query `dry_run=true`, and the bucket that counts it. */
-  dryRun?: Call & { limit: Bucket };
-  /** What runs instead with the query `purge=true`. */
-  purge?: Call;
-  /** For machines that watch the service: answered under load too. */
-  probe?: true;
-}
-
 /** For settings and metadata; src/http/server-options.ts has what others take. */
 const LARGE_BODY = { bodyLimit: 128 * 1024 };
-
-/** What /openapi.json has of an operation beyond its schemas; src/http/openapi.ts adds what all operations share. */
-interface Documented {
-  operationId: string;
-  summary: string;
-  description?: string;
-  tags: [string];
-  /** Media types of the body, where it is not JSON. */
-  consumes?: string[];
-  accepts?: RequestHeader[];
-  sends?: ResponseHeader[];
-  /** Beyond those that the method, the body and the place of the route imply. */
-  problems?: ProblemName[];
-  security?: [];
-  /** A request without a body is one with an empty object: see src/http/json-body.ts. */
-  optionalBody?: true;
-  /** Bytes of a body. */
-  bodyLimit?: number;
-}
-
-declare module "fastify" {
-  interface FastifySchema
-    extends Partial<Pick<Documented, "accepts" | "sends" | "problems" | "optionalBody">> {}
-  interface FastifyContextConfig extends Run {}
-}
-
-type Validated = { body?: TSchema; querystring?: TSchema; response: Record<number, TSchema | object> };
-
-/** An operation is what its route gives to Fastify beside the path and the handler. */
-const tagged =
-  <Shared extends Run>(tag: string, shared: Shared, ...problems: ProblemName[]) =>
-  <Own extends Run>(
-    operationId: string,
-    summary: string,
-    {
-      config,
-      response,
-      bodyLimit,
-      ...rest
-    }: { config: Own } & Omit<Documented, "operationId" | "summary" | "tags"> & Validated,
-  ) => ({
-    config: { ...shared, ...config },
-    ...(bodyLimit !== undefined && { bodyLimit }),
-    schema: {
-      // Machines that watch add parameters of their own.
-      ...(shared.probe ? {} : { querystring: NoParameters }),
-      ...rest,
-      operationId,
-      summary,
-      tags: [tag],
-      response,
-      problems: [...problems, ...(rest.problems ?? [])],
-    } satisfies FastifySchema & Documented,
-  });
 
 const setup = tagged("Setup", { needsMembership: false }, "not_an_operator");
 const registration = tagged("Registration", { needsMembership: false });
 const membership = tagged("Tenants", {});
-const work = tagged("Boards", {});
 const service = tagged("Service", { probe: true });
 
 const sendsTenant = { response: { 200: TenantDetails }, sends: ["ETag"] as ResponseHeader[] };
@@ -144,10 +70,6 @@ const changesTenant = (...problems: ProblemName[]) => ({
   accepts: ["If-Match"] as RequestHeader[],
   problems: [...unknownTenant, "stale_etag" as const, "not_an_etag" as const, ...problems],
 });
-const paged = {
-  sends: ["Link"] as ResponseHeader[],
-  problems: ["bad_limit", "bad_cursor"] as ProblemName[],
-};
 
 const eventful = {
   response: {
@@ -583,14 +505,6 @@ export const revokeKey = membership("revokeKey", "Revoke an API key", {
   description: "For owners and admins of the tenant. Takes effect with the next request.",
   response: { 200: RevokedKey },
   problems: ["not_an_admin", "not_for_keys", "malformed_address", "key_not_found", "uri_too_long"],
-});
-
-export const listBoards = work("listBoards", "List the boards of the tenant", {
-  config: { calls: "list_boards", reads: { short: true } },
-  description: "Newest first. The `Link` header leads to the next page.",
-  querystring: ListPage,
-  response: { 200: BoardList },
-  ...paged,
 });
 
 // GraphQL.

@@ -5,6 +5,7 @@ import type { Config } from "../config/config.ts";
 import { VERSION } from "../config/version.ts";
 import { callFunction } from "../database/database.ts";
 import { buildApp } from "./app.ts";
+import type { Product } from "./product.ts";
 import type { Links } from "./routes/console.ts";
 
 export interface Server {
@@ -16,10 +17,11 @@ export interface Server {
 /** Listens as configured; rejects when the database or the port is not available. The log line of the start has `facts`. */
 export async function startServer(
   config: Config,
+  product: Product,
   facts: Record<string, unknown> = {},
   links?: Links,
 ): Promise<Server> {
-  const app = await buildApp(config, undefined, links);
+  const app = await buildApp(config, product, undefined, links);
   try {
     // When localhost has two addresses, Fastify opens a second server, which our limits and our shutdown would miss.
     const host = config.host === "localhost" ? (await lookup(config.host)).address : config.host;

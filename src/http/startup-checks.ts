@@ -6,16 +6,22 @@ import { callFunction, contextFaults, loginFaults } from "../database/database.t
 import { codeOf } from "../errors/errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { DefaultSlugTaken, StartupError } from "../errors/startup-error.ts";
+import { SAMPLE_PRODUCT } from "../migrate/product.ts";
 import { RELEASE } from "../migrate/release.ts";
 
 /** Refuses to start on a login that could look past row-level security, or on a schema that is behind this release. */
 export default fp(
   async (app: FastifyInstance, { config }: { config: Config }) => {
     app.decorate("defaultTenantSlug", config.defaultTenant.slug);
+    // Routes can be added before the checks only. Where nobody answers, the checks would not find anybody either.
+    const product = await hasSampleProduct(app).catch(error => error as Error);
+    app.decorate("hasProduct", product !== false);
     app.addHook("onReady", async () => {
-      const faults = await checkDatabase(app).catch(error => {
+      const explain = (error: unknown) => {
         throw explainDatabase(error, config.databaseUrl!, "SERVICE_DATABASE_URL");
-      });
+      };
+      if (product instanceof Error) explain(product);
+      const faults = await checkDatabase(app).catch(explain);
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
       const { slug, name } = config.defaultTenant;
       await callFunction(app, "ensure_default_tenant", { slug, name }).catch(error => {
@@ -28,6 +34,11 @@ export default fp(
   },
   { name: "startup", dependencies: ["database"] },
 );
+
+async function hasSampleProduct(app: FastifyInstance): Promise<boolean> {
+  const { rows } = await app.pg.query<{ there: boolean }>(`select ${SAMPLE_PRODUCT} as there`);
+  return rows[0]!.there;
+}
 
 /** Why the service must not run on this login or schema: one sentence a fault, none when all is well. */
 async function checkDatabase(app: FastifyInstance): Promise<string[]> {
@@ -78,5 +89,7 @@ async function checkDatabase(app: FastifyInstance): Promise<string[]> {
 declare module "fastify" {
   interface FastifyInstance {
     defaultTenantSlug: string;
+    /** The database has the product's tables and functions. */
+    hasProduct: boolean;
   }
 }

@@ -2,7 +2,7 @@
  * What decides who sees what in this service's own objects, against the lines that the release ships. Nothing that is stored in the
  * database answers: the query is sent.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
@@ -165,7 +165,10 @@ function again(line: Line): string {
     return "-- as an administrator, with psql: \\i db/roles.sql";
   const table = tableOf(line) ?? (line.kind === "type" ? line.name : null);
   if (!table) return `-- as db/migrations made it: ${line.kind} ${line.name}`;
-  const file = `db/tables/${table.split(".")[1]}.sql`;
+  const page = `tables/${table.split(".")[1]}.sql`;
+  const file = existsSync(path.join(PACKAGE_ROOT, "db", "product", page))
+    ? `db/product/${page}`
+    : `db/${page}`;
   return table.startsWith("app.") && ["policy", "table"].includes(line.kind)
     ? `-- as ${file} has it; as tms_owner: select app.isolate('${table}');`
     : `-- as ${file} has it`;

@@ -7,6 +7,7 @@ import path from "node:path";
 import { after, test } from "node:test";
 import { API_FUNCTIONS } from "../../src/database/api-functions.ts";
 import * as operations from "../../src/http/operations.ts";
+import * as product from "../../src/product/operations.ts";
 import { createDatabase } from "../harness.ts";
 
 const FILE = path.resolve(import.meta.dirname, "../../src/database/api-functions.ts");
@@ -56,7 +57,7 @@ test("a function of a name has no other of the same name beside it", () => {
 });
 
 test("every operation calls a function that takes its caller", () => {
-  const all = [...Object.values(operations), ...Object.values(operations.moves)] as {
+  const all = [operations, operations.moves, product].flatMap(entries => Object.values(entries)) as {
     config?: { calls?: string; dryRun?: { calls: string }; purge?: { calls: string } };
   }[];
   const called = all

@@ -23,7 +23,7 @@ const copy = mkdtempSync(path.join(tmpdir(), "tms-start-"));
 chmodSync(copy, 0o711); // root's Postgres runs as another user
 after(() => rmSync(copy, { recursive: true }));
 
-/** A new file is written. In one that exists, imports come first, and a line comes after the boards' like it, or last. */
+/** A new file is written. In one that exists, imports come first, and a line comes after the keys' like it, or last. */
 function place(file: string, code: string): void {
   const name = path.join(copy, file);
   if (!existsSync(name)) {
@@ -34,7 +34,7 @@ function place(file: string, code: string): void {
   const imports = code.match(/^import .*\n/gm)?.join("") ?? "";
   const line = code.replace(imports, "").replaceAll(/^\n|\n$/g, "");
   const text = imports + readFileSync(name, "utf8");
-  const sibling = line.replaceAll("bookmarks", "boards");
+  const sibling = line.replaceAll("bookmarks", "keys").replace("/api/keys", "/api/tenants/keys");
   writeFileSync(
     name,
     text.includes(sibling) ? text.replace(sibling, `${sibling}\n${line}`) : `${text}\n${line}\n`,

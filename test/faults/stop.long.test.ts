@@ -8,6 +8,7 @@ import { runService } from "../../src/cli/start.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { buildApp } from "../../src/http/app.ts";
 import { type Server, startServer } from "../../src/http/server.ts";
+import { sampleProduct } from "../../src/product/product.ts";
 import { createDatabase, makePatient, seedTenant, seedUser, TEST_SECRET, token } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 
@@ -26,7 +27,8 @@ const configure = (env: Record<string, string>) =>
     SERVICE_SHUTDOWN_TIMEOUT: "60",
     ...env,
   }).config;
-const start = (env: Record<string, string> = {}): Promise<Server> => startServer(configure(env));
+const start = (env: Record<string, string> = {}): Promise<Server> =>
+  startServer(configure(env), sampleProduct);
 
 interface Answer {
   status: number;
@@ -138,7 +140,7 @@ test("the stop answers requests in flight, refuses later ones with 503, and then
 });
 
 test("a response that has begun when the service stops is sent completely", async () => {
-  const app = await buildApp(configure({}));
+  const app = await buildApp(configure({}), sampleProduct);
   let answer!: http.ServerResponse;
   app.get("/long", (_request, reply) => {
     answer = reply.hijack().raw;
@@ -172,6 +174,7 @@ test("a request that does not end is cut off at the shutdown timeout", async t =
 test("over the limit of requests in flight the answer is 503 at once, and probes still get through", async t => {
   const app = await buildApp(
     configure({ SERVICE_MAX_REQUESTS_IN_FLIGHT: "20", SERVICE_DATABASE_POOL_SIZE: "4" }),
+    sampleProduct,
   );
   makePatient(app);
   const address = await app.listen({ port: 0 });
@@ -195,7 +198,7 @@ test("over the limit of requests in flight the answer is 503 at once, and probes
 
 test("a client that leaves before its answer is logged, and its request stays in flight until its work ends", async t => {
   const lines: Record<string, unknown>[] = [];
-  const app = await buildApp(configure({ SERVICE_LOG_LEVEL: "info" }), {
+  const app = await buildApp(configure({ SERVICE_LOG_LEVEL: "info" }), sampleProduct, {
     write: line => void lines.push(JSON.parse(line)),
   });
   const address = await app.listen({ port: 0 });
@@ -216,6 +219,7 @@ test("a client that leaves before its answer is logged, and its request stays in
 test("clients that leave at once cause no more work than the limit allows", async t => {
   const app = await buildApp(
     configure({ SERVICE_MAX_REQUESTS_IN_FLIGHT: "5", SERVICE_DATABASE_POOL_SIZE: "4" }),
+    sampleProduct,
   );
   makePatient(app);
   const address = await app.listen({ port: 0 });

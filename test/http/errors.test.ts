@@ -61,17 +61,18 @@ test("docs/reference/errors.md lists every refusal of a token, of HTTP itself, a
 });
 
 test("every refusal that a SQL function raises is on the page, with its status, error and detail", () => {
-  const folder = path.join(root, "db/functions");
-  const sources = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(name =>
-    name.endsWith(".sql"),
+  const sources = ["db/functions", "db/product/functions"].flatMap(folder =>
+    readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+      .filter(name => name.endsWith(".sql"))
+      .map(name => path.join(root, folder, name)),
   );
   const calls = sources.flatMap(name => [
-    ...readFileSync(path.join(folder, name), "utf8").matchAll(
+    ...readFileSync(name, "utf8").matchAll(
       /perform app\.refuse\((\d+), '([^']+)',\s+(?:format\()?'((?:[^']|'')+)'[^;]*?,\s+'(\w+)'(?:,|\))/g,
     ),
   ]);
   const count = sources.flatMap(name => [
-    ...readFileSync(path.join(folder, name), "utf8").matchAll(/perform app\.refuse\(/g),
+    ...readFileSync(name, "utf8").matchAll(/perform app\.refuse\(/g),
   ]).length;
   assert.ok(count > 15);
   assert.equal(calls.length, count, "a call of app.refuse() is written in a way this test cannot read");

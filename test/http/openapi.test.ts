@@ -7,6 +7,7 @@ import type { FastifyContextConfig } from "fastify";
 import { PROBLEMS } from "../../src/errors/problems.ts";
 import type { Document } from "../../src/http/openapi.ts";
 import * as entries from "../../src/http/operations.ts";
+import * as product from "../../src/product/operations.ts";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld } from "./world.ts";
 
@@ -82,7 +83,11 @@ test("every operation has a name of its own, a summary, a description, a declare
 
 test("a replica, which may lag, answers only operations that need no membership", () => {
   const { moves, ...rest } = entries;
-  const all: { config: FastifyContextConfig }[] = [...Object.values(moves), ...Object.values(rest)];
+  const all: { config: FastifyContextConfig }[] = [
+    ...Object.values(moves),
+    ...Object.values(rest),
+    ...Object.values(product),
+  ];
   assert.equal(all.length, operations.length);
   const replicated = all.filter(({ config }) => config.reads?.replica);
   assert.ok(replicated.length > 0);

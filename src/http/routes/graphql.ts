@@ -7,21 +7,33 @@ import { toProblem } from "../../errors/errors.ts";
 import { slugOf } from "../../values/request-tenant.ts";
 import { callAsCaller } from "../call.ts";
 import { sendError } from "../error-handler.ts";
-import { getCurrentTenant, listBoards, queryGraphql, queryGraphqlByGet } from "../operations.ts";
+import { getCurrentTenant, queryGraphql, queryGraphqlByGet } from "../operations.ts";
 import { sendRow } from "../responses.ts";
 import { type GraphqlQuery, type GraphqlQueryString, RESPONSE_TYPE } from "../schemas/graphql.ts";
 
-const schema = `
+/** What a product adds. */
+export interface GraphqlPart {
+  types: string;
+  /** Fields of Query. */
+  queries: string;
+  resolvers: Record<string, Record<string, (root: never, args: never, context: MercuriusContext) => unknown>>;
+  rules: ValidationRule[];
+  /** Why the answer to the request is too large; undefined: it is not. */
+  excess: (request: FastifyRequest) => string | undefined;
+}
+
+const NO_PRODUCT: GraphqlPart = { types: "", queries: "", resolvers: {}, rules: [], excess: () => undefined };
+
+const schemaWith = ({ types, queries }: GraphqlPart) => `
   "The tenant of the request."
   type Tenant { tenant_id: ID!, name: String!, slug: String!, status: String!, created_at: String!, updated_at: String! }
   "The caller's membership of it."
   type Membership { user_id: ID!, role: String!, email: String, display_name: String, joined_at: String! }
-  type Board { board_id: ID!, title: String!, description: String, owner_id: ID!, created_at: String!, updated_at: String! }
+  ${types}
   type Query {
     tenant: Tenant!
     membership: Membership!
-    "Newest first, 1 to 1000 of them."
-    boards(limit: Int! = 100): [Board!]!
+    ${queries}
   }
 `;
 
@@ -30,13 +42,6 @@ declare module "mercurius" {
     request: FastifyRequest;
   }
 }
-
-/** The sum of all `boards` limits in a request. */
-const MOST_BOARDS = 1_000;
-/** Characters of boards in an answer: as much as a page of /api/boards holds. An alias costs as much as a field. */
-const MOST_BOARD_TEXT = 2 * 1024 * 1024;
-/** Fields of boards in a document, with fragments and aliases: each is repeated for every board. */
-const MOST_BOARD_FIELDS = 24;
 
 /** The cost of a document, by `limitCost`. The introspection query of common tools costs 29,000. */
 const MOST_COST = 40_000;
@@ -56,56 +61,16 @@ const LIST_LENGTH = 8;
 interface Current {
   tenant: object;
   membership: object;
-  limit: number;
-  total: number;
-  /** Characters of boards so far. */
-  text: number;
-  /** One read for all aliases. */
-  boards?: Promise<object[]>;
 }
 const current = new WeakMap<FastifyRequest, Current>();
 
 /** The whole request gets 400 with it, not one field. */
-class TooLarge extends GraphQLError {}
-
-async function readBoards(request: FastifyRequest, limit: number): Promise<object[]> {
-  const { body, next_cursor } = await callAsCaller(request, listBoards, { limit, cursor: null });
-  const { boards } = JSON.parse(body) as { boards: object[] };
-  if (next_cursor && boards.length < limit)
-    throw new TooLarge(`These boards are too large for one answer; ask for at most ${boards.length} of them`);
-  return boards;
-}
-
-/** Beyond the limit it goes on without the values: as many errors as fields would cost more than the answer. */
-function boardField(name: string) {
-  return (board: Record<string, string | null>, _args: unknown, { request }: MercuriusContext) => {
-    const asked = current.get(request)!;
-    const value = board[name]!;
-    asked.text += value?.length ?? 0;
-    return asked.text > MOST_BOARD_TEXT ? "" : value;
-  };
-}
-
-/** A document may have many aliases. All resolvers run before the read begins, so one read with the largest limit serves them. */
-async function boards(_root: unknown, { limit }: { limit: number }, { request }: MercuriusContext) {
-  if (limit < 1 || limit > MOST_BOARDS) throw new GraphQLError(`limit must be 1 to ${MOST_BOARDS}`);
-  const asked = current.get(request)!;
-  asked.total += limit;
-  if (asked.total > MOST_BOARDS)
-    throw new GraphQLError(`All boards of a request together must be at most ${MOST_BOARDS}`);
-  asked.limit = Math.max(asked.limit, limit);
-  asked.boards ??= Promise.resolve().then(() => readBoards(request, asked.limit));
-  return (await asked.boards).slice(0, limit);
-}
+export class TooLarge extends GraphQLError {}
 
 const resolvers = {
-  Query: {
-    tenant: (_root: unknown, _args: unknown, { request }: MercuriusContext) => current.get(request)!.tenant,
-    membership: (_root: unknown, _args: unknown, { request }: MercuriusContext) =>
-      current.get(request)!.membership,
-    boards,
-  },
-  Board: Object.fromEntries(["title", "description"].map(name => [name, boardField(name)])),
+  tenant: (_root: unknown, _args: unknown, { request }: MercuriusContext) => current.get(request)!.tenant,
+  membership: (_root: unknown, _args: unknown, { request }: MercuriusContext) =>
+    current.get(request)!.membership,
 };
 
 /** Executions of one tenant at once, in an instance: the most expensive document takes 40 ms of the event loop. */
@@ -120,20 +85,6 @@ const queriesOnly: ValidationRule = context => ({
       context.reportError(new GraphQLError("Only queries are served", { nodes: node }));
   },
 });
-
-const limitBoardFields: ValidationRule = context => {
-  let fields = 0;
-  return {
-    Field(node) {
-      if (context.getParentType()?.name === "Board" && ++fields === MOST_BOARD_FIELDS + 1)
-        context.reportError(
-          new GraphQLError(`A document must ask for at most ${MOST_BOARD_FIELDS} fields of boards`, {
-            nodes: node,
-          }),
-        );
-    },
-  };
-};
 
 /** Introspection is recursive: with aliases and fragments, a small document asks for millions of fields. */
 const limitCost: ValidationRule = context => {
@@ -211,22 +162,25 @@ function raiseFaults<Result extends { errors?: readonly GraphQLError[] }>(result
 }
 
 /** Read-only GraphQL over the same functions. A caller who is not a member is refused before the query is read. */
-export default async function graphql(app: FastifyInstance): Promise<void> {
+export default async function graphql(
+  app: FastifyInstance,
+  { product = NO_PRODUCT }: { product?: GraphqlPart | undefined },
+): Promise<void> {
   app.setErrorHandler(answerFault);
   // Before validation, which tells about the query.
   app.addHook("preValidation", async request => {
     const { body } = await callAsCaller(request, getCurrentTenant, {});
-    current.set(request, { ...(JSON.parse(body) as Current), limit: 0, total: 0, text: 0 });
+    current.set(request, JSON.parse(body) as Current);
   });
   await app.register(mercurius, {
-    schema,
-    resolvers,
+    schema: schemaWith(product),
+    resolvers: { ...product.resolvers, Query: { ...resolvers, ...product.resolvers.Query } },
     // Mercurius's own routes accept other media types, and answer 500 to a GET without a query.
     routes: false,
     graphiql: false,
     errorFormatter: raiseFaults,
     graphql: { parseOptions },
-    validationRules: [queriesOnly, limitBoardFields, limitCost],
+    validationRules: [queriesOnly, ...product.rules, limitCost],
     // The cache keeps whole documents: few, and none of them large.
     cache: 200,
   });
@@ -257,8 +211,8 @@ export default async function graphql(app: FastifyInstance): Promise<void> {
       await setImmediate(); // other requests come first
       return execute();
     });
-    if (current.get(request)!.text > MOST_BOARD_TEXT)
-      throw new TooLarge("The answer would be too large; ask for fewer boards, or for each field once");
+    const excess = product.excess(request);
+    if (excess !== undefined) throw new TooLarge(excess);
     return send(request, reply, found);
   };
   app.post<{ Body: GraphqlQuery }>("/graphql", queryGraphql, (request, reply) =>

@@ -295,22 +295,3 @@ export const RevokedKey = Type.Object(
   { message: Text("API key revoked"), key_id: Uuid },
   { title: "RevokedKey" },
 );
-
-export const BoardList = Type.Object(
-  {
-    boards: Type.Array(
-      Type.Object(
-        {
-          board_id: Uuid,
-          title: Text("Getting started"),
-          description: Nullable(Text("A board with three generations")),
-          owner_id: Uuid,
-          created_at: Timestamp,
-          updated_at: Timestamp,
-        },
-        { title: "Board" },
-      ),
-    ),
-  },
-  { title: "BoardList" },
-);

@@ -117,10 +117,10 @@ void describe("SARIF", () => {
   it("names the file that defines the object, where it is in the tree", () => {
     const [{ results, invocations }] = sarif(AUDIT).runs;
     const at = (i: number) => results[i]!.locations[0].physicalLocation;
-    assert.equal(at(0)!.artifactLocation.uri, "db/tables/boards.sql");
+    assert.equal(at(0)!.artifactLocation.uri, "db/product/tables/boards.sql");
     assert.equal(at(1), undefined);
     assert.equal(at(3)!.artifactLocation.uri, "db/functions/app/tenant_id.sql");
-    const line = readFileSync(path.join(projectRoot, "db/tables/boards.sql"), "utf8").split("\n")[
+    const line = readFileSync(path.join(projectRoot, "db/product/tables/boards.sql"), "utf8").split("\n")[
       at(0)!.region.startLine - 1
     ];
     assert.match(line!, /^create table app\.boards/);

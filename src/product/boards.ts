@@ -1,8 +1,8 @@
 import type { FastifyInstance } from "fastify";
-import { callAsCaller } from "../call.ts";
-import { listBoards } from "../operations.ts";
-import { sendPage } from "../responses.ts";
-import type { ListPage } from "../schemas/tenants.ts";
+import { callAsCaller } from "../http/call.ts";
+import { sendPage } from "../http/responses.ts";
+import type { ListPage } from "../http/schemas/tenants.ts";
+import { listBoards } from "./operations.ts";
 
 /** The boards of the tenant: the pattern for every resource that a tenant owns. */
 export default async function boards(app: FastifyInstance): Promise<void> {
