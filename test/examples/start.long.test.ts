@@ -37,7 +37,7 @@ function place(file: string, code: string): void {
   const sibling = line.replaceAll("bookmarks", "keys").replace("/api/keys", "/api/tenants/keys");
   writeFileSync(
     name,
-    text.includes(sibling) ? text.replace(sibling, `${sibling}\n${line}`) : `${text}\n${line}\n`,
+    text.includes(sibling) ? text.replace(sibling, `${sibling}\n${line}`) : `${text.trimEnd()}\n${line}\n`,
   );
 }
 
@@ -68,7 +68,7 @@ test("the table, the function, the schema, the route and the test of the page wo
     cpSync(path.join(root, part), path.join(copy, part), { recursive: true });
   symlinkSync(path.join(root, "node_modules"), path.join(copy, "node_modules"));
   const blocks = page.matchAll(
-    /^`(?<file>[\w./]+)`\n```\w+\n(?<code>[\s\S]*?)^```$|^```sh\n(?<script>[\s\S]*?)^```$/gm,
+    /^`(?<file>[\w./-]+)`\n```\w+\n(?<code>[\s\S]*?)^```$|^```sh\n(?<script>[\s\S]*?)^```$/gm,
   );
   const ran: string[] = [];
   for (const { groups } of blocks) {
