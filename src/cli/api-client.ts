@@ -52,13 +52,14 @@ export async function openApi(slug?: string): Promise<Api> {
     ) {
       const found: T[] = [];
       const { query, ...rest } = input as { query?: object };
-      const given = { ...rest, query: { ...query, limit: Math.min(limit, LARGEST_PAGE) } };
-      const pages = client.pages(operation, ...([given] as unknown as Given<O>));
-      for (let page = await pages.next().catch(told); !page.done; page = await pages.next().catch(told)) {
-        if (found.length >= limit) return { found: found.slice(0, limit), more: true };
-        found.push(...entries(page.value));
+      for (let cursor: string | undefined; ; ) {
+        const size = Math.min(limit - found.length, LARGEST_PAGE);
+        const given = { ...rest, query: { ...query, limit: size, cursor } };
+        const { body, next } = await client.page(operation, ...([given] as unknown as Given<O>)).catch(told);
+        found.push(...entries(body));
+        if (next === null || found.length >= limit) return { found, more: next !== null };
+        cursor = next;
       }
-      return { found: found.slice(0, limit), more: found.length > limit };
     },
   };
 }

@@ -153,6 +153,8 @@ export interface Client {
   <O extends Name>(operation: O, ...input: Given<O>): Promise<Answer<O>>;
   /** The body of a success. @throws Refused */
   call<O extends Name>(operation: O, ...input: Given<O>): Promise<Done<O>>;
+  /** One page of a list, and the cursor of the next one. @throws Refused */
+  page<O extends Listed>(operation: O, ...input: Given<O>): Promise<{ body: Done<O>; next: string | null }>;
   /** The pages of a list, the first one with the query that is given. @throws Refused */
   pages<O extends Listed>(operation: O, ...input: Given<O>): AsyncGenerator<Done<O>, void>;
 }
@@ -173,7 +175,7 @@ export function createClient({ timeoutMs, ...caller }: ClientOptions): Client {
     const answer = await ask(operation, input);
     return { status: answer.status, body: await bodyOf(answer), headers: answer.headers } as Answer<O>;
   }
-  async function page<O extends Name>(operation: O, input: Input<O> | undefined) {
+  async function page<O extends Name>(operation: O, ...[input]: Given<O>) {
     const answer = await ask(operation, input);
     if (!answer.ok) throw await refusalOf(answer);
     return { body: (await answer.json()) as Done<O>, next: nextOf(answer.headers) };
@@ -182,13 +184,14 @@ export function createClient({ timeoutMs, ...caller }: ClientOptions): Client {
     const { query, ...rest } = (input ?? {}) as { query?: object };
     for (let cursor: string | undefined | null; cursor !== null; ) {
       const given = { ...rest, query: { ...query, ...(cursor && { cursor }) } };
-      const found = await page(operation, given as Input<O>);
+      const found = await page(operation, ...([given] as unknown as Given<O>));
       cursor = found.next;
       yield found.body;
     }
   }
   return Object.assign(client, {
-    call: async <O extends Name>(operation: O, ...[input]: Given<O>) => (await page(operation, input)).body,
+    call: async <O extends Name>(operation: O, ...input: Given<O>) => (await page(operation, ...input)).body,
+    page,
     pages: pages as Client["pages"],
   });
 }

@@ -55,3 +55,8 @@ export const located = (reply: FastifyReply, path: string): FastifyReply =>
 
 /** An id as it was sent, except NUL, which the Postgres protocol cannot carry. An id with either character names nothing. */
 export const sendable = (id: string) => id.replaceAll("\0", "\uFFFD");
+
+/** The tenant in the address of an operator's request. */
+export const tenantOf = ({ params }: { params: { tenant_id: string } }) => ({
+  tenant_id: sendable(params.tenant_id),
+});

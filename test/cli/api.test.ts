@@ -1,6 +1,8 @@
 /** The commands that call the API, as an operator and as a tenant's owner use them, against a service that listens. */
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, test } from "node:test";
 import { freePort } from "../../src/embedded/server.ts";
@@ -122,6 +124,25 @@ test("an owner creates, lists and revokes invitations and keys, whose secrets ar
       await refused(claims, command, "create", "globex", ...(command === "keys" ? ["ci"] : [])),
       "TENANCY_TOKEN is for the tenant acme, not for globex",
     );
+});
+
+test("a list asks for what it prints, and for no page more", async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer((request, reply) => {
+    asked.push(request.url);
+    const tenants = Array.from({ length: 1_000 }, (_, i) => ({ slug: `t${i}`, name: "T", status: "active" }));
+    reply.setHeader("link", '</api/setup/tenants?cursor=more>; rel="next"');
+    reply.setHeader("content-type", "application/json").end(JSON.stringify({ tenants }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const env = { ...operator, TENANCY_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  const { stderr } = await outcome(tenancy(["tenants", "list", "--limit", "2000"], env));
+  server.close();
+  assert.equal(stderr, "The list goes on: --limit takes a larger number");
+  assert.deepEqual(
+    asked.map(address => new URLSearchParams(address!.split("?")[1]).get("cursor")),
+    [null, "more"],
+  );
 });
 
 test("a list that goes on says so, and a name cannot write to the terminal", async () => {

@@ -7,7 +7,7 @@ import { makeSecret, partsOf, tokenOf } from "../../values/invitation-token.ts";
 import { hashOf } from "../../values/secret.ts";
 import { callAsCaller } from "../call.ts";
 import * as operations from "../operations.ts";
-import { located, sendable, sendPage, sendRow, sendSecret } from "../responses.ts";
+import { located, sendable, sendPage, sendRow, sendSecret, tenantOf } from "../responses.ts";
 import type { AcceptInvitation, CreateInvitation, ListPage } from "../schemas/tenants.ts";
 
 /** Invitations into the tenant of the request, and their acceptance. */
@@ -57,26 +57,22 @@ export async function invitationsByOperator(
 
   app.get<Of & { Querystring: ListPage }>("", listTenantInvitations, async (request, reply) => {
     const { limit, cursor } = request.query;
-    const given = { tenant_id: sendable(request.params.tenant_id), limit, cursor };
+    const given = { ...tenantOf(request), limit, cursor };
     return sendPage(reply, await callAsCaller(request, listTenantInvitations, given));
   });
 
   app.post<Of & { Body: CreateInvitation }>("", createTenantInvitation, async (request, reply) => {
-    const { tenant_id } = request.params;
     const { given, secret } = asked(request.body);
-    const row = await callAsCaller(request, createTenantInvitation, {
-      tenant_id: sendable(tenant_id),
-      ...given,
-    });
-    return sendMade(reply, row, secret, `/api/setup/tenant/${tenant_id}/invitations`, frontendBaseUrl);
+    const row = await callAsCaller(request, createTenantInvitation, { ...tenantOf(request), ...given });
+    const under = `/api/setup/tenant/${request.params.tenant_id}/invitations`;
+    return sendMade(reply, row, secret, under, frontendBaseUrl);
   });
 
   app.delete<Of<{ invitation_id: string }>>(
     "/:invitation_id",
     revokeTenantInvitation,
     async (request, reply) => {
-      const { tenant_id, invitation_id } = request.params;
-      const given = { tenant_id: sendable(tenant_id), invitation_id: sendable(invitation_id) };
+      const given = { ...tenantOf(request), invitation_id: sendable(request.params.invitation_id) };
       return sendRow(reply, await callAsCaller(request, revokeTenantInvitation, given));
     },
   );

@@ -12,7 +12,7 @@ import { sendEvents } from "../event-stream.ts";
 import { invalid } from "../json-body.ts";
 import { takeMergePatches } from "../merge-patch.ts";
 import * as operations from "../operations.ts";
-import { located, sendable, sendPage, sendRow, sendUnlessKnown } from "../responses.ts";
+import { located, sendable, sendPage, sendRow, sendUnlessKnown, tenantOf } from "../responses.ts";
 import { IDEMPOTENCY_KEY_PATTERN } from "../schemas/common.ts";
 import type { ListEvents } from "../schemas/events.ts";
 import type {
@@ -118,7 +118,7 @@ export default async function setup(
   });
 
   app.get<One>("/tenant/:tenant_id", operations.getTenant, async (request, reply) => {
-    const row = await callAsCaller(request, operations.getTenant, { tenant_id: tenantId(request) });
+    const row = await callAsCaller(request, operations.getTenant, tenantOf(request));
     return sendUnlessKnown(request, reply, row);
   });
 
@@ -128,7 +128,7 @@ export default async function setup(
     async (request, reply) => {
       const { name, slug, settings } = request.body;
       if (settings && request.identity.operator)
-        await settingsSchema.check(tenantId(request), JSON.stringify(settings));
+        await settingsSchema.check(request.params.tenant_id, JSON.stringify(settings));
       const given = { ...found(request), name, slug, settings };
       return sendRow(reply, await callAsCaller(request, operations.updateTenant, given));
     },
@@ -144,7 +144,7 @@ export default async function setup(
         const given = { ...found(request), name, slug, settings, has_schema: settingsSchema.schema !== null };
         const row = await writeValidated(
           settingsSchema,
-          () => tenantId(request),
+          () => request.params.tenant_id,
           validated => callAsCaller(request, operations.patchTenant, { ...given, validated }),
         );
         return sendRow(reply, row);
@@ -208,12 +208,12 @@ async function members(app: FastifyInstance): Promise<void> {
   type Member = { Params: { tenant_id: string; user_id: string } };
 
   app.get<One & { Querystring: ListMembers }>("", operations.listTenantMembers, async (request, reply) => {
-    const given = { tenant_id: tenantId(request), ...pageOf(request.query) };
+    const given = { ...tenantOf(request), ...pageOf(request.query) };
     return sendPage(reply, await callAsCaller(request, operations.listTenantMembers, given));
   });
 
   app.post<One & { Body: AddMember }>("", operations.addTenantMember, async (request, reply) => {
-    const given = { tenant_id: tenantId(request), ...fieldsOf(request.body) };
+    const given = { ...tenantOf(request), ...fieldsOf(request.body) };
     const row = await callAsCaller(request, operations.addTenantMember, given);
     const path = `/api/setup/tenant/${request.params.tenant_id}/members/${userOf(row)}`;
     return sendRow(located(reply, path), row, 201);
@@ -230,15 +230,10 @@ async function members(app: FastifyInstance): Promise<void> {
   });
 }
 
-const tenantId = ({ params }: { params: { tenant_id: string } }) => sendable(params.tenant_id);
-
-const found = (request: FastifyRequest<One>) => ({
-  tenant_id: tenantId(request),
-  if_match: ifMatch(request),
-});
+const found = (request: FastifyRequest<One>) => ({ ...tenantOf(request), if_match: ifMatch(request) });
 
 const memberOf = ({ params }: { params: { tenant_id: string; user_id: string } }) => ({
-  tenant_id: sendable(params.tenant_id),
+  ...tenantOf({ params }),
   user_id: sendable(params.user_id),
 });
 
