@@ -36,7 +36,7 @@ const without = (arguments_: string) => arguments_.split("(")[0]!;
 export class Definitions {
   readonly #places = new Map<string, Place>();
 
-  /** Of several definitions the last is taken, in the order of the files' names: the newest migration's, or the one that is no migration's. */
+  /** An object may be defined several times: a file that is no migration wins, else the newest migration. */
   constructor(folder: string) {
     const files = sqlFiles(folder).sort();
     const isMigration = (file: string) => /migration|alteration/i.test(path.dirname(file));
@@ -58,7 +58,7 @@ export class Definitions {
     }
   }
 
-  /** Of what a finding is about: its policy, trigger or function, else its relation. */
+  /** Where the finding's policy, trigger or function is defined, else its relation. */
   find({ relation, row }: { relation: string | null; row: Record<string, unknown> }): Place | undefined {
     const named = Object.entries(row).flatMap(([kind, name]) => {
       if (typeof name !== "string") return [];

@@ -27,10 +27,6 @@ export interface Request {
   baseline: Baseline;
 }
 
-export interface Proposal {
-  profile: Record<string, unknown>;
-}
-
 const SESSION = {
   connection: {
     application_name: "tms audit",
@@ -49,7 +45,7 @@ class Rollback {
 async function inSession<T>(
   url: string,
   what: string,
-  work: (tx: postgres.TransactionSql, ours: boolean) => Promise<T>,
+  work: (tx: postgres.TransactionSql, login: Login) => Promise<T>,
 ): Promise<T> {
   const run = (sql: postgres.Sql) =>
     sql
@@ -60,9 +56,9 @@ async function inSession<T>(
             "set local search_path = pg_catalog, pg_temp; set local jit = off; set local client_min_messages = warning",
           )
           .simple();
-        const ours = await examineLogin(tx);
-        await tx.unsafe(auditText(ours)).simple();
-        throw new Rollback(await work(tx, ours));
+        const login = await examineLogin(tx);
+        await tx.unsafe(auditText(login.ours)).simple();
+        throw new Rollback(await work(tx, login));
       })
       .catch(thrown => {
         if (thrown instanceof Rollback) return thrown.value as T;
@@ -73,13 +69,20 @@ async function inSession<T>(
   });
 }
 
-/** @throws StartupError where this login cannot audit; else whether the database is this service's */
-async function examineLogin(tx: postgres.TransactionSql): Promise<boolean> {
-  const [found] = await tx<{ version: number; standby: boolean; temporary: boolean; ours: boolean }[]>`
+interface Login {
+  /** The database is this service's. */
+  ours: boolean;
+  superuser: boolean;
+}
+
+/** @throws StartupError where this login cannot audit */
+async function examineLogin(tx: postgres.TransactionSql): Promise<Login> {
+  const [found] = await tx<({ version: number; standby: boolean; temporary: boolean } & Login)[]>`
     select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby,
       has_database_privilege(current_database(), 'temp') as temporary,
+      (select rolsuper from pg_roles where rolname = current_user) as superuser,
       exists (select from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'control' and relname = 'release') as ours`;
-  const { version, standby, temporary, ours } = found!;
+  const { version, standby, temporary, ...login } = found!;
   if (version < 150_000) throw new StartupError("The audit needs Postgres 15 or newer");
   if (standby)
     throw new StartupError("The server is a standby, which makes no temporary tables: audit its primary");
@@ -87,12 +90,7 @@ async function examineLogin(tx: postgres.TransactionSql): Promise<boolean> {
     throw new StartupError(
       "The audit works in temporary tables: grant temporary on this database to this login",
     );
-  return ours;
-}
-
-async function isSuperuser(tx: postgres.TransactionSql): Promise<boolean> {
-  const [row] = await tx<{ rolsuper: boolean }[]>`select rolsuper from pg_roles where rolname = current_user`;
-  return row!.rolsuper;
+  return login;
 }
 
 /** What the catalog proposes as this database's profile. */
@@ -122,8 +120,8 @@ export function auditFromOutside(
   request: Request,
   onStep: (step: { n: number; of: number; step: string }) => void = () => {},
 ): Promise<Outcome> {
-  return inSession(url, what, async (tx, ours) => {
-    await refuseSuperuser(tx, request);
+  return inSession(url, what, async (tx, { ours, superuser }) => {
+    refuseSuperuser(superuser, request);
     const { profile, proposed } = await loadProfile(tx, request.profile, ours);
     const manifest = ours ? await compareManifest(tx) : undefined;
     const unseeded = request.seed ? await seed(tx) : [];
@@ -145,11 +143,8 @@ export function auditFromOutside(
   });
 }
 
-async function refuseSuperuser(
-  tx: postgres.TransactionSql,
-  { asSuperuser, only }: Pick<Request, "asSuperuser" | "only">,
-) {
-  if (asSuperuser || only === "data" || !(await isSuperuser(tx))) return;
+function refuseSuperuser(superuser: boolean, { asSuperuser, only }: Pick<Request, "asSuperuser" | "only">) {
+  if (asSuperuser || only === "data" || !superuser) return;
   throw new StartupError(
     "This login is a superuser: the functions in the database's policies would run as one. Use a lesser login (docs/guides/any-postgres.md), or --as-superuser where you trust them",
   );
@@ -412,7 +407,7 @@ export function readersFromOutside(
   tenant: string,
   { profile }: Pick<Request, "profile">,
 ): Promise<Reader[]> {
-  return inSession(url, what, async (tx, ours) => {
+  return inSession(url, what, async (tx, { ours }) => {
     await loadProfile(tx, profile, ours);
     return [...(await tx<Reader[]>`select role, login, reads, path from pg_temp.who_reads(${tenant}::text)`)];
   });
@@ -425,8 +420,8 @@ export function proveFromOutside(
   relation: string | null,
   request: Request,
 ): Promise<Claim[]> {
-  return inSession(url, what, async (tx, ours) => {
-    await refuseSuperuser(tx, request);
+  return inSession(url, what, async (tx, { ours, superuser }) => {
+    refuseSuperuser(superuser, request);
     await loadProfile(tx, request.profile, ours);
     if (request.seed) await seed(tx);
     const claims = await tx<Claim[]>`
