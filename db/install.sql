@@ -114,6 +114,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/sign_tenant.sql
 \ir functions/app/table_faults.sql
 \ir functions/app/tenant_answer.sql
+\ir functions/app/own_answer.sql
 \ir functions/app/tenant_columns.sql
 \ir functions/app/tenant_cursor.sql
 \ir functions/app/tenant_json.sql

@@ -9,7 +9,6 @@ as $$
 declare
   v_locked record := app.lock_member(p_tenant_id, p_caller_id, p_caller_role, p_user_id);
   v_user app.users := v_locked.member;
-  v_before text;
 begin
   perform app.require_member_admin(v_locked.caller_role, v_user.role);
   perform app.require_member_admin(v_locked.caller_role, p_role);
@@ -17,12 +16,11 @@ begin
     if v_locked.is_last_owner then
       perform app.refuse(409, 'Conflict', 'The last owner of a tenant cannot be given another role', 'last_owner_role');
     end if;
-    v_before := v_user.role;
     update app.users set role = p_role, updated_at = greatest(now(), updated_at)
     where tenant_id = p_tenant_id and id = v_user.id
     returning * into v_user;
     perform app.record_event('member.role_changed', p_tenant_id, v_user.id, array['role'],
-      p_role => v_user.role, p_role_before => v_before);
+      p_role => v_user.role, p_role_before => (v_locked.member).role);
   end if;
   return app.member_json(v_user);
 end

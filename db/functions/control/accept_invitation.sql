@@ -58,7 +58,7 @@ begin
   end if;
   perform app.record_event('invitation.accepted', p_tenant_id, v_invitation.id);
   perform app.record_event('member.joined', p_tenant_id, v_user.id, p_role => v_user.role);
-  return concat('{"tenant":', app.tenant_json(v_tenant), ',"membership":', app.member_json(v_user), '}');
+  return (app.own_answer(v_tenant, v_user)).body;
 end
 $$;
 comment on function control.accept_invitation(app.caller, uuid, bytea, text, boolean) is

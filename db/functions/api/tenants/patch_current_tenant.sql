@@ -13,8 +13,6 @@ declare
   v_caller record := app.enter_tenant(p_caller);
   v_tenant app.tenants;
   v_settings jsonb;
-  v_tenant_json text;
-  v_member_json constant text := app.member_json(v_caller.member);
 begin
   perform app.require_member_admin(v_caller.role, 'member');
   perform app.require_writable(p_settings, p_writable);
@@ -28,11 +26,7 @@ begin
     status := 'unvalidated';
     return;
   end if;
-  v_tenant := app.change_tenant(v_tenant, p_name, null::text, v_settings);
-  v_tenant_json := app.tenant_json(v_tenant);
-  -- As in api.get_current_tenant.
-  body := concat('{"tenant":', v_tenant_json, ',"membership":', v_member_json, '}');
-  etag := app.etag(v_tenant_json, to_hex(hashtextextended(v_member_json, 0)));
+  select * into body, etag from app.own_answer(app.change_tenant(v_tenant, p_name, null::text, v_settings), v_caller.member);
 end
 $$;
 comment on function api.patch_current_tenant(app.caller, text, jsonb, text[], text[], boolean, jsonb) is
