@@ -34,7 +34,7 @@ function place(file: string, code: string): void {
   const imports = code.match(/^import .*\n/gm)?.join("") ?? "";
   const line = code.replace(imports, "").replaceAll(/^\n|\n$/g, "");
   const text = imports + readFileSync(name, "utf8");
-  const sibling = line.replaceAll("bookmarks", "keys").replace("/api/keys", "/api/tenants/keys");
+  const sibling = line.replaceAll("bookmarks", "keys").replace('"/api/keys"', '"/api/tenants/keys"');
   writeFileSync(
     name,
     text.includes(sibling) ? text.replace(sibling, `${sibling}\n${line}`) : `${text.trimEnd()}\n${line}\n`,
