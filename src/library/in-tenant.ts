@@ -49,17 +49,25 @@ export interface Statement {
   values: (string | null)[];
 }
 
+const identifier = (name: string) =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
+
 /**
- * What a transaction sends first, with any library: it becomes `tms_app` and enters the caller's tenant. The last statement returns
- * `tenant_id`, `user_id` and `role`. Make the list just before you send it: a proof in it is valid for 30 s.
+ * What a transaction sends first, with any library: it becomes `as` and enters the caller's tenant. The last statement returns
+ * `tenant_id`, `user_id` and `role`. Make the list just before you send it: a proof in it is valid for 30 s. `as` is a member of tms_app,
+ * such as the role that `tenancy adopt` made.
  */
-export function entryStatements(caller: Caller, secret = environmentSecret()): Statement[] {
+export function entryStatements(
+  caller: Caller,
+  secret = environmentSecret(),
+  as: string = "tms_app",
+): Statement[] {
   requireNamed(caller);
   const prove = (kind: "caller" | "tenant", values: (string | null)[]): Statement[] =>
     secret
       ? [{ text: "select set_config('app.proof', $1, true)", values: [proof(kind, values, secret)] }]
       : [];
-  const role = { text: "set local role tms_app", values: [] };
+  const role = { text: `set local role ${identifier(as)}`, values: [] };
   if ("tenantId" in caller) {
     const { tenantId } = caller;
     const text = "select app.tenant_id() as tenant_id, null as user_id, null as role from app.set_tenant($1)";
@@ -73,7 +81,7 @@ export function entryStatements(caller: Caller, secret = environmentSecret()): S
 }
 
 /**
- * Runs `work` in one transaction of the pool, as `tms_app` in the caller's tenant; commits, or rolls back when `work` throws.
+ * Runs `work` in one transaction of the pool, as `tms_app`, or `as`, in the caller's tenant; commits, or rolls back when `work` throws.
  * Raises SQLSTATE TM403 if the caller is no member or the tenant is not active. Do slow things between two calls, not inside one:
  * the transaction holds a connection. So a call inside another's `work` is refused.
  */
@@ -81,7 +89,7 @@ export function inTenant<T>(
   pool: Pool,
   caller: Caller,
   work: (client: PoolClient, entered: Entered) => Promise<T>,
-  { secret }: { secret?: string | undefined } = {},
+  { secret, as }: { secret?: string | undefined; as?: string | undefined } = {},
 ): Promise<T> {
   return refuseNested(async () => {
     requireNamed(caller); // before a connection is made
@@ -93,7 +101,7 @@ export function inTenant<T>(
     // The pool takes its own listener off a client that is out. Without one a lost connection ends the process.
     client.on("error", lost);
     try {
-      const [role, ...entry] = entryStatements(caller, secret);
+      const [role, ...entry] = entryStatements(caller, secret, as);
       await client.query(`begin; ${role!.text}`);
       const entered = await enter(client, entry);
       const result = await work(client, entered);
