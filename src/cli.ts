@@ -2,6 +2,7 @@
 /** `tenancy <command>`: a command is one file in cli/ and one line here. */
 import { createRequire } from "node:module";
 import { hideBin } from "yargs/helpers";
+import { adopt } from "./cli/adopt.ts";
 import { audit } from "./cli/audit.ts";
 import { contextSecretCommand } from "./cli/context-secret.ts";
 import { demo } from "./cli/demo.ts";
@@ -62,6 +63,7 @@ await yargs(beforeDashes(hideBin(process.argv)))
   .command(demo)
   .command(migrate)
   .command(audit)
+  .command(adopt)
   .command(contextSecretCommand)
   .command(token)
   .command(explain)

@@ -25,6 +25,8 @@ export interface Accepted {
 
 export interface Baseline {
   profile?: Record<string, unknown>;
+  /** What `tenancy adopt` was answered: src/adopt/answers.ts reads it. */
+  adopt?: Record<string, unknown>;
   vouched: Vouched[];
   accepted: Accepted[];
 }
@@ -37,6 +39,7 @@ const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile({
   additionalProperties: false,
   properties: {
     profile: { type: "object" },
+    adopt: { type: "object" },
     vouched: {
       type: "array",
       items: {
@@ -75,14 +78,14 @@ export function readBaseline(file: string): Baseline {
     });
     throw new StartupError(`${file} is not a baseline: ${faults.join("; ")}`);
   }
-  const { profile, vouched = [], accepted = [] } = given as Partial<Baseline>;
+  const { profile, adopt, vouched = [], accepted = [] } = given as Partial<Baseline>;
   const whole = accepted.map(one => ({
     ...one,
     tenant_id: one.tenant_id ?? null,
     relation: one.relation ?? null,
     row: one.row ?? {},
   }));
-  return { ...(profile && { profile }), vouched, accepted: whole };
+  return { ...(profile && { profile }), ...(adopt && { adopt }), vouched, accepted: whole };
 }
 
 export function readJson(file: string): unknown {
@@ -159,17 +162,24 @@ function recounted(audit: Audit, taken: { finding: Finding }[]): Audit {
   };
 }
 
-/** A line for each item: reviews and merges go by lines. */
-export function writeBaseline(file: string, { profile, vouched, accepted }: Baseline): void {
+/** A line for each item: reviews and merges go by lines. A file that is there stays, unless `replace`. */
+export function writeBaseline(
+  file: string,
+  { profile, adopt, vouched, accepted }: Baseline,
+  { replace = false } = {},
+): void {
   const list = (items: object[]) =>
     items.length === 0 ? "[]" : `[\n${items.map(item => `    ${JSON.stringify(item)}`).join(",\n")}\n  ]`;
+  const object = (name: string, value: object | undefined) =>
+    value ? [`"${name}": ${JSON.stringify(value, null, 2).replaceAll("\n", "\n  ")}`] : [];
   const parts = [
-    ...(profile ? [`"profile": ${JSON.stringify(profile, null, 2).replaceAll("\n", "\n  ")}`] : []),
+    ...object("profile", profile),
+    ...object("adopt", adopt),
     `"vouched": ${list(vouched)}`,
     `"accepted": ${list(accepted)}`,
   ];
   try {
-    writeFileSync(file, `{\n  ${parts.join(",\n  ")}\n}\n`, { flag: "wx" });
+    writeFileSync(file, `{\n  ${parts.join(",\n  ")}\n}\n`, { flag: replace ? "w" : "wx" });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new StartupError(

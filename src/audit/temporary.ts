@@ -42,7 +42,7 @@ class Rollback {
 }
 
 /** `work` in a session that has the audit in pg_temp; the transaction is rolled back, whatever happens. */
-async function inSession<T>(
+export async function inSession<T>(
   url: string,
   what: string,
   work: (tx: postgres.TransactionSql, login: Login) => Promise<T>,
@@ -173,7 +173,7 @@ async function loadProfile(
 }
 
 /** What stays empty, and why. */
-async function seed(tx: postgres.TransactionSql): Promise<string[]> {
+export async function seed(tx: postgres.TransactionSql): Promise<string[]> {
   try {
     const rows = await tx.savepoint(
       inner => inner<{ relation: string; failure: string }[]>`
@@ -195,7 +195,7 @@ interface Manifest {
   note?: string;
 }
 
-async function compareManifest(tx: postgres.TransactionSql): Promise<Manifest> {
+export async function compareManifest(tx: postgres.TransactionSql): Promise<Manifest> {
   // Of a tree that is edited the manifest is not written yet.
   if (releaseHash() !== RELEASE.hash)
     return {
@@ -213,7 +213,11 @@ async function compareManifest(tx: postgres.TransactionSql): Promise<Manifest> {
 }
 
 /** What people reviewed. And the release's functions: where one differs, the manifest says so. */
-async function vouch(tx: postgres.TransactionSql, { vouched }: Baseline, functions: string[]) {
+export async function vouch(
+  tx: postgres.TransactionSql,
+  { vouched }: Pick<Baseline, "vouched">,
+  functions: string[],
+) {
   await tx`
     insert into pg_temp.vouched (kind, object, hash, reason)
     select kind, object, hash, reason
@@ -224,9 +228,9 @@ async function vouch(tx: postgres.TransactionSql, { vouched }: Baseline, functio
     on conflict do nothing`;
 }
 
-async function runSteps(
+export async function runSteps(
   tx: postgres.TransactionSql,
-  { tenant, only, sample, writes, asSuperuser }: Request,
+  { tenant, only, sample, writes, asSuperuser }: Omit<Request, "profile" | "baseline">,
   onStep: (step: { n: number; of: number; step: string }) => void,
 ): Promise<Audit> {
   const steps = await tx<{ step: string }[]>`

@@ -168,7 +168,7 @@ async function checkServer(sql: postgres.Sql): Promise<string> {
     throw new StartupError(`Postgres 15 or newer is needed, and this server is ${version}`);
   if (encoding !== "UTF8")
     throw new StartupError(
-      `The database must be encoded in UTF8, and this one is ${encoding}: see *In the database that you have* in docs/guides/existing-tables.md`,
+      `The database must be encoded in UTF8, and this one is ${encoding}: see *Install the service in your database* in docs/guides/adopt.md`,
     );
   if (missing) {
     throw new StartupError(

@@ -48,7 +48,7 @@ test("a database that is not in UTF8 is refused", async () => {
   try {
     await assert.rejects(migrate({ ownerUrl: at(database.urls.owner, name) }), {
       message:
-        "The database must be encoded in UTF8, and this one is SQL_ASCII: see *In the database that you have* in docs/guides/existing-tables.md",
+        "The database must be encoded in UTF8, and this one is SQL_ASCII: see *Install the service in your database* in docs/guides/adopt.md",
     });
   } finally {
     await database.sql.unsafe(`drop database ${name} with (force)`);

@@ -1,0 +1,53 @@
+/** Plans how tenants are isolated in a database that lives, and rehearses the plan. Nothing is changed. */
+import type { Vouched } from "../audit/baseline.ts";
+import { inSession } from "../audit/temporary.ts";
+import type { Answers } from "./answers.ts";
+import { makePlan, type Plan } from "./plan.ts";
+import { profileOf } from "./profile.ts";
+import { readLiving } from "./read.ts";
+import { type Rehearsal, rehearse } from "./rehearse.ts";
+
+export interface AdoptRequest {
+  /** The profile that the answers' file has. */
+  profile: Record<string, unknown>;
+  answers: Answers;
+  /** What people vouched for in it. */
+  vouched: Vouched[];
+  /** The tables to adopt now; null: all. */
+  only: string[] | null;
+  /** `idle`: unless others are at work in the database, whom its locks would stop. */
+  rehearse: "never" | "idle" | "always";
+}
+
+export interface Adoption {
+  plan: Plan;
+  rehearsal: Rehearsal | null;
+  /** Why there is none. */
+  notRehearsed: string | null;
+  /** What adopt.json has: the audit's profile of the database after the plan. */
+  profile: Record<string, unknown>;
+}
+
+/** @throws StartupError */
+export function adopt(
+  url: string,
+  what: string,
+  { profile: given, answers, vouched, only, rehearse: when }: AdoptRequest,
+  onStep: (text: string) => void = () => {},
+): Promise<Adoption> {
+  return inSession(url, what, async tx => {
+    const living = await readLiving(tx, given, answers);
+    const plan = makePlan(living, answers, only);
+    const profile = profileOf(plan, given.per_table as Record<string, string | null> | undefined);
+    const { busy, installed } = living;
+    const notRehearsed = !installed
+      ? "tenancy migrate was not here yet. It makes the schemas app, api, audit and control; docs/guides/adopt.md says what to grant before"
+      : when === "never"
+        ? "as asked"
+        : when === "idle" && busy.length > 0
+          ? `${busy.join(", ")} are at work here, and the rehearsal would lock their tables: rehearse in a restored copy, or say --rehearse`
+          : null;
+    const rehearsal = notRehearsed ? null : await rehearse(tx, plan, { profile, vouched }, onStep);
+    return { plan, rehearsal, notRehearsed, profile };
+  });
+}

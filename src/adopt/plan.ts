@@ -1,0 +1,134 @@
+/** The plan: what becomes of each table, the steps, and what is asked. */
+import { StartupError } from "../errors/startup-error.ts";
+import type { Answers } from "./answers.ts";
+import { bridgesOf, openBridges } from "./bridges.ts";
+import { keySteps, uniqueSteps } from "./keys.ts";
+import type { Living, Table } from "./living.ts";
+import { type Meaning, meaningsOf } from "./meaning.ts";
+import { ident } from "./names.ts";
+import { columnSteps, idSteps, nameAndSlug, policySteps, sharedSteps, tenantSteps } from "./rows.ts";
+import { PHASES, type Phase, type Step } from "./step.ts";
+import { type Question, type Treatment, treat } from "./treat.ts";
+
+export interface Plan {
+  living: Living;
+  treatments: Map<string, Treatment>;
+  questions: Question[];
+  bridges: Record<string, string>;
+  /** SQL over a row t of the tenants' table. */
+  name: string;
+  slug: string;
+  /** The tables of this plan, each after its parent. */
+  chosen: Table[];
+  steps: Step[];
+  /** What a person may run when nothing needs the old keys any more. */
+  later: string[];
+  meanings: Meaning[];
+}
+
+const ADOPTED: Treatment[] = ["tenants", "rows", "people"];
+
+/** @param only The tables to adopt now; null: all */
+export function makePlan(living: Living, answers: Answers, only: string[] | null): Plan {
+  const { treatments, questions } = treat(living, answers);
+  const isOneOf = (table: Table, ...of: Treatment[]) => of.includes(treatments.get(table.relation)!);
+  const chosen = inOrder(choose(living, treatments, only));
+  const names = new Set(chosen.map(({ relation }) => relation));
+  const bridges = bridgesOf(
+    living,
+    answers,
+    living.tables.filter(table => isOneOf(table, ...ADOPTED)),
+  );
+  const open = openBridges(bridges, living.today);
+  const rows = chosen.filter(table => isOneOf(table, "rows"));
+  const adopted = new Map(
+    living.tables
+      .filter(table => isOneOf(table, "rows") && (names.has(table.relation) || isAdopted(table)))
+      .map(table => [table.relation, table]),
+  );
+  const { name, slug } = { ...nameAndSlug(living), ...answers };
+  const keys = keySteps(living, adopted, names);
+  const uniques = rows.map(table => uniqueSteps(living, answers, table));
+  const steps = [
+    ...roleSteps(living, chosen),
+    ...chosen.flatMap(table => (isOneOf(table, "tenants") ? idSteps(living, table) : [])),
+    ...rows.flatMap(table => columnSteps(living, table)),
+    ...uniques.flatMap(plan => plan.steps),
+    ...keys.steps,
+    ...tenantSteps(living, name, slug),
+    ...chosen.flatMap(table =>
+      isOneOf(table, "shared")
+        ? sharedSteps(living, table)
+        : policySteps(living, table, treatments.get(table.relation)!, open),
+    ),
+  ];
+  const order = Object.keys(PHASES) as Phase[];
+  const plan = {
+    living,
+    treatments,
+    questions: questions.filter(({ about, in: where }) => !only || where === "keys" || names.has(about)),
+    bridges,
+    name,
+    slug,
+    chosen,
+    steps: steps.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
+    later: [...uniques.flatMap(one => one.later), ...keys.later],
+  };
+  return { ...plan, meanings: meaningsOf(plan) };
+}
+
+export const isAdopted = ({ policies }: Table) =>
+  policies.some(({ name }) => name === "tenant_only" || name === "tenancy_people");
+
+/** @throws StartupError where a table is named that cannot be adopted now */
+function choose(living: Living, treatments: Map<string, Treatment>, only: string[] | null): Table[] {
+  const can = living.tables.filter(({ relation }) =>
+    [...ADOPTED, "shared"].includes(treatments.get(relation)!),
+  );
+  if (!only) return can;
+  const wrong = only.filter(name => !can.some(({ relation }) => relation === name));
+  if (wrong.length > 0)
+    throw new StartupError(
+      `${wrong.join(", ")}: no table that can be adopted now. They are: ${can.map(({ relation }) => relation).join(", ")}`,
+    );
+  // Policies of the others may look into it.
+  const chosen = can.filter(
+    ({ relation }) => only.includes(relation) || treatments.get(relation) === "tenants",
+  );
+  for (const { relation, parent } of chosen) {
+    const before =
+      parent && !only.includes(parent.relation) && can.find(one => one.relation === parent.relation);
+    if (before && !isAdopted(before))
+      throw new StartupError(
+        `${relation} belongs to a tenant through ${before.relation}: name that one too, or before`,
+      );
+  }
+  return chosen;
+}
+
+function inOrder(tables: Table[]): Table[] {
+  const left = [...tables];
+  const sorted: Table[] = [];
+  while (left.length > 0) {
+    const next = left.findIndex(
+      ({ parent }) => !parent || !left.some(({ relation }) => relation === parent.relation),
+    );
+    sorted.push(...left.splice(Math.max(next, 0), 1));
+  }
+  return sorted;
+}
+
+function roleSteps(living: Living, chosen: Table[]): Step[] {
+  const { role, roleExists, enters, usable, policyMakers } = living;
+  const to = ident(role);
+  const step = (sql: string): Step => ({ phase: "roles", table: null, as: null, sql });
+  const owners = new Set(chosen.map(({ owner }) => owner).filter(owner => !policyMakers.includes(owner)));
+  const schemas = new Set(chosen.map(({ schema }) => schema).filter(schema => !usable.includes(schema)));
+  return [
+    ...(roleExists ? [] : [step(`create role ${to} nologin;`)]),
+    ...(enters ? [] : [step(`grant tms_app to ${to};`)]),
+    ...[...schemas].map(schema => step(`grant usage on schema ${ident(schema)} to ${to};`)),
+    // Whoever makes a policy must be able to name app.tenant_id().
+    ...[...owners].map(owner => step(`grant usage on schema app to ${ident(owner)};`)),
+  ];
+}

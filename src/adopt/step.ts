@@ -1,0 +1,36 @@
+/** One statement of the plan. */
+
+/** In this order; the words are the plan's headings. */
+export const PHASES = {
+  roles: "As an administrator (a superuser, or CREATEROLE with ADMIN on tms_app, and a member of the owners)",
+  columns: "As the owner, each statement in a transaction of its own",
+  fill: "As the owner: fill the new columns",
+  indexes: "As the owner, outside of a transaction",
+  constraints: "As the owner, each statement in a transaction of its own",
+  tenants: "As an administrator who sees the product's tenants and is a member of tms_owner",
+  policies: "As the owner, a transaction for each table",
+} as const;
+export type Phase = keyof typeof PHASES;
+
+/** What it locks, for how long. */
+export const LOCKS: Record<Phase, string> = {
+  roles: "Locks nothing",
+  columns: "Locks the table (ACCESS EXCLUSIVE) for a moment: no row is read or written",
+  fill: "Locks the rows that it writes until it commits. Reads go on; writes of the same rows wait. A large table: in batches",
+  indexes:
+    "Reads the table once or twice; reads and writes go on. What fails leaves an INVALID index: drop it, and run it again",
+  constraints:
+    "ADD … NOT VALID and SET NOT NULL lock the table for a moment (a foreign key only against writes, its parent's too); " +
+    "VALIDATE reads all of it while reads and writes go on",
+  tenants: "Locks nothing but the rows that it adds",
+  policies: "Locks each table (ACCESS EXCLUSIVE) for a moment: no row is read or written",
+};
+
+export interface Step {
+  phase: Phase;
+  /** Null: it is about no single table. */
+  table: string | null;
+  /** Who must run it; null: an administrator. */
+  as: string | null;
+  sql: string;
+}

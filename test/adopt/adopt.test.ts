@@ -1,0 +1,343 @@
+/** `tenancy adopt` on a product that lives: what it asks, plans, rehearses; and that what it planned is so once it was carried out. */
+import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
+import { after, test } from "node:test";
+import type postgres from "postgres";
+import type { Answers } from "../../src/adopt/answers.ts";
+import { outcome, tenancy } from "../cli/command.ts";
+import { carryOut, createLiving, laterOf, readAnswers } from "./living.ts";
+import { product, uuidProduct } from "./product.ts";
+
+const living = await createLiving(product);
+const { sql, app, owner } = living;
+after(() => living.drop());
+
+const ANSWERS: Answers = {
+  tables: {
+    'public."Country"': "shared",
+    'public."Document"': "required",
+    'public."Feedback"': "closed",
+    'public."Session"': "closed",
+  },
+  keys: { 'public."Product_sku_key"': "tenant" },
+  bridges: { [app]: "2999-01-31", [owner]: "2999-01-31" },
+};
+/** The key that would take the tenant away is replaced by hand. */
+const REPLACED = `alter table "Document" drop constraint "Document_teamId_fkey",
+  add constraint "Document_teamId_fkey" foreign key ("teamId") references "Team" (id) on delete cascade`;
+
+const lines = (stdout: string, verdict: string) =>
+  stdout.split("\n").filter(line => line.startsWith(`-- ${verdict}  `));
+
+/** All that a plan could change: objects, privileges, roles, rows. */
+async function state(of: postgres.Sql) {
+  const [row] = await of`
+    select (select count(*) from pg_policy) as policies, (select count(*) from pg_class) as relations, (select count(*) from pg_proc) as functions,
+      (select md5(string_agg(concat(oid, relacl, relrowsecurity, relforcerowsecurity), ',' order by oid)) from pg_class) as rights,
+      (select count(*) from pg_constraint) as constraints, (select count(*) from pg_roles) as roles, (select count(*) from app.tenants) as tenants,
+      (select md5(string_agg(t::text, ',' order by id)) from "Team" t) as teams`;
+  return row;
+}
+
+test("a plan classes each table, asks what the catalog does not say, and changes nothing", async () => {
+  const before = await state(sql);
+  const { code, stdout, stderr } = await living.plan();
+  assert.equal(stderr, "");
+  assert.equal(code, 1, stdout);
+  for (const [table, is] of [
+    ["Team", "tenants -> tenants"],
+    ["Customer", "direct (teamId) -> rows"],
+    ["OrderLine", 'through public."Order" (orderId) -> rows'],
+    ["LineNote", 'through public."OrderLine" (lineId) -> rows'],
+    ["User", 'people (public."Membership", public."Order") -> people'],
+    ["Document", "nullable (teamId) -> open"],
+    ["Session", 'of people (public."User") -> open'],
+    ["Country", 'shared (public."Customer") -> open'],
+    ["Feedback", "unknown -> open"],
+    ["_prisma_migrations", "migrations -> closed"],
+  ] as const)
+    assert.ok(
+      new RegExp(`^--   public\\."?${table}"? +${is.replaceAll(/[()."]/g, "\\$&")} `, "m").test(stdout),
+      `${table}: ${stdout}`,
+    );
+  assert.match(stdout, /^-- Asked \(5\)/m);
+  assert.match(
+    stdout,
+    /"Document" has teamId, which may be null, and is in 0 rows; it is set to null as the tenant goes/,
+  );
+  assert.match(stdout, /^-- Rehearsed and rolled back: PASSED for 9 tables\.$/m);
+  assert.doesNotMatch(
+    stdout,
+    /^(drop (table|index|column)|alter table .* drop (column|constraint "\w+_fkey))/m,
+  );
+  assert.deepEqual(await state(sql), before);
+});
+
+test("a row that refers into another tenant fails its table, and only that one", async () => {
+  const file = living.answer(ANSWERS);
+  await sql.unsafe(`update "Order" set "customerId" = 'c21' where id = 'o11'`);
+  try {
+    const { code, stdout } = await living.plan("--answers", file);
+    assert.equal(code, 1);
+    const failed = lines(stdout, "FAILED");
+    assert.equal(failed.length, 1, stdout);
+    assert.match(
+      failed[0]!,
+      /public\."Order" .*violates foreign key constraint "Order_customerId_fkey_tenant".*\(t1, c21\)/,
+    );
+  } finally {
+    await sql.unsafe(`update "Order" set "customerId" = 'c11' where id = 'o11'`);
+  }
+});
+
+test("a policy that shows a row of another tenant fails its table: the proof acts", async () => {
+  await sql.unsafe(
+    `create policy tenant_only on "Folder" as restrictive to public using (true); create policy tenant_rows on "Folder" using (true)`,
+  );
+  try {
+    const { stdout } = await living.plan("--answers", living.answer(ANSWERS));
+    assert.match(lines(stdout, "FAILED").join("\n"), /public\."Folder" .*sees 2 rows/);
+  } finally {
+    await sql.unsafe(`drop policy tenant_only on "Folder"; drop policy tenant_rows on "Folder"`);
+  }
+});
+
+test("what its own rules forbid is asked in words that are to be pasted", async () => {
+  const file = living.answer(ANSWERS);
+  const first = await living.plan("--answers", file);
+  assert.equal(first.code, 1);
+  assert.match(
+    first.stdout,
+    /"Document" loses its tenant by the key Document_teamId_fkey \(ON DELETE SET NULL\)\. Replace it: alter table/,
+  );
+  await sql.unsafe(REPLACED);
+  await sql.unsafe(`grant select on "Product" to public; create policy mine on "Folder" using (true)`);
+  const { code, stdout } = await living.plan("--answers", file, "--no-rehearse");
+  assert.equal(code, 2);
+  assert.match(
+    stdout,
+    /"Product" gives privileges to PUBLIC, and so to \w+: revoke all on table public\."Product" from public/,
+  );
+  assert.match(stdout, /"Folder" has policies of its own \(mine\)/);
+  await sql.unsafe(`revoke all on "Product" from public; drop policy mine on "Folder"`);
+});
+
+test("answers that do not fit are refused, all at once", async () => {
+  const refused = async (answers: object, ...args: string[]) => {
+    const { code, stderr, stdout } = await living.plan(
+      "--answers",
+      living.answer(answers as Answers),
+      ...args,
+    );
+    assert.deepEqual([code, stdout], [2, ""]);
+    return stderr;
+  };
+  assert.match(
+    await refused({ tables: { a: "mine" }, bridges: { b: "soon" }, more: 1 }),
+    /additional properties; adopt\/tables\/a is one of "required", .*; adopt\/bridges\/b must match/,
+  );
+  assert.equal(
+    await refused({ tables: { "public.gone": "closed" } }),
+    "The answers name what is not in this database: public.gone",
+  );
+  assert.match(
+    await refused({}, "--tables", 'public."LineNote"'),
+    /public\."LineNote" belongs to a tenant through public\."OrderLine": name that one too/,
+  );
+  assert.match(
+    await refused({}, "--tables", "public.nothing"),
+    /^public\.nothing: no table that can be adopted now\. They are: public\."Team", /,
+  );
+  const { code, stderr } = await outcome(tenancy(["adopt", "--database", living.urls.root]));
+  assert.deepEqual([code, stderr], [2, "Say --plan: adopt prints a plan, and carries none out"]);
+});
+
+test("while others are at work, nothing is rehearsed unless that is said", async () => {
+  await sql.unsafe(`alter role ${app} password 'secret'`);
+  const { default: driver } = await import("postgres");
+  const url = Object.assign(new URL(living.urls.root), { username: app, password: "secret" }).href;
+  const session = driver(url, { max: 1 });
+  try {
+    await session`select`;
+    const idle = await living.plan("--answers", living.answer(ANSWERS));
+    assert.equal(idle.code, 2);
+    assert.match(idle.stdout, new RegExp(`^-- NOT REHEARSED: ${app} are at work here`, "m"));
+    const told = await living.plan("--answers", living.answer(ANSWERS), "--rehearse");
+    assert.equal(told.code, 0, told.stdout);
+  } finally {
+    await session.end();
+  }
+});
+
+test("what was planned is so: the old application goes on, requests see one tenant, the audit passes", async () => {
+  const file = living.answer(ANSWERS);
+  const planned = await living.plan("--answers", file, "--save", file);
+  assert.equal(planned.code, 0, planned.stdout);
+  assert.equal(lines(planned.stdout, "PASSED").length, 11);
+  await carryOut(sql, planned.stdout);
+
+  const ids = Object.fromEntries(
+    (await sql`select id, tenancy_id from "Team"`).map(row => [row.id, row.tenancy_id]),
+  ) as Record<string, string>;
+  assert.deepEqual(
+    [...(await sql`select slug, name from app.tenants order by slug`)].map(({ slug, name }) => [slug, name]),
+    [
+      ["team-1", "Team 1"],
+      ["team-2", "Team 2"],
+      ["team-3", "Team 3"],
+    ],
+  );
+  // The old application: every row, its inserts without the new column.
+  await living.asApp(async tx => {
+    assert.equal((await tx`select from "Order"`).length, 12);
+    await tx`insert into "OrderLine" (id, "orderId", "productId", quantity) values ('new', 'o21', 'p21', 1)`;
+    const [line] = await tx`select "teamId" from "OrderLine" where id = 'new'`;
+    assert.equal(line!.teamId, "t2");
+    await tx`delete from "OrderLine" where id = 'new'`;
+  });
+  // A request: its tenant's rows, in it or not at all.
+  await living.inTenant(ids.t1!, async tx => {
+    assert.equal((await tx`select from "Order"`).length, 4);
+    assert.equal((await tx`select from "OrderLine" where "orderId" like 'o1%'`).length, 4);
+    assert.deepEqual(
+      (await tx`select id, email from "User" order by id`).map(({ id }) => id),
+      ["u1", "u3", "u5"],
+    );
+    assert.equal((await tx`select from "Country"`).length, 2);
+    await tx`insert into "Product" (id, "teamId", sku, price) values ('own', 't1', 'own', 1)`;
+    await tx`insert into "OrderLine" (id, "orderId", "productId", quantity) values ('mine', 'o11', 'own', 1)`;
+    await tx`delete from "OrderLine" where id = 'mine'`;
+    await tx`delete from "Product" where id = 'own'`;
+  });
+  await living.inTenant(null, async tx => assert.equal((await tx`select from "Order"`).length, 0));
+  for (const [statement, code] of [
+    [`insert into "Product" (id, "teamId", sku, price) values ('x', 't2', 'x', 1)`, "42501"],
+    [`insert into "OrderLine" (id, "orderId", "productId", quantity) values ('x', 'o21', 'p11', 1)`, "42501"],
+    [
+      `insert into "OrderLine" (id, "teamId", "orderId", "productId", quantity) values ('x', 't1', 'o21', 'p11', 1)`,
+      "23503",
+    ],
+    [`update "Team" set id = 't9'`, "42501"],
+    [`select "passwordHash" from "User"`, "42501"],
+    [`select from "Session"`, "42501"],
+    ['truncate "Order"', "42501"],
+  ] as const)
+    await assert.rejects(
+      living.inTenant(ids.t1!, tx => tx.unsafe(statement)),
+      { code },
+      statement,
+    );
+
+  const again = await living.plan("--answers", file, "--save", file);
+  assert.equal(again.code, 0, again.stdout);
+  assert.match(again.stdout, /Nothing is left to do\./);
+  for (const statement of laterOf(again.stdout)) await sql.unsafe(statement);
+  const audit = await outcome(
+    tenancy([
+      "audit",
+      "--database",
+      living.urls.root,
+      "--as-superuser",
+      "--writes",
+      "--baseline",
+      file,
+      "--format",
+      "json",
+    ]),
+  );
+  const { findings } = JSON.parse(audit.stdout) as {
+    findings: { check: string; severity: string; relation: string }[];
+  };
+  // Those of the server, and of an edited tree.
+  const errors = findings.filter(
+    ({ severity, check }) => severity === "error" && !/^(server_|not_as_released)/.test(check),
+  );
+  assert.deepEqual(errors, [], audit.stdout);
+  assert.deepEqual(
+    [
+      ...new Set(
+        findings
+          .filter(
+            ({ severity, check }) =>
+              severity === "warning" && !check.startsWith("server_") && check !== "not_as_released",
+          )
+          .map(({ check }) => check),
+      ),
+    ].sort(),
+    ["bridge_open", "owner_bypasses"],
+  );
+});
+
+test("with the bridges gone the old login is told so, and the owner sees rows in maintenance alone", async () => {
+  const file = living.answer({ ...ANSWERS, bridges: { [app]: "2020-01-31" } });
+  const planned = await living.plan("--answers", file);
+  assert.equal(planned.code, 0, planned.stdout);
+  assert.match(
+    planned.stdout,
+    new RegExp(`any statement of ${app} on public\\."Order"\n--     fails \\(42501\\): its bridge is over`),
+  );
+  await carryOut(sql, planned.stdout);
+  await assert.rejects(
+    living.asApp(tx => tx`select from "Order"`),
+    { code: "42501" },
+  );
+  const asOwner = (on: boolean) =>
+    sql.begin(async tx => {
+      await tx.unsafe(`set local role ${owner}; set local app.maintenance = ${on ? "on" : "off"}`);
+      return (await tx`select from "Order"`).length;
+    });
+  assert.deepEqual([await asOwner(false), await asOwner(true)], [0, 12]);
+  assert.match((await living.plan("--answers", file)).stdout, /Nothing is left to do\./);
+});
+
+test("a uuid that the tenants have already is the tenant's id, and a plan may be carried out table by table", async () => {
+  const crm = await createLiving(uuidProduct);
+  try {
+    const file = living.answer({});
+    rmSync(file);
+    const first = await crm.plan("--save", file, "--tables", "crm.contacts");
+    assert.equal(first.code, 0, first.stdout);
+    assert.equal(lines(first.stdout, "PASSED").length, 2);
+    await carryOut(crm.sql, first.stdout);
+    assert.equal(readAnswers(file).profile.tenants, "crm.accounts");
+    const second = await crm.plan("--answers", file, "--save", file);
+    assert.equal(second.code, 0, second.stdout);
+    assert.doesNotMatch(second.stdout, /create policy \w+ on crm\.contacts/);
+    await carryOut(crm.sql, second.stdout);
+    const [elm] = await crm.sql<
+      { id: string }[]
+    >`select a.id from crm.accounts a join app.tenants t using (id) where t.name = 'Elm'`;
+    await crm.inTenant(elm!.id, async tx => {
+      const [contact] = await tx`select id from crm.contacts`;
+      await tx`insert into crm.calls (contact_id, said) values (${contact!.id}, 'hello')`;
+      assert.equal((await tx`select from crm.calls where account_id = app.tenant_id()`).length, 1);
+    });
+    assert.match((await crm.plan("--answers", file)).stdout, /Nothing is left to do\./);
+  } finally {
+    await crm.drop();
+  }
+});
+
+test("where the service is not installed, the plan is there, and not rehearsed", async () => {
+  const { default: driver } = await import("postgres");
+  const name = `${living.name}_bare`;
+  await sql.unsafe(`create database ${name} template template0`);
+  const url = Object.assign(new URL(living.urls.root), { pathname: `/${name}` }).href;
+  const bare = driver(url, { max: 1, onnotice: () => {} });
+  try {
+    await bare.unsafe(
+      "create table orgs (id uuid primary key, name text); create table things (id int primary key, org_id uuid not null references orgs)",
+    );
+    const { code, stdout } = await outcome(tenancy(["adopt", "--plan", "--database", url]));
+    assert.equal(code, 2);
+    assert.match(stdout, /^-- NOT REHEARSED: tenancy migrate was not here yet/m);
+    assert.match(stdout, /create policy tenant_only on public\.things/);
+    await bare.unsafe("drop table things, orgs");
+    const empty = await outcome(tenancy(["adopt", "--plan", "--database", url]));
+    assert.equal(empty.code, 2);
+    assert.match(empty.stderr, /^No table looks like the tenants' one/);
+  } finally {
+    await bare.end();
+    await sql.unsafe(`drop database ${name}`);
+  }
+});

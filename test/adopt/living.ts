@@ -1,0 +1,107 @@
+/** A database that lives, with the service installed in it; plans that are made and carried out. */
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type postgres from "postgres";
+import type { Answers } from "../../src/adopt/answers.ts";
+import { outcome, tenancy } from "../cli/command.ts";
+import { createDatabase, type Database } from "../harness.ts";
+
+export interface LivingDatabase extends Database {
+  owner: string;
+  app: string;
+  /** What requests of tenants act as. */
+  role: string;
+  /** `work` as a login of the old application. */
+  asApp<T>(work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T>;
+  /** `work` as the moved backend, in a tenant; null: in none. */
+  inTenant<T>(tenantId: string | null, work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T>;
+  plan(...args: string[]): Promise<Planned>;
+  /** adopt.json in which this is answered. */
+  answer(answers: Answers): string;
+}
+
+export interface Planned {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+export async function createLiving(schema: (owner: string, app: string) => string): Promise<LivingDatabase> {
+  const database = await createDatabase();
+  const suffix = randomBytes(4).toString("hex");
+  const [owner, app] = [`prod_owner_${suffix}`, `prod_app_${suffix}`];
+  const role = `${database.name}_tenant`;
+  const { sql } = database;
+  await sql.unsafe(`create role ${owner} login; create role ${app} login;
+    grant connect on database ${database.name} to ${owner}, ${app};
+    grant usage, create on schema public to ${owner}; grant usage on schema public to ${app}`);
+  await sql.unsafe(schema(owner, app));
+  const folder = mkdtempSync(path.join(tmpdir(), "tms-adopt-"));
+  const file = path.join(folder, "adopt.json");
+  return {
+    ...database,
+    owner,
+    app,
+    role,
+    asApp: work =>
+      sql.begin(async tx => {
+        await tx.unsafe(`set local role ${app}`);
+        return work(tx);
+      }) as never,
+    inTenant: (tenantId, work) =>
+      sql.begin(async tx => {
+        await tx.unsafe(`set local role ${role}`);
+        if (tenantId) await tx.unsafe(`set local app.tenant_id = '${tenantId}'`);
+        return work(tx);
+      }) as never,
+    plan: (...args) => outcome(tenancy(["adopt", "--plan", "--database", database.urls.root, ...args])),
+    answer: answers => {
+      writeFileSync(file, JSON.stringify({ adopt: answers }));
+      return file;
+    },
+    drop: async () => {
+      await sql.unsafe(`drop owned by ${owner}, ${app} cascade`);
+      await database.drop();
+      const rest = await createDatabase();
+      await rest.sql.unsafe(`drop role if exists ${role}, ${owner}, ${app}`);
+      await rest.drop();
+    },
+  };
+}
+
+/** Carries a plan out, as psql does: one statement after the other. */
+export async function carryOut(sql: postgres.Sql, plan: string): Promise<void> {
+  const session = await sql.reserve();
+  try {
+    for (const statement of statementsOf(plan)) await session.unsafe(statement).simple();
+  } finally {
+    session.release();
+  }
+}
+
+export function statementsOf(plan: string): string[] {
+  const found: string[] = [];
+  let current = "";
+  for (const line of plan.split("\n")) {
+    if (current === "" && (line.startsWith("--") || line.startsWith("\\") || line === "")) continue;
+    current += `${line}\n`;
+    const isInBody = current.split("$$").length % 2 === 0;
+    if (isInBody || !/;( {2}-- .*)?$/.test(line)) continue;
+    found.push(current);
+    current = "";
+  }
+  return found;
+}
+
+/** What the plan says to run by hand at its end. */
+export const laterOf = (plan: string): string[] =>
+  plan
+    .slice(plan.indexOf("-- Later, by hand"))
+    .split("\n")
+    .filter(line => /^-- {3}(alter table|drop index)/.test(line))
+    .map(line => line.slice(5));
+
+export const readAnswers = (file: string) =>
+  JSON.parse(readFileSync(file, "utf8")) as { profile: Record<string, unknown>; adopt: Required<Answers> };
