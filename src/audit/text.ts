@@ -11,12 +11,14 @@ export const plural = (count: number, word: string) => `${number(count)} ${word}
 export function verdict({ report, notRun }: Audit): string {
   const { errors, warnings } = report.summary;
   if (notRun.length > 0) return `INCOMPLETE: ${plural(notRun.length, "check")} could not run`;
-  return errors > 0
-    ? `FAILED: ${plural(errors, "error")}`
-    : warnings > 0
-      ? "PASSED, with warnings"
-      : "PASSED";
+  if (errors > 0) return `FAILED: ${plural(errors, "error")}`;
+  const notes = [warnings > 0 && "with warnings", provedNothing(report) && "and nothing was proved"];
+  return ["PASSED", ...notes.filter(Boolean)].join(", ");
 }
+
+/** The number of relations in which the proof acted is what `not_isolated` has examined. */
+const provedNothing = ({ checks }: Audit["report"]) =>
+  checks.find(({ check }) => check === "not_isolated")?.checked === 0;
 
 export const secondsOf = ({ report }: Audit): string =>
   ((Date.parse(report.finished_at) - Date.parse(report.started_at)) / 1000).toFixed(1);

@@ -107,8 +107,7 @@ begin
   perform audit.close_run(p_run,
     (select pg_catalog.jsonb_agg(c) from pg_temp.run_checks c), (select pg_catalog.jsonb_agg(f) from pg_temp.run_findings f));
   select * into v_verdict from audit.verdict();
-  raise notice '%: % checks, % errors, % warnings, % could not run. See: table audit.findings;', v_verdict.verdict, v_verdict.checks,
-    v_verdict.errors, v_verdict.warnings, v_verdict.not_run;
+  raise notice '%: %. See: table audit.findings;', v_verdict.verdict, v_verdict.counts;
   commit;
 end
 $$;

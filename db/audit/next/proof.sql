@@ -412,6 +412,7 @@ declare
   v_rows boolean;
   v_principal record;
   v_entered record;
+  v_acted boolean := false;
 begin
   select (p.held).* into strict t from pg_temp.proof_tables p where p.relid = p_relation;
   perform audit.require_unfiltered(t.relid);
@@ -422,9 +423,6 @@ begin
       'has no rows: nothing was proved in it')
     from pg_temp.proof_tables p where p.relid = t.relid;
     return;
-  end if;
-  if not exists (select from pg_temp.proof_principals where tenants && v_present) then
-    perform audit.claim(t, a, 'it has rows', 'undecided', 'none of the principals is entitled to a tenant that has rows in it');
   end if;
 
   -- Of those with rows here, of those without, and everybody who is entitled to nothing.
@@ -446,6 +444,9 @@ begin
       update pg_temp.proof_principals set role = v_principal.role where principal = v_principal.principal;
     end if;
     a := audit.actor_in(t, v_principal.principal, v_principal.enter, v_principal.tenants, v_principal.role, p_writes);
+    if v_principal.tenants && v_present then
+      v_acted := true;
+    end if;
     if has_schema_privilege(a.role, t.relnamespace, 'usage') then
       perform audit.prove_reading(t, a);
       if p_writes and a.theirs is not null then
@@ -457,6 +458,8 @@ begin
       perform audit.claim(t, a, 'no principal sees a row of another tenant', 'proved', 'has no privilege on its schema');
     end if;
   end loop;
+  perform audit.claim(t, null, 'a principal has rows in it', case when v_acted then 'proved' else 'undecided' end,
+    'none of the principals is entitled to a tenant that has rows in it');
 end
 $$;
 comment on function audit.prove_table(oid, int, boolean) is
@@ -572,23 +575,39 @@ set search_path = pg_catalog, pg_temp
 set jit = off
 as $$
 #variable_conflict use_column
+declare
+  v_rows constant boolean := exists (
+    select from pg_temp.proof_tables t
+    where not exists (select from pg_temp.proof_claims c where c.relid = t.relid and c.claim = 'it has rows'));
+  v_acted constant boolean := exists (
+    select from pg_temp.proof_claims c where c.claim = 'a principal has rows in it' and c.result = 'proved');
 begin
   return query
-    with f as (
+    with lines as (
+      select l.relid, l.relation, l.claim, l.result, l.principals, l.first, l.tenant, l.detail
+      from audit.proof_lines() l
+      where l.result <> 'proved' and (v_acted or l.relid is null or l.result = 'fault')
+      union all
+      -- A proof that acted as nobody is no proof; of what has no rows there is none.
+      select null, null, 'it acts', 'undecided', 1, null, null,
+        case when v_rows then 'nothing was proved: it acted as no principal that has rows' else 'nothing was proved: no table has rows' end
+      where not v_acted
+    ), f as (
       select l.relid, l.relation, l.result, min(l.first) as principal, max(l.principals) as principals, min(l.tenant) as tenant,
         string_agg(l.detail, '; ' order by l.claim) as detail,
         bool_and(l.claim = 'each sees all rows of its tenants') as less,
         bool_or(l.claim = 'it has rows') as empty
-      from audit.proof_lines() l
-      where l.result <> 'proved'
+      from lines l
       group by l.relid, l.relation, l.result
     )
     select case when f.result = 'undecided' then 'not_proved' when f.less then 'sees_less' else 'not_isolated' end,
-      case when f.result = 'fault' then 'error' when f.empty then 'info' else 'warning' end,
+      case when f.result = 'fault' or f.relid is null and v_rows and not v_acted then 'error'
+        when f.empty or not v_acted then 'info' else 'warning' end,
       f.tenant, f.relation,
       case when f.principal is null then '{}' else jsonb_build_object('principal', f.principal) end,
-      concat_ws(' ', f.principal, f.detail, case when f.principals > 1 then format('(and %s more principals)', f.principals - 1) end),
+      concat_ws(' ', f.principal, f.detail, case when f.principals > 1 then format('(and %s more)', f.principals - 1) end),
       case
+        when f.relid is null and not v_rows then '-- rows for the proof, undone: select * from audit.seed(), or --seed'
         when f.relid is null then '-- a login that may SET ROLE to the request roles proves it; db/roles.sql says how'
         when c.relkind = 'v' then format('-- let its reader''s policies decide: alter view %s set (security_invoker = true);', f.relation)
         when c.relkind = 'm' then format('-- it holds what its owner saw, for all: revoke all on %s from the request roles', f.relation)
@@ -601,4 +620,6 @@ begin
     where f.result = 'fault' or not exists (select from f x where x.relid = f.relid and x.result = 'fault');
 end
 $$;
-comment on function audit.proof_findings() is 'The proof''s findings, one for each relation: not_isolated, sees_less, not_proved.';
+comment on function audit.proof_findings() is
+$$The proof's findings, one for each relation: not_isolated, sees_less, not_proved. A proof that acted as no principal with rows is one
+error; an info where no table has rows, as in a new database.$$;

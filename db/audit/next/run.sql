@@ -32,7 +32,8 @@ select p.name, 'schema', 'isolation_config', p.severity, p.finds, null, null
 from (values
   ('not_isolated', 'error', 'relations that show a principal rows of another tenant, or let it write them'),
   ('sees_less', 'error', 'tables that do not show a principal all rows of its tenants'),
-  ('not_proved', 'info', 'relations of which nothing was proved, and why')) p (name, severity, finds);
+  ('not_proved', 'info', 'relations of which nothing was proved, and why; an error where the proof acted as no principal that has rows'))
+    p (name, severity, finds);
 comment on view audit.checks is
 $$All checks, with their comments: select "check", comment from audit.checks. A view or a function without parameters is one if it has the
 columns severity, relation, object, detail, remedy (of the catalog) or severity, tenant_id, relation, "row", detail, remedy (of rows).$$;
@@ -213,7 +214,7 @@ begin
     end if;
   elsif p_kind = 'proof' then
     perform audit.prove_table(p_source, v_run.sample, v_run.writes);
-    update pg_temp.run_checks c set checked = c.checked + 1 where c."check" in ('not_isolated', 'sees_less', 'not_proved');
+    update pg_temp.run_checks c set checked = c.checked + 1 where c."check" = 'not_proved';
   elsif p_kind = 'proof ends' then
     -- One fault, one finding: the proof does not repeat that nobody asks a policy. Beside any other error it speaks, since that one may be
     -- accepted.
@@ -221,6 +222,9 @@ begin
     from audit.proof_findings() f
     where not exists (select from pg_temp.run_findings x where x.relation = f.relation and x.severity = 'error'
       and x."check" in ('rls_disabled', 'owner_bypasses', 'view_as_owner', 'foreign_table', 'table_inherits'));
+    update pg_temp.run_checks c set checked = (
+      select count(distinct p.relid) from pg_temp.proof_claims p where p.claim = 'a principal has rows in it' and p.result = 'proved')
+    where c."check" in ('not_isolated', 'sees_less');
   else
     perform audit.note(f."check", f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy)
     from pg_temp.run_statements s
@@ -275,7 +279,8 @@ comment on function audit.run_step(text) is
   'Does one step of the open run, and tells what it examined and found. One that cannot run is an error, and stops no other.';
 
 create function audit.verdict(
-  out verdict text, out checks bigint, out errors bigint, out warnings bigint, out infos bigint, out not_run bigint, out next text)
+  out verdict text, out checks bigint, out errors bigint, out warnings bigint, out infos bigint, out not_run bigint, out counts text,
+  out next text)
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
@@ -287,13 +292,17 @@ begin
   select count(*), sum(c.errors), sum(c.warnings), sum(c.infos), count(*) filter (where c.failed)
   into checks, errors, warnings, infos, not_run from pg_temp.run_checks c;
   verdict := case when v_left = 0 and errors = 0 then 'PASSED' else 'FAILED' end;
+  counts := concat(
+    format('%s checks, %s errors, %s warnings, %s infos, %s could not run', checks, errors, warnings, infos, not_run),
+    (select case when c.checked = 0 then ', nothing was proved' else format(', %s relations were proved', c.checked) end
+      from pg_temp.run_checks c where c."check" = 'not_isolated'));
   next := case
     when v_left > 0 then format('%s steps were not run', v_left)
     when errors + warnings + infos > 0 then 'select severity, "check", relation, detail, remedy from run_findings order by n;'
     else 'select * from run_checks;' end;
 end
 $$;
-comment on function audit.verdict() is 'PASSED or FAILED, the counts of the open run, and where to look.';
+comment on function audit.verdict() is 'PASSED or FAILED, the counts of the open run and in words, and where to look.';
 
 create function audit.report()
 returns jsonb
@@ -347,8 +356,7 @@ begin
     from pg_temp.run_findings f
     order by array_position('{error,warning,info}', f.severity), f.n;
   return query
-    select v.verdict, null::text, null::text, null::text, null::jsonb,
-      format('%s checks: %s errors, %s warnings, %s infos; %s could not run', v.checks, v.errors, v.warnings, v.infos, v.not_run), v.next
+    select v.verdict, null::text, null::text, null::text, null::jsonb, v.counts, v.next
     from audit.verdict() v;
 end
 $$;

@@ -11,7 +11,7 @@ import { Definitions, normalName } from "../../../src/audit/definitions.ts";
 import { toJunit } from "../../../src/audit/junit.ts";
 import type { Audit } from "../../../src/audit/report.ts";
 import { toSarif } from "../../../src/audit/sarif.ts";
-import { toText } from "../../../src/audit/text.ts";
+import { toText, verdict } from "../../../src/audit/text.ts";
 import type { Finding } from "../../../src/values/finding.ts";
 import { projectRoot } from "../../cli/command.ts";
 
@@ -175,6 +175,23 @@ void describe("JUnit", () => {
 });
 
 void describe("the text", () => {
+  it("does not call an audit whose proof acted nowhere a pass without more", () => {
+    const passed = (checked: number, warnings = 0): string =>
+      verdict({
+        ...AUDIT,
+        notRun: [],
+        report: {
+          ...AUDIT.report,
+          checks: [{ ...check("not_isolated", "isolation_config"), checked }],
+          summary: { checks: 1, errors: 0, warnings },
+        },
+      });
+    assert.deepEqual(
+      [passed(7), passed(0), passed(0, 1)],
+      ["PASSED", "PASSED, and nothing was proved", "PASSED, with warnings, and nothing was proved"],
+    );
+  });
+
   it("begins with the verdict, the counts and where to look, and ends with them", () => {
     const lines = toText({
       ...AUDIT,

@@ -58,6 +58,7 @@ void describe("the proof", () => {
         await audited(login.url, { profile: load({}) }, async sql => {
           const found = await sql<Finding[]>`select * from pg_temp.run(p_writes => true)`;
           const told = lines([...found].filter(one => one.check));
+          assert.equal(found.at(-1)!.severity, roles.length > 0 ? "PASSED" : "FAILED");
           assert.equal(told.length, expected.length, told.join("\n"));
           for (const [i, expression] of expected.entries()) assert.match(told[i]!, expression);
         });
@@ -228,10 +229,53 @@ void describe("the proof", () => {
     const some = `${table("few", KEY, OPEN("few"), "")};`;
     const rows = "insert into shop.few select company_id, 1 from shop.orders group by 1;";
     assert.match((await find(few + some + rows)).at(-1)!, /^not_isolated shop\.few/);
-    const [nobody] = await find("", {
-      principals: `select 'x', array['set local role ${app}'], array[gen_random_uuid()::text]`,
-    });
-    assert.match(nobody!, /none of the principals is entitled to a tenant that has rows in it/);
+    const ofOne = table(
+      "few",
+      KEY,
+      "insert into shop.few select min(id::text)::uuid, 1 from shop.companies",
+      "",
+    );
+    const others = `select * from (${PROFILE.principals}) p (principal, enter, tenants)
+      where tenants <> array(select min(id::text) from shop.companies)`;
+    assert.deepEqual(await find(ofOne, { principals: others }), [
+      "not_proved shop.few: none of the principals is entitled to a tenant that has rows in it",
+    ]);
+  });
+
+  it("is an error where it acted as no principal that has rows, an info where there are no rows, and a pass never", async () => {
+    const role = `array['set local role ${app}']`;
+    const nothing = "nothing was proved";
+    for (const [principals, plant, severity, detail] of [
+      [
+        `select 'x', ${role}, array[gen_random_uuid()::text]`,
+        "",
+        "error",
+        `${nothing}: it acted as no principal that has rows`,
+      ],
+      [
+        `select 'nobody', ${role}, '{}'::text[]`,
+        "",
+        "error",
+        `${nothing}: it acted as no principal that has rows`,
+      ],
+      [
+        "select '', '{}'::text[], '{}'::text[] where false",
+        "",
+        "error",
+        `${nothing}: it acted as no principal that has rows`,
+      ],
+      [PROFILE.principals, "truncate shop.companies cascade", "info", `${nothing}: no table has rows`],
+    ] as const)
+      await audited(database.urls.root, { plant, profile: load({ principals }) }, async sql => {
+        const found = await sql<Finding[]>`select * from pg_temp.run('schema', p_as_superuser => true)`;
+        const verdict = found.pop()!;
+        assert.deepEqual(
+          found.map(one => [one.check, one.severity, one.relation, one.detail]),
+          [["not_proved", severity, null, detail]],
+        );
+        assert.equal(verdict.severity, severity === "error" ? "FAILED" : "PASSED");
+        assert.match(verdict.detail, /, nothing was proved$/);
+      });
   });
 
   it("calls too few rows a finding, unless the profile says that policies narrow within a tenant", async () => {
