@@ -13,7 +13,14 @@ import { requireAddress, requireDatabase } from "../database/url.ts";
 import { openEmbedded } from "../embedded/embedded.ts";
 import { StartupError, tell } from "../errors/startup-error.ts";
 import { GRAPHILE_CLI } from "../migrate/graphile.ts";
-import { appliedMigrations, COMMITTED, checkHistory, committedMigrations } from "../migrate/history.ts";
+import {
+  appliedMigrations,
+  COMMITTED,
+  CURRENT,
+  checkHistory,
+  committedMigrations,
+  statementsOf,
+} from "../migrate/history.ts";
 import { install } from "../migrate/installer.ts";
 import { releaseHash } from "../migrate/release.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
@@ -23,7 +30,6 @@ const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as co
 const args = process.argv.slice(2);
 const asked = (word: RegExp) => args.some(arg => word.test(arg));
 const SHADOW = /^--shadow(=true)?$/;
-const CURRENT = path.join(PACKAGE_ROOT, "db", "migrations", "current.sql");
 const GATE = "select control.gate();";
 
 async function main(signal: AbortSignal) {
@@ -111,7 +117,7 @@ function refuseMistypedIncludes() {
 /** A migration commits by itself, before the installer and its gate: only the gate as its last statement undoes its tables. */
 function refuseUngated(text: string) {
   if (/^--! no-transaction$/m.test(text)) return; // one statement alone
-  const lines = text.split("\n").filter(line => !/^\s*(--(?!!).*)?$/.test(line));
+  const lines = statementsOf(text);
   if (lines.length === 0)
     throw new StartupError(
       "db/migrations/current.sql contains no statement: write the migration there first",

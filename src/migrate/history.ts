@@ -7,6 +7,12 @@ import { PACKAGE_ROOT } from "../config/paths.ts";
 import { StartupError } from "../errors/startup-error.ts";
 
 export const COMMITTED = path.join(PACKAGE_ROOT, "db", "migrations", "committed");
+/** The next migration, while it is written. */
+export const CURRENT = path.join(PACKAGE_ROOT, "db", "migrations", "current.sql");
+
+/** The lines of a migration that are no comments; graphile-migrate's own, such as includes, are none. */
+export const statementsOf = (text: string): string[] =>
+  text.split("\n").filter(line => !/^\s*(--(?!!).*)?$/.test(line));
 
 export interface Migration {
   /** As Postgres records it: `000001.sql`. */

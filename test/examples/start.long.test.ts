@@ -74,10 +74,10 @@ test("the table, the function, the schema, the route and the test of the page wo
   for (const { groups } of blocks) {
     const { file, code, script } = groups!;
     if (file) place(file, code!);
-    else if (/^(cat|npm test|npm run release)/.test(script!)) {
+    else if (/^(cat|npm test|npm run (release|gm -- commit))/.test(script!)) {
       run(script!);
       ran.push(script!);
     }
   }
-  assert.equal(ran.length, 3);
+  assert.equal(ran.length, 4);
 });
