@@ -4,6 +4,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
 import { dryRun, isUpToDate, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
+import { isRelease } from "../migrate/release.ts";
 import { contextSecret } from "./context-secret.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
@@ -66,7 +67,7 @@ function printPlan(status: Status) {
   for (const file of applied) console.log(`applied  ${file}`);
   for (const file of pending) console.log(`pending  ${file}`);
   const other = installed?.number === build.number ? "other files of it" : `release ${installed?.number}`;
-  if (installed?.hash === build.hash) console.log(`installed  release ${build.number}`);
+  if (isRelease(installed, build)) console.log(`installed  release ${build.number}`);
   else console.log(`pending  release ${build.number} (the database has ${installed ? other : "no release"})`);
   for (const { name, detail, remedy } of status.changed)
     console.log(`changed  ${name}: ${detail}. To mend it, ${remedy}`);

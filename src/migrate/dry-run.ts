@@ -8,7 +8,7 @@ import { installedRelease, installWithin, refuseOlderBuild } from "./installer.t
 import { type Changed, changedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
-import { RELEASE, type Release, releaseHash } from "./release.ts";
+import { isRelease, RELEASE, type Release, releaseHash } from "./release.ts";
 import { INSTALLER_SESSION, settle } from "./session.ts";
 
 export interface Status {
@@ -22,7 +22,7 @@ export interface Status {
 
 /** Whether `migrate`, with --reinstall for what was changed, has nothing to do. */
 export const isUpToDate = ({ pending, installed, build, changed }: Status): boolean =>
-  pending.length === 0 && installed?.hash === build.hash && changed.length === 0;
+  pending.length === 0 && isRelease(installed, build) && changed.length === 0;
 
 const rollback = Symbol();
 

@@ -3,7 +3,7 @@ import type postgres from "postgres";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { writtenManifest } from "./manifest.ts";
-import { hashOfRelease, INSTALL_SQL, RELEASE, type Release } from "./release.ts";
+import { hashOfRelease, INSTALL_SQL, isRelease, RELEASE, type Release } from "./release.ts";
 import { settle } from "./session.ts";
 import { readSqlFile } from "./sql-files.ts";
 import { unreleasedWithin } from "./unreleased.ts";
@@ -48,7 +48,7 @@ export async function installWithin(
   const build = { number: RELEASE.number, hash: hashOfRelease(files) };
   const before = await installedRelease(tx);
   const gate = files.pop()!; // db/gate.sql
-  const installed = before?.hash !== build.hash || options.reinstall === true;
+  const installed = !isRelease(before, build) || options.reinstall === true;
   if (installed) {
     for (const file of files) await runFile(tx, file);
     // An edited tree is its own manifest until db/audit/manifest.sql is written again: the gate would refuse every edit.

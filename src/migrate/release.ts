@@ -18,5 +18,9 @@ export const hashOfRelease = (files: readonly SqlFile[]): string =>
 /** Of the files as they are; in a tree that was edited it is not the release's. */
 export const releaseHash = () => hashOfRelease(readSqlFile(INSTALL_SQL));
 
+/** `npm run release` may number files that a tree being edited has installed under the number before. */
+export const isRelease = (installed: Release | undefined, build: Release): boolean =>
+  installed?.hash === build.hash && installed.number === build.number;
+
 export const RELEASE_JSON = path.join(PACKAGE_ROOT, "db", "release.json");
 export const RELEASE = JSON.parse(readFileSync(RELEASE_JSON, "utf8")) as Release;

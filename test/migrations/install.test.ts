@@ -287,6 +287,18 @@ test("in a database without a release the first one stays when its gate fails, f
     assert.deepEqual([again.code, again.stderr], [0, ""]);
   }));
 
+test("files that were installed under the number before get their own", async () => {
+  const other = await createDatabase();
+  try {
+    await other.sql`update control.release set number = number - 1`;
+    assert.equal((await migrate(built, other.urls.owner, "--status")).code, 2);
+    assert.equal((await migrate(built, other.urls.owner)).code, 0);
+    assert.equal((await migrate(built, other.urls.owner, "--status")).code, 0);
+  } finally {
+    await other.drop();
+  }
+});
+
 test("only --reinstall repairs a changed function", async () => {
   const other = await createDatabase();
   try {
