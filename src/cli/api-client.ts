@@ -37,10 +37,10 @@ const LARGEST_PAGE = 1_000;
 
 /** Operators may name any tenant, so they name the default one. For one's own tenant see openTenant(). */
 export async function openApi(slug?: string): Promise<Api> {
-  const { url, token, tenant } = await callerOf(process.env);
+  const { url, token, tenant, folder } = await callerOf(process.env);
   const client = createClient({ url, token, tenant: slug ?? tenant });
   const told = (error: unknown): never => {
-    throw error instanceof Refused ? new StartupError(wordsOf(error, url)) : error;
+    throw error instanceof Refused ? new StartupError(wordsOf(error, url, folder)) : error;
   };
   return {
     call: (operation, ...input) => client.call(operation, ...input).catch(told),
@@ -76,7 +76,15 @@ export async function openTenant(slug: string): Promise<Api> {
   return api;
 }
 
-async function callerOf(env: NodeJS.ProcessEnv): Promise<{ url: string; token: string; tenant: string }> {
+interface Caller {
+  url: string;
+  token: string;
+  tenant: string;
+  /** Where the secret is that the command signed the token with. */
+  folder?: string;
+}
+
+async function callerOf(env: NodeJS.ProcessEnv): Promise<Caller> {
   const url = KINDS.webAddress.parse(env.TENANCY_URL || `http://127.0.0.1:${env.SERVICE_PORT || 3000}`);
   if (url === undefined) throw new StartupError(`TENANCY_URL: expected ${KINDS.webAddress.expects}`);
   // The service's addresses and keys need not be here.
@@ -97,16 +105,20 @@ async function callerOf(env: NodeJS.ProcessEnv): Promise<{ url: string; token: s
   if (env.TENANCY_TOKEN) return { url, token: env.TENANCY_TOKEN, tenant };
   if (env.TENANCY_URL)
     throw new StartupError("TENANCY_TOKEN, the caller's token, is missing, and TENANCY_URL is set");
-  const secret = await embeddedJwtSecret(begunFolder(console.error));
-  return { url, tenant, token: signToken(config, secret, { sub: "tenancy", operator: true, expiresIn: 60 }) };
+  const folder = begunFolder(console.error);
+  const secret = await embeddedJwtSecret(folder);
+  const token = signToken(config, secret, { sub: "tenancy", operator: true, expiresIn: 60 });
+  return { url, token, tenant, folder };
 }
 
-function wordsOf({ status, problem, retryAfter, cause }: Refused, url: string): string {
+function wordsOf({ status, problem, retryAfter, cause }: Refused, url: string, folder?: string): string {
   if (status === 0) {
     const { message, cause: of } = cause as Error;
     const { code = message } = (of ?? {}) as { code?: string };
     return `${url} cannot be reached (${code}): TENANCY_URL is the service's address`;
   }
+  if (status === 401 && folder !== undefined)
+    return `The service at ${url} was not started from ${folder}, whose secret signed the token: SERVICE_DATA_DIR names another folder, TENANCY_TOKEN a token`;
   const { error, detail, errors, request_id } = problem;
   const fields = errors?.map(({ field, message }) => `${field} ${message}`).join("; ");
   return [

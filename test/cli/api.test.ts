@@ -182,5 +182,10 @@ test("without an address the embedded secret signs an operator's token", async (
     await run({ SERVICE_PORT: String(port), SERVICE_DATA_DIR: folder }, "tenants", "list"),
     /^acme /m,
   );
+  writeFileSync(`${folder}/secrets.json`, JSON.stringify({ jwt: "x".repeat(43) }));
+  assert.equal(
+    await refused({ SERVICE_PORT: String(port), SERVICE_DATA_DIR: folder }, "tenants", "list"),
+    `The service at ${url} was not started from ${folder}, whose secret signed the token: SERVICE_DATA_DIR names another folder, TENANCY_TOKEN a token`,
+  );
   rmSync(folder, { recursive: true });
 });
