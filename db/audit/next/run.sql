@@ -58,6 +58,7 @@ declare
     join pg_class c on c.relnamespace = n.oid and c.relkind = 'v'
     where c.oid not in (select k.oid from audit.checks k where k.oid is not null)
       and (select count(*) from pg_attribute a where a.attrelid = c.oid and a.attname in ('severity', 'remedy')) = 2);
+  v_tenants text[];
   v_failure text;
 begin
   if p_only not in ('data', 'schema') then
@@ -73,8 +74,6 @@ begin
   end if;
   drop table if exists pg_temp.run, pg_temp.run_steps, pg_temp.run_checks, pg_temp.run_findings, pg_temp.run_rows,
     pg_temp.run_statements;
-  create temp table run as
-    select clock_timestamp() as started_at, p_tenant as tenant, null::text[] as tenants, p_writes as writes, p_sample as sample;
   create temp table run_steps (
     n bigint generated always as identity, step text primary key, kind text, "check" text, source oid, failure text, done boolean);
   create temp table run_checks ("check" text primary key, checked bigint, errors bigint, warnings bigint, infos bigint, failed boolean);
@@ -84,23 +83,28 @@ begin
   create temp table run_rows (relid oid primary key, rows bigint);
   create temp table run_statements as select * from audit.data_statements where p_only is distinct from 'schema';
 
-  -- A superuser is refused here. Anything else that keeps the proof from running is the failure of its step.
-  begin
-    perform audit.prepare_proof(p_as_superuser);
-  exception when others then
-    if p_tenant is not null or current_setting('is_superuser') = 'on' and not p_as_superuser then
-      raise;
-    end if;
-    v_failure := sqlerrm;
-  end;
   if p_tenant is not null then
-    update pg_temp.run r set tenants = (
-      select p.tenants from pg_temp.proof_principals p where p.principal = p_tenant or p.tenants = array[p_tenant] limit 1);
-    if exists (select from pg_temp.run r where coalesce(r.tenants, '{}') = '{}') then
+    execute format('select p.tenants from (%s) p (principal, enter, tenants) '
+      'where p.tenants <> ''{}'' and (p.principal = $1 or p.tenants = array[$1]) limit 1', (select principals from audit.profile))
+    into v_tenants using p_tenant;
+    if v_tenants is null then
       raise exception using errcode = 'no_data_found', message = format('there is no tenant %L', p_tenant),
         hint = 'A tenant is called as the profile''s principals call it, or by its key.';
     end if;
-    delete from pg_temp.proof_principals p using pg_temp.run r where p.tenants <> '{}' and not p.tenants && r.tenants;
+  end if;
+  create temp table run as
+    select clock_timestamp() as started_at, p_tenant as tenant, v_tenants as tenants, p_writes as writes, p_sample as sample;
+  if p_only is distinct from 'data' then
+    -- A superuser is refused here. Anything else that keeps the proof from running is the failure of its step.
+    begin
+      perform audit.prepare_proof(p_as_superuser);
+      delete from pg_temp.proof_principals p where p.tenants <> '{}' and not p.tenants && v_tenants;
+    exception when others then
+      if current_setting('is_superuser') = 'on' and not p_as_superuser then
+        raise;
+      end if;
+      v_failure := sqlerrm;
+    end;
   end if;
 
   insert into pg_temp.run_steps (step, kind, "check", source, failure)

@@ -105,6 +105,24 @@ test("a run of one tenant tells of its rows only, and a tenant that nobody has e
   });
 });
 
+test("the checks of rows alone act as nobody, and refuse no superuser", async () => {
+  await audited(root, {}, async sql => {
+    for (const tenant of [null, "t1"]) {
+      const found = await sql<Finding[]>`select * from pg_temp.run('data', ${tenant}::text)`;
+      assert.deepEqual([found.length, found[0]!.severity], [1, "PASSED"]);
+      assert.match(found[0]!.detail, /^\d+ checks, .* 0 could not run$/);
+    }
+    const [row] = await sql<
+      [{ prepared: string | null }]
+    >`select to_regclass('pg_temp.proof_tables') as prepared`;
+    assert.equal(row.prepared, null);
+    await assert.rejects(
+      sql.savepoint(s => s`select * from pg_temp.run('schema')`),
+      /does not run as a superuser/,
+    );
+  });
+});
+
 test("a run goes step by step, tells what each step found, and has not passed before the last", async () => {
   await audited(root, {}, async sql => {
     const steps = await sql<
