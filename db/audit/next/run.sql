@@ -78,8 +78,8 @@ begin
     n bigint generated always as identity, step text primary key, kind text, "check" text, source oid, failure text, done boolean);
   create temp table run_checks ("check" text primary key, checked bigint, errors bigint, warnings bigint, infos bigint, failed boolean);
   create temp table run_findings (
-    n bigint generated always as identity, "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text,
-    remedy text);
+    n bigint generated always as identity, "check" text, severity text not null check (severity in ('error', 'warning', 'info')),
+    tenant_id text, relation text, "row" jsonb, detail text, remedy text);
   create temp table run_rows (relid oid primary key, rows bigint);
   create temp table run_statements as select * from audit.data_statements where p_only is distinct from 'schema';
 
@@ -163,30 +163,40 @@ as $$
 $$;
 comment on function audit.read_by(oid) is 'The tables of the audited database that a check reads rows of.';
 
-create function audit.note(
-  p_check text, p_severity text, p_tenant text, p_relation text, p_row jsonb, p_detail text, p_remedy text)
+create function audit.note(p_findings text)
 returns void
 language plpgsql
 volatile
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_check record;
 begin
-  update pg_temp.run_checks c
-  set errors = c.errors + (p_severity = 'error')::int, warnings = c.warnings + (p_severity = 'warning')::int,
-    infos = c.infos + (p_severity = 'info')::int
-  where c."check" = p_check
-  returning c.errors + c.warnings + c.infos as n into v_check;
-  -- A report of more is read by nobody; the counts go on.
-  if v_check.n <= 1000 then
-    insert into pg_temp.run_findings ("check", severity, tenant_id, relation, "row", detail, remedy)
-    values (p_check, p_severity, p_tenant, p_relation, coalesce(p_row, '{}'), p_detail, p_remedy);
-  end if;
+  execute format($f$
+    with found ("check", severity, tenant_id, relation, "row", detail, remedy) as materialized (
+      %s
+    ), ranked as (
+      select f.*, row_number() over (partition by f."check" order by array_position('{error,warning,info}', f.severity)) as n
+      from found f
+    ), kept as (
+      insert into pg_temp.run_findings ("check", severity, tenant_id, relation, "row", detail, remedy)
+      select r."check", r.severity, r.tenant_id, r.relation, coalesce(r."row", '{}'), r.detail, r.remedy
+      from ranked r
+      join pg_temp.run_checks c on c."check" = r."check"
+      -- A report of more is read by nobody; the counts go on.
+      where r.n + c.errors + c.warnings + c.infos <= 1000
+      order by r."check", r.n
+    )
+    update pg_temp.run_checks c
+    set errors = c.errors + f.errors, warnings = c.warnings + f.warnings, infos = c.infos + f.infos
+    from (
+      select "check", count(*) filter (where severity = 'error') as errors, count(*) filter (where severity = 'warning') as warnings,
+        count(*) filter (where severity = 'info') as infos
+      from found group by "check") f
+    where c."check" = f."check"$f$, p_findings);
 end
 $$;
-comment on function audit.note(text, text, text, text, jsonb, text, text) is
-  'Counts a finding, and keeps the first thousand of each check.';
+comment on function audit.note(text) is
+$$Counts the findings of a query (check, severity, tenant_id, relation, row, detail, remedy), and keeps the first thousand of each check, the
+worst of a step first.$$;
 
 create function audit.find(p_kind text, p_source oid)
 returns void
@@ -203,16 +213,16 @@ begin
   if p_kind = 'check' then
     select * into strict v_check from audit.checks c where c.oid = p_source;
     if v_check.family = 'schema' then
-      execute format($f$
-        select audit.note(%1$L, f.severity, null, f.relation,
-          case when f.object is not null then jsonb_build_object('object', f.object) end, f.detail, f.remedy)
-        from %2$s f$f$, v_check."check", v_check.source);
+      perform audit.note(format($f$
+        select %L, severity, null, relation, case when object is not null then jsonb_build_object('object', object) end, detail, remedy
+        from %s$f$, v_check."check", v_check.source));
       update pg_temp.run_checks c set checked = (select count(*) from audit.relations) where c."check" = v_check."check";
     else
       perform audit.require_unfiltered(r) from audit.read_by(p_source) r;
-      execute format($f$
-        select audit.note(%1$L, f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy) from %2$s f
-        where $1 is null or f.tenant_id = any ($1)$f$, v_check."check", v_check.source) using v_run.tenants;
+      perform audit.note(format($f$
+        select %1$L, severity, tenant_id, relation, "row", detail, remedy
+        from %2$s
+        where %3$L::text[] is null or tenant_id = any (%3$L)$f$, v_check."check", v_check.source, v_run.tenants));
       update pg_temp.run_checks c set checked = (select coalesce(sum(audit.rows_of(r)), 0) from audit.read_by(p_source) r)
       where c."check" = v_check."check";
     end if;
@@ -222,18 +232,22 @@ begin
   elsif p_kind = 'proof ends' then
     -- One fault, one finding: the proof does not repeat that nobody asks a policy. Beside any other error it speaks, since that one may be
     -- accepted.
-    perform audit.note(f."check", f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy)
-    from audit.proof_findings() f
-    where not exists (select from pg_temp.run_findings x where x.relation = f.relation and x.severity = 'error'
-      and x."check" in ('rls_disabled', 'owner_bypasses', 'view_as_owner', 'foreign_table', 'table_inherits'));
+    perform audit.note($f$
+      select f."check", f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy
+      from audit.proof_findings() f
+      where not exists (
+        select from pg_temp.run_findings x
+        where x.relation = f.relation and x.severity = 'error'
+          and x."check" in ('rls_disabled', 'owner_bypasses', 'view_as_owner', 'foreign_table', 'table_inherits'))$f$);
     update pg_temp.run_checks c set checked = (
       select count(distinct p.relid) from pg_temp.proof_claims p where p.claim = 'a principal has rows in it' and p.result = 'proved')
     where c."check" in ('not_isolated', 'sees_less');
   else
-    perform audit.note(f."check", f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy)
-    from pg_temp.run_statements s
-    cross join lateral audit.find_rows((s.relid, s.relation, s.checks, s.object, s.parent, s.statement, s.listing, s.unless)) f
-    where s.relid = p_source and (v_run.tenants is null or f.tenant_id = any (v_run.tenants));
+    perform audit.note(format($f$
+      select f."check", f.severity, f.tenant_id, f.relation, f."row", f.detail, f.remedy
+      from pg_temp.run_statements s
+      cross join lateral audit.find_rows((s.relid, s.relation, s.checks, s.object, s.parent, s.statement, s.listing, s.unless)) f
+      where s.relid = %1$L and (%2$L::text[] is null or f.tenant_id = any (%2$L))$f$, p_source, v_run.tenants));
     update pg_temp.run_checks c set checked = c.checked + audit.rows_of(p_source)
     where c."check" in (select unnest(d.checks) from pg_temp.run_statements d where d.relid = p_source);
   end if;
@@ -267,9 +281,10 @@ begin
     perform audit.find(v_step.kind, v_step.source);
   exception when others then
     failure := sqlerrm;
-    perform audit.note(v_step."check", 'error', null,
-      case when v_step.kind in ('proof', 'rows') then substring(p_step from ' of (.*)') end, null,
-      format('the check could not run (%s): %s', p_step, failure), '-- mend what keeps it from running: what it did not see is not clean');
+    perform audit.note(format(
+      'select %L, ''error'', null, %L, null::jsonb, %L, ''-- mend what keeps it from running: what it did not see is not clean''',
+      v_step."check", case when v_step.kind in ('proof', 'rows') then substring(p_step from ' of (.*)') end,
+      format('the check could not run (%s): %s', p_step, failure)));
     update pg_temp.run_checks c set failed = true where c."check" = v_step."check";
   end;
   update pg_temp.run_steps s set done = true where s.step = p_step;

@@ -123,6 +123,28 @@ test("the checks of rows alone act as nobody, and refuse no superuser", async ()
   });
 });
 
+test("of each check the thousand worst findings are kept, and all are counted; a severity of its own is a fault", async () => {
+  const check = (name: string, severity: string) => `
+    create view house.${name} as select ${severity} as severity, null as relation, i::text as object, '' as detail, '' as remedy
+    from generate_series(1, 30000) i;`;
+  const plant = `create schema house; ${check("many", "case when i > 29998 then 'error' else 'warning' end")} ${check("odd", "'grave'")}`;
+  await audited(root, { plant, texts: [WITH_OWN] }, async sql => {
+    await sql`select from pg_temp.start_run('schema', p_as_superuser => true)`;
+    const [many] =
+      await sql`select errors::int, warnings::int, seconds::float8 from pg_temp.run_step('many')`;
+    const [odd] = await sql<[{ failure: string }]>`select failure from pg_temp.run_step('odd')`;
+    const kept = await sql<{ severity: string }[]>`
+      select severity from pg_temp.run_findings where "check" = 'many' order by n`;
+    assert.deepEqual([many!.errors, many!.warnings, kept.length], [2, 29998, 1000]);
+    assert.deepEqual(
+      kept.slice(0, 3).map(one => one.severity),
+      ["error", "error", "warning"],
+    );
+    assert.ok(many!.seconds < 10, `${many!.seconds} s: one statement, not one for each finding`);
+    assert.match(odd.failure, /violates check constraint/);
+  });
+});
+
 test("a run goes step by step, tells what each step found, and has not passed before the last", async () => {
   await audited(root, {}, async sql => {
     const steps = await sql<
