@@ -82,7 +82,7 @@ $$;
 comment on function audit.try_write(text[], oid, text, bigint, text) is
   'As a principal: what becomes of an INSERT, UPDATE or DELETE, and how many of the rows that it reached, at most p_most, are p_counted.';
 
-create function audit.prepare_proof(p_as_superuser boolean default false)
+create function audit.prepare_proof(p_as_superuser boolean default false, p_tenants text[] default null)
 returns void
 language plpgsql
 volatile
@@ -96,7 +96,7 @@ begin
       message = 'The proof does not run as a superuser: a function that a policy calls could use its rights',
       hint = 'Use a login with BYPASSRLS and pg_read_all_data that may SET ROLE to the request roles; or say as_superuser => true.';
   end if;
-  drop table if exists pg_temp.proof_tables, pg_temp.proof_principals, pg_temp.proof_claims;
+  drop table if exists pg_temp.proof_tables, pg_temp.proof_principals, pg_temp.proof_entitled, pg_temp.proof_claims;
   create temp table proof_tables as
     select t.relid, t.relation, t as held, exists (
       select from audit.reach r where r.relid = t.relid and (r.reads or r.writes)) as reached
@@ -105,6 +105,8 @@ begin
   create temp table proof_principals (principal text, enter text[], tenants text[], role name);
   create temp table proof_claims (relid oid, claim text, result text, principal text, tenant text, detail text);
   execute format('insert into pg_temp.proof_principals (principal, enter, tenants) %s', (select principals from audit.profile));
+  delete from pg_temp.proof_principals where tenants <> '{}' and not tenants && p_tenants;
+  create temp table proof_entitled as select p.principal, x as tenant from pg_temp.proof_principals p cross join unnest(p.tenants) x;
   -- A setting is null in a session until it is set for the first time, and empty ever after. So the proof acts first
   -- as a principal without a tenant, while settings are still null.
   perform audit.prove_reading(t.held,
@@ -115,8 +117,9 @@ begin
   where r.role is not null;
 end
 $$;
-comment on function audit.prepare_proof(boolean) is
-  'Reads tables and principals once, for audit.prove_table(). Raises 42501 for a superuser, unless told.';
+comment on function audit.prepare_proof(boolean, text[]) is
+$$Reads tables and principals once, for audit.prove_table(). p_tenants: of the principals, only those of these tenants, and those that are
+entitled to nothing. Raises 42501 for a superuser, unless told.$$;
 
 create type audit.actor as (
   principal text, enter text[], tenants text[], role name,
@@ -427,11 +430,16 @@ begin
 
   -- Of those with rows here, of those without, and everybody who is entitled to nothing.
   for v_principal in
-    (select * from pg_temp.proof_principals where tenants && v_present order by random() limit p_sample)
+    with present as materialized (
+      select distinct e.principal from pg_temp.proof_entitled e join unnest(v_present) x (tenant) on x.tenant = e.tenant
+    )
+    (select p.*, true as has_rows from pg_temp.proof_principals p join present on present.principal = p.principal
+      order by random() limit p_sample)
     union all
-    (select * from pg_temp.proof_principals where tenants <> '{}' and not tenants && v_present order by random() limit 1)
+    (select p.*, false from pg_temp.proof_principals p
+      where p.tenants <> '{}' and p.principal not in (select principal from present) order by random() limit 1)
     union all
-    (select * from pg_temp.proof_principals where tenants = '{}')
+    (select p.*, false from pg_temp.proof_principals p where p.tenants = '{}')
   loop
     if v_principal.role is null then
       v_entered := audit.as_principal(v_principal.enter, 'select array[current_user::pg_catalog.text]');
@@ -444,9 +452,7 @@ begin
       update pg_temp.proof_principals set role = v_principal.role where principal = v_principal.principal;
     end if;
     a := audit.actor_in(t, v_principal.principal, v_principal.enter, v_principal.tenants, v_principal.role, p_writes);
-    if v_principal.tenants && v_present then
-      v_acted := true;
-    end if;
+    v_acted := v_acted or v_principal.has_rows;
     if has_schema_privilege(a.role, t.relnamespace, 'usage') then
       perform audit.prove_reading(t, a);
       if p_writes and a.theirs is not null then

@@ -97,8 +97,7 @@ begin
   if p_only is distinct from 'data' then
     -- A superuser is refused here. Anything else that keeps the proof from running is the failure of its step.
     begin
-      perform audit.prepare_proof(p_as_superuser);
-      delete from pg_temp.proof_principals p where p.tenants <> '{}' and not p.tenants && v_tenants;
+      perform audit.prepare_proof(p_as_superuser, v_tenants);
     exception when others then
       if current_setting('is_superuser') = 'on' and not p_as_superuser then
         raise;
