@@ -7,7 +7,7 @@ import { keyOf } from "./identity.ts";
 import type { Audit } from "./report.ts";
 
 export interface Vouched {
-  kind: "function" | "relation";
+  kind: "function";
   object: string;
   hash: string;
   reason: string;
@@ -46,7 +46,7 @@ const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile({
         type: "object",
         additionalProperties: false,
         required: ["kind", "object", "hash", "reason"],
-        properties: { kind: { enum: ["function", "relation"] }, object: text, hash: text, reason },
+        properties: { kind: { const: "function" }, object: text, hash: text, reason },
       },
     },
     accepted: {

@@ -204,20 +204,3 @@ end
 $$;
 comment on function audit.find_rows(audit.data_statements) is
   'What one of the statements finds: a line for each tenant, with one of its rows.';
-
-create function audit.data(p_relation regclass default null)
-returns table (
-  "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text, rows bigint)
-language sql
-volatile
-set search_path = pg_catalog, pg_temp
-set jit = off
-as $$
-  select f.*
-  from audit.data_statements s
-  cross join lateral audit.find_rows(s) f
-  where p_relation is null or s.relid = p_relation
-$$;
-comment on function audit.data(regclass) is
-$$The data checks of one table, or of all: a line for each check, tenant and key, with one of the rows at fault. Run it in a
-repeatable read transaction while others write.$$;

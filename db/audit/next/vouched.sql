@@ -1,14 +1,14 @@
 -- Who answers for what a check cannot judge. The client fills this, from the repository's file and from the manifest that it compared:
 -- what is stored in the audited database cannot vouch for itself.
 create table audit.vouched (
-  kind text not null check (kind in ('function', 'relation', 'schema')),
+  kind text not null check (kind in ('function', 'schema')),
   object text not null,
   hash text,
   reason text not null,
   primary key (kind, object)
 );
 comment on table audit.vouched is
-$$What was reviewed: a function or relation whose audit.hash_of() is hash; object is its name for people, the hash decides.
+$$What was reviewed: a function whose audit.hash_of() is hash; object is its name for people, the hash decides.
 Without a hash, what the client has compared with the release's manifest: a function by its name, or every function of a schema.$$;
 
 create function audit.hash_of(p_catalog regclass, p_object oid)

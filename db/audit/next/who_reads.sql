@@ -10,10 +10,8 @@ as $$
 begin
   return query execute format($q$
     with held as (
-      select t.relid, t.relation, t.relkind, t.relowner, t.relrowsecurity, c.relforcerowsecurity,
-        coalesce('security_invoker=true' = any (c.reloptions), false) as invoker
-      from audit.tables t
-      join pg_class c on c.oid = t.relid
+      select relid, relation, relkind, relowner, relrowsecurity, relforcerowsecurity, audit.is_invoker(reloptions) as invoker
+      from audit.tables
     ), strong as (
       -- Before these no policy stands.
       select r.oid, case when r.rolsuper then 'superuser' else 'BYPASSRLS, and a privilege' end as why
@@ -74,8 +72,8 @@ begin
     from direct d
     join pg_roles r on r.oid = d.oid
     union all
-    select m.rolname, m.rolcanlogin, min(d.reads), format('member of %%I: %%s%%s', r.rolname, min(d.path),
-      case when count(*) > 1 then format(', and %%s paths more', count(*) - 1) else '' end)
+    select m.rolname, m.rolcanlogin, min(d.reads), concat(format('member of %%I: %%s', r.rolname, min(d.path)),
+      case when count(*) = 2 then ', and 1 more path' when count(*) > 2 then format(', and %%s more paths', count(*) - 1) end)
     from direct d
     join pg_roles r on r.oid = d.oid
     join pg_roles m on m.oid <> r.oid and not m.rolsuper and m.rolname !~ '^pg_' and pg_has_role(m.oid, r.oid, 'member')

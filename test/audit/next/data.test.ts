@@ -22,6 +22,9 @@ after(async () => {
 const GONE = "00000000-0000-4000-8000-000000000000";
 const unbound = (sql: string) =>
   `set local session_replication_role = replica; ${sql}; set local session_replication_role = origin;`;
+/** What every statement finds. */
+const FOUND =
+  "select f.* from pg_temp.data_statements s cross join lateral pg_temp.find_rows(s) f order by 1, 4";
 const told = (found: Finding[]) => found.map(one => [one.check, one.tenant_id, one.relation, one.row]);
 
 /** What is planted, and the one finding of it. */
@@ -49,10 +52,8 @@ const PLANTS: [
 
 for (const [what, sql, found] of PLANTS)
   test(`${what} is one finding`, async () => {
-    const all = await audited(
-      database.urls.root,
-      { plant: unbound(sql) },
-      session => session<Finding[]>`select * from pg_temp.data()`,
+    const all = await audited(database.urls.root, { plant: unbound(sql) }, session =>
+      session.unsafe<Finding[]>(FOUND),
     );
     assert.deepEqual(told([...all]), [found]);
     assert.match(all[0]!.detail, /: 1$/);
@@ -60,7 +61,7 @@ for (const [what, sql, found] of PLANTS)
 
 test("the remedy of a finding lists its rows, and changes none", async () => {
   await audited(database.urls.root, { plant: unbound(PLANTS.map(([, sql]) => sql).join(";")) }, async sql => {
-    for (const { remedy, row } of await sql<Finding[]>`select * from pg_temp.data()`) {
+    for (const { remedy, row } of await sql.unsafe<Finding[]>(FOUND)) {
       const rows = await sql.unsafe(remedy);
       assert.deepEqual(
         rows.map(({ id }) => id as string),
@@ -73,11 +74,7 @@ test("the remedy of a finding lists its rows, and changes none", async () => {
 test("a row without a tenant is told as such alone; a reference that is not set is no fault", async () => {
   const plant = `alter table app.generations disable trigger all; alter table app.media drop constraint media_pkey; alter table app.media alter tenant_id drop not null;
     ${unbound(`update app.media set tenant_id = null where id = '${t1.medium}'; update app.credit_transactions set generation_id = null`)}`;
-  const found = await audited(
-    database.urls.root,
-    { plant },
-    sql => sql<Finding[]>`select * from pg_temp.data()`,
-  );
+  const found = await audited(database.urls.root, { plant }, sql => sql.unsafe<Finding[]>(FOUND));
   assert.equal(found.length, 1);
   const [{ check, tenant_id, relation, row, detail }] = found as unknown as [Finding];
   assert.deepEqual([check, tenant_id, relation], ["no_tenant", null, "app.media"]);
@@ -87,11 +84,7 @@ test("a row without a tenant is told as such alone; a reference that is not set 
 
 test("many rows of one broken key are a finding for each tenant, with their number", async () => {
   const plant = unbound(`update app.generations set user_id = '${GONE}'`);
-  const found = await audited(
-    database.urls.root,
-    { plant },
-    sql => sql<Finding[]>`select * from pg_temp.data('app.generations')`,
-  );
+  const found = await audited(database.urls.root, { plant }, sql => sql.unsafe<Finding[]>(FOUND));
   assert.deepEqual([...new Set(found.map(one => one.check))], ["parent_missing"]);
   assert.deepEqual(
     found.map(one => one.detail),
@@ -104,7 +97,7 @@ test("the checks read every row or none: not as a login that policies filter, bu
     audited(url, { texts: ["set local app.maintenance = on"] }, async sql =>
       [...(await sql<Finding[]>`select * from pg_temp.run('data')`)].map(one => one.detail),
     );
-  assert.match((await run(database.urls.owner)).join(), /^4 checks: 0 errors/);
+  assert.match((await run(database.urls.owner)).join(), /^4 checks, 0 errors/);
   const login = await auditor(database, []);
   try {
     await database.sql.unsafe(`alter role ${new URL(login.url).username} nobypassrls`);
@@ -124,11 +117,7 @@ test("children without a tenant column, and text ids: another team's parent is f
     insert into public."Link" values ('steam1', 'steam1-1'), ('steam2', 'steam3-1'), ('steam1', 'none');
     update public."Page" set "siteId" = 'nowhere' where id = 'steam1-2'`);
   const profile = `select pg_temp.load_profile(pg_temp.propose('{${role("kiosk")}}'))`;
-  const found = await audited(
-    other.urls.root,
-    { plant, profile },
-    sql => sql<Finding[]>`select * from pg_temp.data() order by 1, 4`,
-  );
+  const found = await audited(other.urls.root, { plant, profile }, sql => sql.unsafe<Finding[]>(FOUND));
   assert.deepEqual(
     found.map(one => [one.check, one.tenant_id, one.relation]),
     [

@@ -206,7 +206,9 @@ test("an empty database is seeded inside the transaction, and then proved", asyn
 
 test("every role that reads a tenant's rows is named with its path", async () => {
   const plant =
-    "create view app.all_boards as select * from app.boards; grant select on app.all_boards to tms_app; create policy more on app.users to tms_service using (true); grant select on app.users to tms_service; alter table app.media disable row level security";
+    "create view app.all_boards as select * from app.boards; grant select on app.all_boards to tms_app; create policy more on app.users to tms_service using (true); grant select on app.users to tms_service; alter table app.media disable row level security; " +
+    "create view app.asking with (security_invoker = on) as table app.boards; grant select on app.asking to tms_service; " +
+    "create role kiosk_auditor_x in role tms_service";
   const paths = await audited(root, { plant }, async sql => {
     const rows = await sql<
       { role: string; reads: string; path: string }[]
@@ -222,11 +224,13 @@ test("every role that reads a tenant's rows is named with its path", async () =>
     /^tms_service reads app.users: the policy more/,
     /^tms_app reads app.all_boards: a view, by the rights of postgres/,
     /^tms_app reads app.media: no row-level security/,
+    /^kiosk_auditor_x reads .*: member of tms_service: .*, and (1 more path|\d+ more paths)$/,
   ])
     assert.ok(
       paths.some(path => expected.test(path)),
       `${expected} in\n${paths.join("\n")}`,
     );
+  assert.ok(!paths.some(path => path.includes("app.asking")), "its reader's policies decide");
 });
 
 test("a profile's faults are told all at once", async () => {
