@@ -2,6 +2,8 @@
 -- transaction as tms_owner, with the gate at its end. By hand, on a migrated database:
 --   psql -1 -v ON_ERROR_STOP=1 -f db/install.sql -d <database>   (records no release, so npm run migrate installs again)
 set local app.maintenance = on;
+-- What is written down below names objects with their schema.
+set local search_path = pg_catalog, pg_temp;
 set local check_function_bodies = off;
 set local client_min_messages = warning;
 -- Citus must not send these statements to the workers; db/citus/distribute.sql creates the functions there. Plain Postgres ignores the
@@ -134,6 +136,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/event_origin.sql
 \ir functions/control/event_place.sql
 \ir functions/control/gate.sql
+\ir functions/control/held_rows.sql
 \ir functions/control/join_default.sql
 \ir functions/control/key_expired.sql
 \ir functions/control/leaking_tables.sql
@@ -197,39 +200,69 @@ grant create, usage on schema control to tms_app, tms_auditor;
 
 \ir product/install.sql
 
-\ir audit/catalog.sql
-\ir audit/relations.sql
-\ir audit/functions.sql
-\ir audit/code.sql
-\ir audit/table_remedies.sql
-\ir audit/proved.sql
-\ir audit/require_unfiltered.sql
-\ir audit/row_tests.sql
-\ir audit/held_rows.sql
-\ir audit/data_checks.sql
-\ir audit/media_of_each.sql
-\ir audit/count_suspects.sql
-\ir audit/scan.sql
-\ir audit/as_tms_app.sql
+\ir audit/reset.sql
+\ir audit/profile.sql
+\ir audit/propose.sql
+\ir audit/vouched.sql
+\ir audit/support.sql
+\ir audit/citus.sql
+\ir audit/checks/bridge_open.sql
+\ir audit/checks/constraint_off.sql
+\ir audit/checks/default_privileges.sql
+\ir audit/checks/foreign_table.sql
+\ir audit/checks/function_leakproof.sql
+\ir audit/checks/function_search_path.sql
+\ir audit/checks/function_unknown.sql
+\ir audit/checks/grants_beyond.sql
+\ir audit/checks/key_crosses_tenants.sql
+\ir audit/checks/not_of_tenants.sql
+\ir audit/checks/owner_bypasses.sql
+\ir audit/checks/policy_depends.sql
+\ir audit/checks/publication.sql
+\ir audit/checks/rewrite_rule.sql
+\ir audit/checks/rls_disabled.sql
+\ir audit/checks/role_bypasses.sql
+\ir audit/checks/role_settings.sql
+\ir audit/checks/schema_grants.sql
+\ir audit/checks/server_settings.sql
+\ir audit/checks/server_version.sql
+\ir audit/checks/shard_differs.sql
+\ir audit/checks/system_grants.sql
+\ir audit/checks/table_inherits.sql
+\ir audit/checks/table_without_tenant.sql
+\ir audit/checks/tenant_column.sql
+\ir audit/checks/tenant_unchecked.sql
+\ir audit/checks/unique_over_tenants.sql
+\ir audit/checks/view_as_owner.sql
+\ir audit/data.sql
 \ir audit/proof.sql
-\ir audit/passes.sql
+\ir audit/who_reads.sql
+\ir audit/seed.sql
 \ir audit/run.sql
-\ir audit/findings.sql
-\ir audit/checks/bodies.sql
-\ir audit/checks/changes.sql
-\ir audit/checks/functions.sql
-\ir audit/checks/grants.sql
-\ir audit/checks/keys.sql
-\ir audit/checks/reach.sql
-\ir audit/checks/rls.sql
-\ir audit/checks/roles.sql
-\ir audit/checks/server.sql
-\ir audit/checks/shards.sql
-\ir audit/checks/tables.sql
-\ir audit/checks/triggers.sql
-\ir audit/views.sql
-\ir audit/manifest.sql
-\ir audit/end.sql
+\ir audit/product/board_inviter_outside_tenant.sql
+\ir audit/product/board_member_outside_tenant.sql
+\ir audit/product/board_owner_as_member.sql
+\ir audit/product/board_owner_outside_tenant.sql
+\ir audit/product/board_role_unknown.sql
+\ir audit/product/completed_without_media.sql
+\ir audit/product/credit_balance.sql
+\ir audit/product/default_tenant_twice.sql
+\ir audit/product/generation_state.sql
+\ir audit/product/identity_twice_in_tenant.sql
+\ir audit/product/membership_without_board.sql
+\ir audit/product/not_an_object.sql
+\ir audit/product/provider_twice_in_tenant.sql
+\ir audit/product/removed_member_on_board.sql
+\ir audit/product/slug_twice.sql
+\ir audit/product/storage_of_other_tenant.sql
+\ir audit/product/tenant_count_wrong.sql
+\ir audit/product/tenant_malformed.sql
+\ir audit/product/tenant_without_owner.sql
+\ir audit/product/time_in_future.sql
+\ir audit/product/times_out_of_order.sql
+\ir audit/product/value_unknown.sql
+\ir audit/service-profile.sql
+\ir audit/history.sql
 
 -- What requests may call: every function of api, and nothing else. Their owners grant it.
 do $$
@@ -256,4 +289,5 @@ revoke create on schema app, api from tms_app, tms_registrar;
 revoke create, usage on schema control from tms_app, tms_auditor;
 -- The functions with two bodies were installed as they are without a secret.
 select control.switch_tenant_context();
+\ir audit/rights.sql
 \ir gate.sql

@@ -1,6 +1,9 @@
 -- Every table as it is today, in the order of creation. The committed migrations lead to the same catalog; a test compares both.
 \ir tables/schemas.sql
-\ir tables/accepted.sql
+\ir tables/profile.sql
+\ir tables/vouched.sql
+revoke all on audit.profile, audit.vouched from public;
+grant select on audit.profile, audit.vouched to tms_auditor;
 \ir functions/app/no_tenant.sql
 \ir functions/app/tenant_id.sql
 \ir functions/app/is_distributed.sql
@@ -23,7 +26,6 @@
 \ir tables/tenant_counts.sql
 \ir tables/tenant_events.sql
 \ir tables/release.sql
-\ir tables/observation.sql
 \ir tables/runs.sql
 \ir tables/results.sql
 \ir tables/found.sql

@@ -9,8 +9,6 @@ create table audit.runs (
   run_by name not null default session_user,
   server_version text not null default current_setting('server_version'),
   schema_version text,
-  pending text[],
-  started_in xid8 default pg_current_xact_id(),
   checks int not null default 0,
   rows_checked bigint not null default 0,
   errors bigint not null default 0,
@@ -27,9 +25,6 @@ comment on column audit.runs.tenant is 'The slug of the one tenant whose rows we
 comment on column audit.runs.family is 'data, schema, or null for both.';
 comment on column audit.runs.sample is 'The number of tenants in which the proof acted; null: all.';
 comment on column audit.runs.schema_version is 'The last applied migration, as its file name.';
-comment on column audit.runs.pending is 'The passes still to come. Only these are recorded, and only a run without any is finished.';
-comment on column audit.runs.started_in is
-  'The transaction that opened the run. Passes are recorded in later transactions: this one may have an old snapshot.';
 comment on column audit.runs.rows_checked is
   'Rows, and objects of the catalog, that the checks examined. A row that three checks examine counts three times.';
 comment on column audit.runs.not_run is 'Checks that could not run. Each is an error too: a run with one of them proves nothing.';

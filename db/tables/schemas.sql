@@ -1,6 +1,7 @@
 -- The database is closed to everybody but the roles named here; db/roles.sql creates the roles.
 revoke all on database :DATABASE_NAME from public;
 grant connect on database :DATABASE_NAME to tms_service, tms_auditor;
+grant temporary on database :DATABASE_NAME to tms_auditor; -- the audit works in temporary tables
 -- Before Postgres 16 an owner that inherits nothing has the rights of pg_database_owner only after this SET.
 set local role pg_database_owner;
 revoke all on schema public from public;

@@ -1,7 +1,8 @@
 /** Carries the plan out in the transaction that is rolled back, and lets the audit prove what came of it. */
 import type postgres from "postgres";
 import type { Vouched } from "../audit/baseline.ts";
-import { compareManifest, runSteps, seed, vouch } from "../audit/temporary.ts";
+import { runSteps, seed, vouch } from "../audit/run.ts";
+import { compareWithRelease } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
 import { FILL, ident } from "./names.ts";
 import type { Plan } from "./plan.ts";
@@ -40,7 +41,7 @@ export async function rehearse(
   await tx`select pg_temp.load_profile(${JSON.stringify(profile)}::text::jsonb)`;
   const unseeded = await seed(tx);
   const made = await functionsMade(tx, vouched);
-  await vouch(tx, { vouched: [...vouched, ...made] }, (await compareManifest(tx)).functions);
+  await vouch(tx, { vouched: [...vouched, ...made] }, (await compareWithRelease(tx))?.functions ?? []);
   const audit = await runSteps(tx, { sample: 5, writes: true, asSuperuser: true }, ({ step }) =>
     onStep(step),
   );

@@ -1,7 +1,7 @@
 /** The report as one HTML page to mail: no script, no external resource, light and dark. */
 
 import type { Finding } from "../values/finding.ts";
-import type { Audit, Result } from "./run.ts";
+import type { Audit, Result } from "./report.ts";
 import { STYLE } from "./style.ts";
 import { type Group, groupFindings, number, placeOf, plural, scopeOf, secondsOf, verdict } from "./text.ts";
 
@@ -52,15 +52,9 @@ ${everyCheck(audit)}
 </html>`;
 }
 
-function cards({ report, results, notRun, runId }: Audit): string {
+function cards({ report, results, notRun }: Audit): string {
   const { checks, errors, warnings } = report.summary;
   const infos = results.reduce((sum, result) => sum + result.info, 0);
-  const rows = new Map<string, number>();
-  for (const { check, relation, checked } of results) {
-    if (check === "tenant_missing" || relation === "app.tenants")
-      rows.set(relation, Math.max(rows.get(relation) ?? 0, checked));
-  }
-  const examined = [...rows.values()].reduce((sum, count) => sum + count, 0);
   const card = (value: number, name: string, kind: string) =>
     `<div class="card ${value > 0 ? kind : ""}"><b>${number(value)}</b><span>${name.replace(/\w+/, value === 1 ? "$&" : "$&s")}</span></div>`;
   return `<section class="cards" aria-label="Summary">
@@ -69,7 +63,6 @@ ${card(warnings, "warning", "warning")}
 ${card(infos, "note", "info")}
 ${card(notRun.length, "check not run", "error")}
 ${card(checks, "check", "")}
-${runId !== null && report.checks.some(check => check.category !== "isolation_config") ? card(examined, "row examined", "") : ""}
 </section>`;
 }
 
@@ -126,7 +119,7 @@ const oneFinding = (finding: Finding) =>
   `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p>${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
 
 /** Rows are checks, columns are tables; the last column holds findings about anything else. */
-function matrix({ report, results, runId }: Audit): string {
+function matrix({ report, results }: Audit): string {
   const shown = results.filter(
     ({ relation, error, warning, info }) => relation || error + warning + info > 0,
   );
@@ -143,22 +136,21 @@ function matrix({ report, results, runId }: Audit): string {
 <div class="scroll" role="region" aria-label="Tables by checks" tabindex="0"><table class="matrix">
 <thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${long(table)}">${short(table)}</th>`).join("")}</tr></thead>
 <tbody>
-${checks.map(({ check }) => `<tr><th scope="row">${breakable(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`), runId !== null)).join("")}</tr>`).join("\n")}
+${checks.map(({ check }) => `<tr><th scope="row">${breakable(check)}</th>${tables.map(table => cell(check, table, cells.get(`${check} ${table}`))).join("")}</tr>`).join("\n")}
 </tbody>
 </table></div>
-<p class="dim legend"><span class="cell fine">✓</span> in order <span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell failed">!</span> could not run. Blank: ${runId === null ? "no finding" : "not a question for that table"}.</p>
+<p class="dim legend"><span class="cell error">2</span> errors <span class="cell warning">2</span> warnings <span class="cell info">2</span> notes <span class="cell failed">!</span> could not run.</p>
 </section>`;
 }
 
-/** From outside nobody counts what a check examined of one table. */
-function cell(check: string, table: string, result: Result | undefined, counted: boolean): string {
+function cell(check: string, table: string, result: Result | undefined): string {
   if (!result) return "<td></td>";
   const total = result.error + result.warning + result.info;
   const kind = result.failed ? "failed" : worst(result.error, result.warning, result.info);
-  const found = `${counted ? `${number(result.checked)} examined, ` : ""}${plural(total, "finding")}`;
-  const title = `${check} ${table ? `on ${table}` : "elsewhere"}: ${result.failed ? "could not run" : found}`;
+  const found = result.failed ? "could not run" : plural(total, "finding");
+  const title = `${check} ${table ? `on ${table}` : "elsewhere"}: ${found}`;
   const compact = total >= 10_000 ? `${Math.round(total / 1000)}k` : number(total);
-  return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : total === 0 ? "✓" : compact}</td>`;
+  return `<td class="cell ${kind}" title="${escapeHtml(title)}">${result.failed ? "!" : compact}</td>`;
 }
 
 /** Earlier runs of the same scope as stacked bars. A square-root scale keeps one error visible beside a thousand. */

@@ -17,7 +17,6 @@ export interface Report {
 export interface Result extends Record<Severity, number> {
   check: string;
   relation: string;
-  checked: number;
   failed: boolean;
 }
 
@@ -49,21 +48,20 @@ export interface Audit {
   diff?: { opened: Finding[]; closed: Finding[] };
 }
 
-export function resultsOf(findings: readonly Finding[], notRun: readonly string[] = []): Result[] {
+/** Each check counts all that it found, also what was not kept; that is on no relation. */
+export function resultsOf({ checks, findings }: Report, notRun: readonly string[]): Result[] {
   const results = new Map<string, Result>();
-  for (const { check, relation, severity } of findings) {
-    const key = `${check} ${relation ?? ""}`;
-    const result = results.get(key) ?? {
-      check,
-      relation: relation ?? "",
-      checked: 0,
-      failed: notRun.includes(check),
-      error: 0,
-      warning: 0,
-      info: 0,
-    };
-    result[severity]++;
+  const add = (check: string, relation: string, severity: Severity, n: number) => {
+    const key = `${check} ${relation}`;
+    const failed = notRun.includes(check);
+    const result = results.get(key) ?? { check, relation, failed, error: 0, warning: 0, info: 0 };
+    result[severity] += n;
     results.set(key, result);
+  };
+  for (const { check, relation, severity } of findings) add(check, relation ?? "", severity, 1);
+  for (const { check, findings: all } of checks) {
+    const kept = findings.filter(one => one.check === check);
+    if (kept.length > 0 && all > kept.length) add(check, "", kept[0]!.severity, all - kept.length);
   }
   return [...results.values()];
 }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 
-const FOLDER = path.join(PACKAGE_ROOT, "db", "audit", "next");
+const FOLDER = path.join(PACKAGE_ROOT, "db", "audit");
 
 /** `audit.` names the schema of every object in these files, and nothing else. */
 const temporary = (text: string) => text.replaceAll(/\baudit\./g, "pg_temp.");
@@ -16,16 +16,16 @@ const inFolder = (folder: string): string[] =>
     .sort()
     .map(name => `${folder}/${name}`);
 
-const BEFORE_CHECKS = ["profile.sql", "propose.sql", "vouched.sql", "support.sql", "citus.sql"];
+const BEFORE_CHECKS = [
+  "../tables/profile.sql",
+  "profile.sql",
+  "propose.sql",
+  "../tables/vouched.sql",
+  "vouched.sql",
+  "support.sql",
+  "citus.sql",
+];
 const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
-
-/** The same as it is installed, with the history of this service's own database. */
-export function storedText(): string {
-  const files = [...BEFORE_CHECKS, ...inFolder("checks"), ...AFTER_CHECKS, ...inFolder("product")];
-  return [...files, "service-profile.sql", "history.sql"]
-    .map(name => readFileSync(path.join(FOLDER, name), "utf8"))
-    .join("\n");
-}
 
 /** `ours`: with the checks of this service's own rows, and its profile. */
 export function auditText(ours: boolean): string {

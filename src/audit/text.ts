@@ -2,7 +2,7 @@
 
 import type { Finding } from "../values/finding.ts";
 import { plain } from "../values/printable.ts";
-import type { Audit } from "./run.ts";
+import type { Audit } from "./report.ts";
 
 const SHOWN = 10;
 export const number = (value: number) => value.toLocaleString("en-US");

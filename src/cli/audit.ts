@@ -3,17 +3,17 @@ import { type Baseline, diffOf, readBaseline, readReport, writeBaseline } from "
 import { Definitions } from "../audit/definitions.ts";
 import { toHtml } from "../audit/html.ts";
 import { toJunit } from "../audit/junit.ts";
-import { progressLine } from "../audit/progress.ts";
-import { type Audit, type Progress, runAudit, type Scope } from "../audit/run.ts";
-import { toSarif } from "../audit/sarif.ts";
-import { toTap } from "../audit/tap.ts";
+import type { Audit } from "../audit/report.ts";
 import {
   auditFromOutside,
   proposeProfile,
   proveFromOutside,
   type Reader,
   readersFromOutside,
-} from "../audit/temporary.ts";
+  runAudit,
+} from "../audit/run.ts";
+import { toSarif } from "../audit/sarif.ts";
+import { toTap } from "../audit/tap.ts";
 import { toText } from "../audit/text.ts";
 import { VERSION } from "../config/version.ts";
 import { requireAddress } from "../database/url.ts";
@@ -67,53 +67,13 @@ function say(text: string) {
   if (process.stderr.isTTY) process.stderr.write(text);
 }
 
-/** A progress line that overwrites itself; `end` keeps the last one and moves to the next line. */
-function progressBar(): { show: (progress: Progress) => void; end: () => void } {
-  const started = Date.now();
-  let rows = 0;
-  let findings = 0;
-  let shown = false;
-  return {
-    show: progress => {
-      rows += progress.rows;
-      findings += progress.findings;
-      const seconds = (Date.now() - started) / 1000;
-      say(`\r\x1b[K${progressLine({ ...progress, rows, findings }, seconds, process.stderr.columns || 80)}`);
-      shown = true;
-    },
-    end: () => {
-      if (shown) say("\n");
-    },
-  };
-}
-
 const sampleOf = (sample: string) =>
-  sample === "all" ? null : numberFrom(sample, "sample", "a number of tenants, or all");
-
-function scopeFrom({ tenant, only, sample }: Arguments): Scope {
-  return { tenant, only, sample: sampleOf(sample) };
-}
-
-/** What only an audit from outside can do. */
-const FROM_OUTSIDE = [
-  "database",
-  "profile",
-  "save-profile",
-  "baseline",
-  "save-baseline",
-  "writes",
-  "as-superuser",
-  "prove",
-  "seed",
-  "who-reads",
-] as const;
+  sample === "all" ? 1_000_000 : numberFrom(sample, "sample", "a number of tenants, or all");
 
 const NOT_OF_THE_PROOF = ["tenant", "only", "diff", "baseline", "save-baseline", "save-profile"] as const;
 
-const isFromOutside = (args: Arguments) => args.format === "tap" || FROM_OUTSIDE.some(name => args[name]);
-
-/** Sends the audit to the database, which may be anybody's; nothing there is changed. */
-async function fromOutside(args: Arguments, url: string, what: string): Promise<void> {
+/** `stores`: in this service's own database the result stays. Nothing else is changed. */
+async function audited(args: Arguments, url: string, what: string, stores: boolean): Promise<void> {
   const file: Baseline = args.baseline ? readBaseline(args.baseline) : { vouched: [], accepted: [] };
   const profile = (args.profile ? readBaseline(args.profile).profile : file.profile) ?? null;
   if (args.profile && !profile) throw new StartupError(`${args.profile} has no profile`);
@@ -121,7 +81,7 @@ async function fromOutside(args: Arguments, url: string, what: string): Promise<
   const request = {
     tenant: args.tenant,
     only: args.only,
-    sample: sampleOf(args.sample) ?? 1_000_000,
+    sample: sampleOf(args.sample),
     writes: args.writes,
     asSuperuser: args["as-superuser"],
     seed: args.seed,
@@ -149,7 +109,9 @@ async function fromOutside(args: Arguments, url: string, what: string): Promise<
     writeBaseline(args["save-profile"], { profile: proposed, vouched: [], accepted: [] });
     console.error(`Written: ${args["save-profile"]}. Read and correct it before you rely on it`);
   }
-  const outcome = await auditFromOutside(url, what, request, ({ n, of, step }) =>
+  // What was made for the proof is not what the database holds.
+  const run = stores && !args.seed && !args.profile ? runAudit : auditFromOutside;
+  const outcome = await run(url, what, request, ({ n, of, step }) =>
     say(`\r\x1b[K${n}/${of}  ${step}`),
   ).finally(() => say("\r\x1b[K"));
   const { audit } = outcome;
@@ -172,16 +134,6 @@ const readersTable = (readers: Reader[]) =>
     ["ROLE", "LOGIN", "READS", "BY"],
     readers.map(({ role, login, reads, path }) => [role, login ? "yes" : "no", reads, path]),
   );
-
-/** The audit that is stored in this service's own database, and stores what it finds. */
-async function fromInside(args: Arguments, url: string): Promise<void> {
-  const before = args.diff === undefined ? undefined : readReport(args.diff);
-  const bar = process.stderr.isTTY ? progressBar() : undefined;
-  const result = await runAudit(url, scopeFrom(args), bar?.show).finally(bar?.end);
-  if (before) result.diff = diffOf(before, result.report);
-  await printLine(FORMATS[args.format as keyof typeof FORMATS](result));
-  process.exitCode = exitStatus(result);
-}
 
 function cannot(error: unknown) {
   tell(error);
@@ -249,14 +201,14 @@ export const audit: CommandModule<object, Arguments> = {
   handler: async args => {
     process.on("uncaughtException", end); // the driver may throw outside of any promise
     try {
-      scopeFrom(args);
+      sampleOf(args.sample);
       if (args.database !== undefined)
-        return await fromOutside(args, requireAddress(args.database, "--database"), "--database");
+        return await audited(args, requireAddress(args.database, "--database"), "--database", false);
       const login = "tms_owner's login or that of a member of tms_auditor";
       await onOwnerDatabase(
         line => say(`${line}\n`),
         { login },
-        ({ url }) => (isFromOutside(args) ? fromOutside(args, url, "DATABASE_URL") : fromInside(args, url)),
+        ({ url }) => audited(args, url, "DATABASE_URL", true),
       );
     } catch (error) {
       cannot(error);

@@ -190,7 +190,7 @@ async function ensureAudit({ urls }: Running) {
     url,
     sql => sql`select from audit.runs where finished_at is not null limit 1`,
   );
-  if (!last) await runAudit(url, { sample: 10 });
+  if (!last) await runAudit(url, "DATABASE_URL", { sample: 10 });
 }
 
 /** The commands to paste. They work as printed, in this order. */

@@ -5,6 +5,7 @@ import { applyRoles } from "../migrate/administrator.ts";
 import { dryRun, isUpToDate, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
 import { isRelease } from "../migrate/release.ts";
+import { inWords } from "../migrate/released.ts";
 import { contextSecret } from "./context-secret.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
@@ -69,8 +70,7 @@ function printPlan(status: Status) {
   const other = installed?.number === build.number ? "other files of it" : `release ${installed?.number}`;
   if (isRelease(installed, build)) console.log(`installed  release ${build.number}`);
   else console.log(`pending  release ${build.number} (the database has ${installed ? other : "no release"})`);
-  for (const { name, detail, remedy } of status.changed)
-    console.log(`changed  ${name}: ${detail}. To mend it, ${remedy}`);
+  for (const one of status.changed) console.log(`changed  ${inWords(one)}`);
   process.exitCode = isUpToDate(status) ? 0 : 2;
 }
 

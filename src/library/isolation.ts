@@ -1,5 +1,5 @@
 import { AssertionError } from "node:assert";
-import { proveFromOutside } from "../audit/temporary.ts";
+import { proveFromOutside } from "../audit/run.ts";
 
 export interface IsolationOptions {
   /** The address of the auditor's login (docs/guides/any-postgres.md), on the database that your tests use. */
@@ -34,7 +34,6 @@ export async function assertIsolated({
     writes,
     asSuperuser,
     profile: profile ?? null,
-    baseline: { vouched: [], accepted: [] },
   });
   const proved = claims.filter(({ result }) => result === "proved");
   const bad = claims.filter(({ result }) => result !== "proved");

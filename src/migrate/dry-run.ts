@@ -2,13 +2,14 @@
 
 import { connect } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
+import type { Finding } from "../values/finding.ts";
 import { compiled } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations, type Migration } from "./history.ts";
 import { installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
-import { type Changed, changedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { isRelease, RELEASE, type Release, releaseHash } from "./release.ts";
+import { changedObjects } from "./released.ts";
 import { INSTALLER_SESSION, settle } from "./session.ts";
 
 export interface Status {
@@ -16,8 +17,8 @@ export interface Status {
   pending: string[];
   installed: Release | undefined;
   build: Release;
-  /** Functions that are not as the release made them. */
-  changed: Changed[];
+  /** What is not as the release made it. */
+  changed: Finding[];
 }
 
 /** Whether `migrate`, with --reinstall for what was changed, has nothing to do. */
@@ -77,7 +78,7 @@ async function withStatus<T>(
       pending: pending.map(({ file }) => file),
       installed,
       build: { number: RELEASE.number, hash: releaseHash() },
-      changed: installed?.hash === releaseHash() ? await changedFunctions(sql) : [],
+      changed: installed?.hash === releaseHash() ? await sql.begin("read only", changedObjects) : [],
     };
     return await work(sql, { status, pending });
   } catch (error) {

@@ -1,12 +1,10 @@
 /** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
 import type postgres from "postgres";
-import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { writtenManifest } from "./manifest.ts";
-import { hashOfRelease, INSTALL_SQL, isRelease, RELEASE, type Release } from "./release.ts";
+import { INSTALL_SQL, isRelease, RELEASE, type Release } from "./release.ts";
+import { requireReleased } from "./released.ts";
 import { settle } from "./session.ts";
-import { readSqlFile } from "./sql-files.ts";
-import { unreleasedWithin } from "./unreleased.ts";
+import { hashOf, readSqlFile } from "./sql-files.ts";
 
 /** Installers in several processes wait for each other. */
 const INSTALLER_LOCK = 8624367003;
@@ -45,19 +43,17 @@ export async function installWithin(
   await tx`set local lock_timeout = '10s'`;
   await refuseOlderBuild(tx);
   const files = readSqlFile(INSTALL_SQL);
-  const build = { number: RELEASE.number, hash: hashOfRelease(files) };
+  const build = { number: RELEASE.number, hash: hashOf(files) };
   const before = await installedRelease(tx);
   const gate = files.pop()!; // db/gate.sql
   const installed = !isRelease(before, build) || options.reinstall === true;
   if (installed) {
     for (const file of files) await runFile(tx, file);
-    // An edited tree is its own manifest until db/audit/manifest.sql is written again: the gate would refuse every edit.
-    if (build.hash !== RELEASE.hash) await tx.unsafe(await writtenManifest(tx));
     await tx`insert into control.release ${tx(build)}`;
   }
   const pass = async (inner: postgres.TransactionSql) => {
     await runFile(inner, gate);
-    if (build.hash === RELEASE.hash && !options.isPartial) await requireUnchanged(inner);
+    if (!options.isPartial) await requireReleased(inner);
   };
   if (before) {
     await pass(tx);
@@ -69,18 +65,6 @@ export async function installWithin(
     (error: Error) => Object.assign(error, { firstRelease: true }),
   );
   return { installed, ...(fault && { fault }) };
-}
-
-/** The part of the gate that nothing stored can answer: policies and tables are the release's, the bookkeeping's too. */
-async function requireUnchanged(tx: postgres.TransactionSql): Promise<void> {
-  const unreleased = await unreleasedWithin(tx);
-  const [first, ...more] = (unreleased?.findings ?? []).filter(
-    ({ severity, row }) => severity === "error" && ("policy" in row || "table" in row),
-  );
-  if (!first) return;
-  const others = more.length > 0 ? ` (and ${more.length} more)` : "";
-  const message = `Tenants are not isolated: ${first.relation}: ${first.detail} Have it ${first.remedy.replace(/^-- /, "")}${others}`;
-  throw Object.assign(new Error(message), { code: SQLSTATE.object_not_in_prerequisite_state });
 }
 
 async function runFile(tx: postgres.TransactionSql, { name, text }: { name: string; text: string }) {

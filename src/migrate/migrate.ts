@@ -11,10 +11,10 @@ import { endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./gra
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
 import { install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
-import { requireShippedFunctions } from "./manifest.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { RELEASE, releaseHash } from "./release.ts";
+import { requireOwnFiles } from "./released.ts";
 import { INSTALLER_SESSION } from "./session.ts";
 import { storeSecret } from "./tenant-context.ts";
 
@@ -56,6 +56,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const serviceUrl =
     rootUrl && options.serviceUrl && requireAddress(options.serviceUrl, "SERVICE_DATABASE_URL");
   const ownerUrl = requireOwnerUrl(options.ownerUrl);
+  requireOwnFiles();
   const unlessInterrupted = untilAborted(signal);
   if (rootUrl) await unlessInterrupted(prepareDatabase(rootUrl, { ownerUrl, serviceUrl, log }));
   const sql = connect(ownerUrl, TURN);
@@ -72,9 +73,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     checkHistory(build, before);
     await refuseOlderBuild(sql);
     if (releaseHash() !== RELEASE.hash)
-      log(
-        `Files of db/ differ from release ${RELEASE.number}: the gate compares functions with these files, not with the release`,
-      );
+      log(`Files of db/ differ from release ${RELEASE.number}: the gate compares nothing with the manifest`);
     if (before.length === 0) await refuseNeighbours(sql);
     return await tellingBlockers(sql, log, async () => {
       if (options.current || build.length > before.length) {
@@ -89,7 +88,6 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const { contextSecret } = options;
       if (contextSecret && (await unlessInterrupted(storeSecret(installer, contextSecret))) !== "unchanged")
         log("The tenant context secret is stored: the database enters no tenant without a proof");
-      await unlessInterrupted(requireShippedFunctions(installer));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });
   } catch (error) {

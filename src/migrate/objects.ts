@@ -8,10 +8,9 @@ import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { bySeverity, type Finding } from "../values/finding.ts";
 
-const FOLDER = path.join(PACKAGE_ROOT, "db", "audit", "next");
 /** Written by `npm run release`. */
-export const MANIFEST_TSV = path.join(FOLDER, "manifest.tsv");
-const QUERY = readFileSync(path.join(FOLDER, "manifest.sql"), "utf8");
+export const MANIFEST_TSV = path.join(PACKAGE_ROOT, "db", "audit", "manifest.tsv");
+const QUERY = readFileSync(path.join(PACKAGE_ROOT, "db", "audit", "manifest.sql"), "utf8");
 
 /** The name of this check in reports. */
 export const NOT_AS_RELEASED = "not_as_released";
@@ -85,7 +84,7 @@ const WHY: Record<string, string> = {
 };
 
 /** The two functions that have the body of two others while a tenant context secret is stored: control.switch_tenant_context(). */
-const WITH_SECRET: Record<string, string> = {
+export const WITH_SECRET: Record<string, string> = {
   "app.requires_proof()": "control.proof_required()",
   "app.tenant_id()": "control.signed_tenant_id()",
 };
@@ -114,7 +113,7 @@ export function changes(shipped: readonly Line[], found: readonly Line[]): Findi
   });
 }
 
-const isFunction = ({ kind }: Line) => kind === "function" || kind === "definer";
+export const isFunction = ({ kind }: Line) => kind === "function" || kind === "definer";
 
 /** All of the twins' bodies, or none: a mixture is a change. */
 function withSecret(shipped: readonly Line[], found: readonly Line[]): readonly Line[] {
@@ -298,8 +297,9 @@ function added(line: Line, tables: Set<string>, called: Set<string>): Finding[] 
         "-- as an administrator: alter role … reset it, or db/roles.sql",
       );
     case "event trigger":
+      // Requests make no objects, and do log in.
       return report(
-        "error",
+        definition.startsWith("login|") ? "error" : "warning",
         `${strange}: ${definition.split("|")[0]}`,
         `-- read its function; then, as its owner: alter event trigger ${name} disable; or vouch for it`,
       );

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../config/paths.ts";
-import { hashOf, readSqlFile, type SqlFile } from "./sql-files.ts";
+import { hashOf, readSqlFile } from "./sql-files.ts";
 
 export interface Release {
   /** Grows whenever the files change. */
@@ -12,11 +12,8 @@ export interface Release {
 }
 
 export const INSTALL_SQL = path.join(PACKAGE_ROOT, "db", "install.sql");
-/** The manifest follows from the other files. */
-export const hashOfRelease = (files: readonly SqlFile[]): string =>
-  hashOf(files.filter(({ name }) => name !== "db/audit/manifest.sql"));
 /** Of the files as they are; in a tree that was edited it is not the release's. */
-export const releaseHash = () => hashOfRelease(readSqlFile(INSTALL_SQL));
+export const releaseHash = () => hashOf(readSqlFile(INSTALL_SQL));
 
 /** `npm run release` may number files that a tree being edited has installed under the number before. */
 export const isRelease = (installed: Release | undefined, build: Release): boolean =>

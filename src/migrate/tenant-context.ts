@@ -6,7 +6,7 @@ import { PACKAGE_ROOT } from "../config/paths.ts";
 import { keyOf } from "../database/proof.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { WITH_SECRET } from "./manifest.ts";
+import { WITH_SECRET } from "./objects.ts";
 import { settle } from "./session.ts";
 import { readSqlFile } from "./sql-files.ts";
 

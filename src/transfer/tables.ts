@@ -29,8 +29,6 @@ export interface Known extends Table {
   closed: boolean;
   /** The grant that lets tms_app use the schema; empty if it can. */
   entering: string;
-  /** For a child by INHERITS, its topmost tenant table: app.isolate() on that one closes the child. */
-  heir_of: string | null;
   tenant_is_uuid: boolean;
   /** Its rows reference each other, so they must be inserted in one statement. */
   whole: boolean;
@@ -95,10 +93,10 @@ export async function tablesOf(
       union select t.oid from pg_type t join json_type on t.typbasetype = json_type.oid
     ), tenant_table as (
       select c.oid, c.relname, c.relkind, c.relowner, c.relnamespace, c.relhassubclass, a.atttypid = 'uuid'::regtype as is_uuid
-      from audit.relations() r
+      from audit.tenant_columns r
       join pg_class c on c.oid = r.relid
-      join pg_attribute a on a.attrelid = r.relid and a.attname = r.tenant_column and not a.attisdropped
-      where not c.relispartition
+      join pg_attribute a on a.attrelid = r.relid and a.attnum = r.attnum
+      where c.relkind in ('r', 'p') and not c.relispartition and (a.attname = 'tenant_id' or c.oid = 'app.tenants'::regclass)
     ), reference as (
       select coalesce(pg_partition_root(conrelid), conrelid) as child, coalesce(pg_partition_root(confrelid), confrelid) as parent,
         format('alter table %s alter constraint %I deferrable;', conrelid::regclass, conname) as deferring,
@@ -109,10 +107,6 @@ export async function tablesOf(
     select c.oid::regclass::text as name, pg_get_userbyid(c.relowner)::text as owner, c.is_uuid as tenant_is_uuid,
       case when c.relkind = 'r' and c.relhassubclass then 'only ' else '' end || c.oid::regclass as from,
       not (c.is_uuid and columns.readable and n.entering = '') as closed, n.entering,
-      (with recursive above as (
-         select inhparent as oid, 1 as step from pg_inherits where inhrelid = c.oid
-         union all select i.inhparent, step + 1 from above join pg_inherits i on i.inhrelid = above.oid
-       ) select oid::regclass::text from above where oid in (select t.oid from tenant_table t) order by step desc, 1 limit 1) as heir_of,
       columns.columns, columns.generated, columns.json, columns.json_domains, columns.domains,
       exists (select from reference where child = c.oid and parent = c.oid) as whole,
       (select coalesce(json_agg(json_build_object('table', parent::regclass::text, 'waits', waits, 'deferring', deferring, 'optional', optional)), '[]') from reference where child = c.oid and parent <> c.oid) as parents,
@@ -183,12 +177,9 @@ function circular(tables: { name: string; parents: Parent[] }[]): StartupError {
   );
 }
 
-/** The statements that open a table to tms_app. The gate refuses a child by INHERITS that is readable on its own, so it is closed again. */
-export const opening = ({ name, heir_of, entering }: Known) =>
-  `${entering}select app.isolate(${literal(name)}) grants what requests need` +
-  (heir_of === null
-    ? ""
-    : `; afterwards select app.isolate(${literal(heir_of)}) takes it back, as the gate asks`);
+/** The statements that open a table to tms_app. */
+export const opening = ({ name, entering }: Known) =>
+  `${entering}select app.isolate(${literal(name)}) grants what requests need`;
 
 /** A table's owner controls the code that runs when it is read or written. */
 export function requireOwn({ name, owner }: Known): void {

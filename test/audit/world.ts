@@ -1,126 +1,137 @@
-/** Tenants with sample data, and one planted violation at a time in a transaction that is rolled back. */
-import assert from "node:assert/strict";
-import type postgres from "postgres";
-import { rolledBack } from "../harness.ts";
+/** The audit's text in a session's pg_temp, as a client sends it; and what its checks find of one plant, which is rolled back. */
+import { readdirSync, readFileSync } from "node:fs";
+import postgres from "postgres";
+import { shippedLines } from "../../src/migrate/objects.ts";
+import type { Database } from "../harness.ts";
+import { isOfAnotherTest } from "./tenants.ts";
 
-export interface Found {
+const FOLDER = new URL("../../db/audit/", import.meta.url);
+
+export interface Finding {
   check: string;
-  category: string;
   severity: string;
   tenant_id: string | null;
   relation: string | null;
-  row: Record<string, unknown>;
+  /** What it is about, in the catalog; null for a check of rows. */
+  object: string | null;
+  /** The key, for a check of rows. */
+  row: Record<string, unknown> | null;
   detail: string;
   remedy: string;
 }
 
-/** `count` active tenants t1, t2 …, each with an owner, a member, the sample data, a board membership, an invitation and an API key. */
-export async function seedTenants(sql: postgres.Sql, count: number): Promise<void> {
-  await sql.unsafe(`
-    insert into app.tenants (slug, name, is_default, registration)
-    select 't' || i, 'Tenant ' || i, i = 1, case when i % 2 = 0 then '{}'::jsonb end from generate_series(1, ${count}) i;
-    insert into app.users (tenant_id, auth_provider, auth_subject, role)
-    select id, 'jwt', s, case s when 'alice' then 'owner' else 'member' end from app.tenants, unnest(array['alice', 'bob']) s;
-    do $$
-    declare
-      v_user record;
-    begin
-      for v_user in select * from app.users where role = 'owner' loop
-        perform app.set_tenant(v_user.tenant_id);
-        perform app.create_sample_data(v_user.tenant_id, v_user.id);
-      end loop;
-    end
-    $$;
-    insert into app.board_members (tenant_id, board_id, user_id, invited_by)
-    select b.tenant_id, b.id, u.id, b.owner_id from app.boards b join app.users u on u.tenant_id = b.tenant_id and u.id <> b.owner_id;
-    insert into app.invitations (tenant_id, token_hash, invited_by)
-    select tenant_id, sha256(convert_to(id::text, 'UTF8')), id from app.users where role = 'owner';
-    insert into app.api_keys (tenant_id, user_id, name, secret_hash, created_by)
-    select tenant_id, id, 'a key', sha256(convert_to(id::text, 'UTF8')), id from app.users where role = 'owner';
-    analyze`);
+export const source = (name: string) => readFileSync(new URL(name, FOLDER), "utf8");
+export const read = (name: string) => source(name).replaceAll(/\baudit\.(?=[a-z_])/g, "pg_temp.");
+
+export const namesIn = (folder: "checks" | "product") =>
+  readdirSync(new URL(`${folder}/`, FOLDER))
+    .filter(name => name.endsWith(".sql"))
+    .map(name => name.replace(".sql", ""))
+    .sort();
+
+export const CHECKS = namesIn("checks");
+export const PRODUCT = namesIn("product");
+
+/** What a client compared with the release's manifest. */
+const RELEASED = shippedLines()
+  .filter(({ kind }) => kind === "function" || kind === "definer")
+  .map(({ name }) => ({ kind: "function", object: name, hash: null, reason: "the release's manifest" }));
+
+const SEARCH_PATH = "pg_catalog, pg_temp";
+
+/** A session of its own with the audit in it. End it before the database is dropped. */
+export async function openAudit(database: Database, profile = "service-profile.sql"): Promise<postgres.Sql> {
+  const sql = postgres(database.urls.root, { max: 1, onnotice: () => {} });
+  await sql.unsafe(`set search_path = ${SEARCH_PATH}; set jit = off`);
+  for (const name of ["../tables/profile.sql", "profile.sql"]) await sql.unsafe(read(name));
+  await freeze(sql);
+  for (const name of ["../tables/vouched.sql", "vouched.sql", "support.sql", "citus.sql"])
+    await sql.unsafe(read(name));
+  await freeze(sql);
+  for (const name of ["data.sql", "proof.sql", ...CHECKS.map(name => `checks/${name}.sql`)])
+    await sql.unsafe(read(name));
+  await sql.unsafe(read(profile));
+  await sql`insert into pg_temp.vouched ${sql(RELEASED)}`;
+  return sql;
 }
 
-/** Ids of one row of each table in the tenant with this slug. */
-export async function idsOf(sql: postgres.Sql, slug: string): Promise<Record<string, string>> {
-  const [row] = await sql<Record<string, string>[]>`
-    select t.id as tenant, b.id as board, b.owner_id as owner, m.user_id as member, g.id as generation, e.id as medium,
-           c.id as credit, p.id as provider
-    from app.tenants t
-    join app.boards b on b.tenant_id = t.id
-    join app.board_members m on m.tenant_id = t.id
-    join app.generations g on g.tenant_id = t.id and g.artifact_type = 'image'
-    join app.media e on e.tenant_id = t.id and e.generation_id = g.id
-    join app.credit_transactions c on c.tenant_id = t.id and c.generation_id = g.id
-    join app.provider_configs p on p.tenant_id = t.id
-    where t.slug = ${slug}`;
-  return row!;
+/** Puts a table in the place of each view that checks read: planning them anew for each check is most of the time. */
+async function freeze(sql: postgres.Sql): Promise<void> {
+  const views = await sql<{ name: string }[]>`
+    select relname as name from pg_class
+    where relnamespace = pg_my_temp_schema() and relkind = 'v' and relname !~ '_live$'
+      and not exists (select from pg_class l where l.relnamespace = pg_my_temp_schema() and l.relname = pg_class.relname || '_live')
+    order by oid`;
+  for (const { name } of views)
+    await sql.unsafe(
+      `alter view pg_temp.${name} rename to ${name}_live; create temp table ${name} as table pg_temp.${name}_live with no data`,
+    );
+  const functions = await sql<{ definition: string }[]>`
+    select pg_get_functiondef(oid) as definition from pg_proc where pronamespace = pg_my_temp_schema() and prosqlbody is not null`;
+  for (const { definition } of functions) await sql.unsafe(definition.replaceAll("_live", ""));
 }
 
-/** Errors that an audit finds in the server itself, whatever the database holds: one on an old release that is not embedded. */
-export async function serverErrors(sql: postgres.Sql): Promise<number> {
-  const [row] = await sql<{ n: number }[]>`
-    select count(*)::int as n from audit.run_check('server_version') where severity = 'error'`;
-  return row!.n;
+/** Reads the catalog again, as a client's run does once at its beginning. */
+export async function refresh(sql: postgres.TransactionSql): Promise<void> {
+  const views = await sql<{ name: string }[]>`
+    select replace(relname, '_live', '') as name from pg_class
+    where relnamespace = pg_my_temp_schema() and relname ~ '_live$' order by oid`;
+  for (const { name } of views)
+    await sql.unsafe(
+      `delete from pg_temp.${name}; insert into pg_temp.${name} select * from pg_temp.${name}_live`,
+    );
 }
 
-/** Tables that pass for large, and vacuumed, are read in slices of the tenants, by merges of indexes; small ones whole. */
-export const passForLarge = (tables: string) =>
-  `update pg_class set reltuples = 1e7, relallvisible = relpages where ${tables}`;
-const allLarge = passForLarge(
-  "relnamespace = 'app'::regnamespace and relkind = 'r' and relname <> 'tenants'",
-);
-export const SIZES = {
-  small: "",
-  large: `${allLarge}; update pg_class set reltuples = 2e7 where oid = 'app.media'::regclass`,
-  /** As many media as completed generations: one each, as far as statistics tell. */
-  paired: allLarge,
-};
-
-/** Roles are the cluster's: tests that run at the same time make auditors, which read every tenant. */
-export const isOfAnotherTest = (role: unknown) => /^(kiosk_)?auditor_/.test(String(role));
-
-/** What one check finds now. */
-export const runCheck = async (sql: postgres.ISql, check: string): Promise<Found[]> =>
-  (await sql<Found[]>`select * from audit.run_check(${check})`).filter(
-    ({ row }) => !Object.values(row ?? {}).some(isOfAnotherTest),
-  );
-
-/** What a check finds, whose remedies are pasted: as this role, else as the superuser. */
-export async function paste(sql: postgres.TransactionSql, check: string, role = "none"): Promise<Found[]> {
-  const found = await runCheck(sql, check);
-  await sql.unsafe(`set local role ${role}`);
-  for (const { remedy } of found) await sql.unsafe(remedy);
-  await sql.unsafe("set local role none");
-  return found;
+/** What these checks find now. A check that cannot run is a finding of its own. */
+export async function findings(sql: postgres.TransactionSql, checks: readonly string[]): Promise<Finding[]> {
+  await refresh(sql);
+  const all = await found(sql, checks).catch(() => null);
+  if (all) return all;
+  const each: Finding[] = [];
+  for (const check of checks)
+    each.push(
+      ...(await found(sql, [check]).catch((error: Error) => [
+        {
+          check,
+          severity: "error",
+          tenant_id: null,
+          relation: null,
+          object: null,
+          row: null,
+          detail: `could not run: ${error.message}`,
+          remedy: "",
+        },
+      ])),
+    );
+  return each;
 }
-export const asOwner = (sql: postgres.TransactionSql, check: string) => paste(sql, check, "tms_owner");
 
-/** Plants, asks one check, rolls back. */
-export function planted(sql: postgres.Sql, plant: string, check: string): Promise<Found[]> {
-  return rolledBack(sql, async transaction => {
-    await transaction.unsafe(plant);
-    await transaction.unsafe("set local session_replication_role = origin");
-    return runCheck(transaction, check);
+function found(sql: postgres.TransactionSql, checks: readonly string[]): Promise<Finding[]> {
+  return sql.savepoint(async savepoint => {
+    // Made at this moment: what hangs on a table would keep a plant from dropping it.
+    const made = checks.filter(check => PRODUCT.includes(check));
+    for (const check of made) await savepoint.unsafe(read(`product/${check}.sql`));
+    const each = checks.map(check => `select '${check}' as name, to_jsonb(c) as r from pg_temp.${check} c`);
+    const rows = await savepoint.unsafe<Finding[]>(`
+      select name as "check", r ->> 'severity' as severity, r ->> 'tenant_id' as tenant_id, r ->> 'relation' as relation,
+        r ->> 'object' as object, r -> 'row' as row, r ->> 'detail' as detail, r ->> 'remedy' as remedy
+      from (${each.join(" union all ")}) f`);
+    for (const check of made) await savepoint.unsafe(`drop view pg_temp.${check}`);
+    return rows.filter(({ object }) => !isOfAnotherTest(object));
   });
 }
 
-/** The one finding that a plant must give, field for field; detail and remedy must say something. */
-export function assertFinding(
-  found: Found[],
-  expected: Pick<Found, "check" | "category" | "severity" | "tenant_id" | "relation" | "row">,
-): void {
-  const match = found.find(
-    finding =>
-      finding.relation === expected.relation &&
-      JSON.stringify(sorted(finding.row)) === JSON.stringify(sorted(expected.row)),
-  );
-  assert.ok(match, `not found: ${JSON.stringify(expected)} in ${JSON.stringify(found, null, 1)}`);
-  const { detail, remedy, ...rest } = match;
-  assert.deepEqual({ ...rest, row: sorted(rest.row) }, { ...expected, row: sorted(expected.row) });
-  assert.ok(detail.length > 10, detail);
-  assert.ok(remedy.length > 10, remedy);
-  assert.doesNotMatch(detail, /could not run/);
+/** Plants as a person at psql would, with the search_path of everybody. */
+export async function plant(sql: postgres.TransactionSql, text: string): Promise<void> {
+  await sql.unsafe(`set local search_path = "$user", public`);
+  await sql.unsafe(text);
+  await sql.unsafe(`set local search_path = ${SEARCH_PATH}; set local session_replication_role = origin`);
 }
 
-const sorted = (row: Record<string, unknown>) =>
-  Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
+/** What the generic checks of rows find now. */
+export async function rowFindings(sql: postgres.TransactionSql): Promise<Finding[]> {
+  await refresh(sql);
+  const rows = await sql<Omit<Finding, "object">[]>`
+    select f.* from pg_temp.data_statements s cross join lateral pg_temp.find_rows(s) f`;
+  return rows.map(row => ({ ...row, object: null }));
+}

@@ -277,7 +277,8 @@ void describe("on Citus", { skip: missing }, () => {
 
   test("the audit and the gate find nothing, and the audit finds a shard without row-level security", async () => {
     const errors = async (only?: "schema") => {
-      const { report, notRun } = await runAudit(cluster.database.urls.owner, { sample: 2, only });
+      const { audit } = await runAudit(cluster.database.urls.owner, "DATABASE_URL", { sample: 2, only });
+      const { report, notRun } = audit;
       assert.deepEqual(notRun, []);
       return report.findings.filter(({ severity }) => severity === "error").map(({ check }) => check);
     };

@@ -160,7 +160,7 @@ test("a server that accepts and closes connections is tried once, and gives an e
   const atOnce = (socket: Socket) => socket.end();
   await assertAskedOnce(atOnce, "", ask);
   await assertAskedOnce(atOnce, "?sslmode=verify-full", ask);
-  await assertAskedOnce(atOnce, "", url => runAudit(url, { sample: 1 }));
+  await assertAskedOnce(atOnce, "", url => runAudit(url, "DATABASE_URL", { sample: 1 }));
   for (const end of [afterStart, inSession]) await assertAskedOnce(end, "", ask);
 });
 

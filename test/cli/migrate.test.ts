@@ -84,7 +84,7 @@ test("with the administrator's login the database is made from nothing", async (
 
 test("a table of the tenants' without forced row-level security fails the pipeline and is named", async () => {
   const owner = postgres(urls.owner, { max: 1 });
-  await owner`create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id))`;
+  await owner`create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id)); grant select on app.leaky to tms_app`.simple();
   const { code, stderr } = await migrate({ DATABASE_URL: urls.owner });
   await owner`drop table app.leaky`;
   await owner.end();
@@ -110,9 +110,13 @@ test("a migration that fails changes nothing, and one sentence names it", async 
 
 test("a gate that fails leaves the migrations, which are committed, and installs nothing", async () => {
   const folder = copyProject(
-    "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));",
+    "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id)); grant select on app.leaky to tms_app;",
   );
   writeFileSync(path.join(folder, "db", "drops.sql"), "drop function api.list_boards;\n");
+  writeFileSync(
+    path.join(folder, "db", "release.json"),
+    JSON.stringify({ number: RELEASE.number + 1, hash: "" }),
+  );
   const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
   rmSync(folder, { recursive: true, force: true });
   const owner = postgres(urls.owner, { max: 1 });

@@ -337,7 +337,7 @@ long(
       message:
         /: name another database there, such as postgres, or grant connect on database tms to admin_outside;$/,
     });
-    await assert.rejects(runAudit(outside, { sample: 1 }), {
+    await assert.rejects(runAudit(outside, "DATABASE_URL", { sample: 1 }), {
       message: /\(DATABASE_URL\) refused: .*: grant connect on database tms to admin_outside;$/,
     });
   },

@@ -246,7 +246,7 @@ test("isolation: never audited, then the last run with its findings and remedies
   const { sql, urls } = world.database;
   await sql`create table app.leaky (id int)`;
   await sql`grant select on app.leaky to tms_app`;
-  await runAudit(urls.owner, { tenant: undefined, only: "schema", sample: 1 });
+  await runAudit(urls.owner, "DATABASE_URL", { only: "schema", sample: 1 });
   await sql`drop table app.leaky`;
   // By itself: somebody else ran it.
   await operator.sees("Open findings");

@@ -72,7 +72,7 @@ test("the recipe for a copy blanks or deletes every text, json and bytea column,
     update app.generations set input = '{"prompt": "a cat"}', error = 'it failed for ann';
     update app.provider_configs set config = '{"key": "sk-1"}', is_enabled = true;
     update app.credit_transactions set description = 'for ann';
-    insert into audit.accepted (kind, name, owner, granted, body, reason) values ('function', 'f()', 'o', 'g', 'b', 'ticket of ann')`);
+    insert into audit.vouched (kind, object, hash, reason) values ('function', 'f()', 'h', 'ticket of ann')`);
   await requireProofs(database);
   const before = new Map<string, string[]>();
   for (const { table, column } of columns) before.set(`${table}.${column}`, await valuesOf(table, column));

@@ -315,14 +315,12 @@ test("an address of a standby is not ready; a write is 503, and the next one con
   }).finally(() => wire.close());
 });
 
-test("each check of the audit runs on a standby, except the writes of the proof", async () => {
-  const unable = await replica.sql`
-    select distinct c."check" from audit.checks() c, audit.run_check(c."check") f
-    where f.detail ~ 'could not run|read-only|during recovery'`;
-  assert.deepEqual(
-    unable.map(row => row.check as string),
-    ["proof_writes"],
-  );
+test("each check of the audit answers on a standby, as a view", async () => {
+  const checks = await replica.sql<
+    { source: string }[]
+  >`select source from audit.checks where oid is not null`;
+  assert.ok(checks.length > 40);
+  for (const { source } of checks) await replica.sql.unsafe(`select * from ${source}`);
 });
 
 test("a promoted standby needs no restart of the service", async () => {

@@ -15,7 +15,7 @@ const TABLES = `
   select format('column %s.%s %s notnull=%s default=%s identity=%s %s', attrelid::regclass, attname, format_type(atttypid, atttypmod),
     attnotnull, pg_get_expr(adbin, adrelid), attidentity, col_description(attrelid, attnum))
   from pg_attribute a join pg_class c on c.oid = attrelid left join pg_attrdef d on adrelid = attrelid and adnum = attnum
-  where relnamespace::regnamespace::text in ${OURS} and relkind in ('r', 'p', 'c') and attnum > 0 and not attisdropped
+  where relnamespace::regnamespace::text in ${OURS} and (relkind in ('r', 'p') or relkind = 'c' and relnamespace <> 'audit'::regnamespace) and attnum > 0 and not attisdropped
   union all
   select format('constraint %s.%s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid), convalidated)
   from pg_constraint where connamespace::regnamespace::text in ${OURS}

@@ -215,7 +215,9 @@ test("--status and --dry-run say what would run, and leave the database as it wa
     const catalog = await catalogOf(sql);
     const careless = build(
       1004,
-      ["create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));"],
+      [
+        "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id)); grant select on app.leaky to tms_app;",
+      ],
       {},
     );
     const refused = await migrate(careless, url, "--dry-run");
@@ -247,7 +249,7 @@ test("--status says which function of the release was replaced, and its exit sta
     assert.equal(replaced.code, 2);
     assert.match(
       replaced.stdout,
-      /\nchanged +app\.enter_tenant\(.*\): the function is not what the release made\. To mend it, install the release again: npm run migrate -- --reinstall$/,
+      /\nchanged +function app\.enter_tenant\(.*\) is not as the release made it\. .* To mend it: install the release again: npm run migrate -- --reinstall$/,
     );
   } finally {
     await drop();
@@ -263,7 +265,7 @@ test("a build whose files are not those of its release is an error", async () =>
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /db\/: its files are not those of release \d+, so that nothing tells a changed function/,
+      /^The files of db\/ are not those of release \d+, so nothing tells what was changed: build from a tree/,
     );
   });
 });
@@ -272,7 +274,9 @@ test("in a database without a release the first one stays when its gate fails, f
   onEmpty(async (sql, url) => {
     const careless = build(
       1005,
-      ["create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));"],
+      [
+        "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id)); grant select on app.leaky to tms_app;",
+      ],
       {},
     );
     const { code, stderr } = await migrate(careless, url);

@@ -13,11 +13,6 @@ const isolated = (tx: Transaction, table: string, definition: string) =>
   tx.unsafe(
     `create table ${table} ${definition}; alter table ${table} owner to tms_owner; select app.isolate('${table}')`,
   );
-const errors = async (tx: Transaction, ...checks: string[]) => {
-  const found = await tx<{ relation: string; detail: string }[]>`
-    select relation, detail from unnest(${checks}::text[]) c cross join lateral audit.run_check(c) where severity = 'error'`;
-  return found.map(({ relation, detail }) => `${relation}: ${detail}`);
-};
 
 test("a product can add columns with defaults, generated columns and other types to the service's tables", () =>
   rolledBack(database.sql, async tx => {
@@ -122,172 +117,67 @@ test("a deletion includes tables that requests may not reach or may not delete f
     assert.equal(left!.n, 0);
   }));
 
-test("a range type, a security_invoker view and a helper function of tms_app are no findings", () =>
+test("a range type and a security_invoker view are no findings; a function that requests reach is one until somebody vouches for it", () =>
   rolledBack(database.sql, async tx => {
     await tx.unsafe(`
       set local role tms_owner;
       create type app.span as range (subtype = int4);
       create view app.my_boards with (security_invoker = true) as select * from app.boards;
-      grant select, insert, update, delete on app.my_boards to tms_app;
-      reset role;
-      grant create on schema app to tms_app;
-      set local role tms_app;
-      create function app.twice(x int) returns int language sql immutable set search_path = pg_catalog, pg_temp as 'select 2 * x';
-      revoke all on function app.twice(int) from public;
-      reset role;
-      revoke create on schema app from tms_app`);
-    const checks = await tx<{ check: string }[]>`
-      select "check" from audit.checks() where family = 'schema' and gate`;
-    assert.deepEqual(await errors(tx, ...checks.map(one => one.check)), []);
-  }));
-
-test("the remedies for a function of tms_app work as tms_owner, as in a migration", () =>
-  rolledBack(database.sql, async tx => {
-    await tx.unsafe(`
-      grant create on schema api to tms_app;
-      set local role tms_app;
-      create function api.forgotten() returns int language sql security definer as 'select 1';
-      grant execute on function api.forgotten() to public, tms_service;
-      reset role;
-      revoke create on schema api from tms_app`);
-    for (const check of ["function_search_path", "function_public"]) {
-      const found = await tx<{ remedy: string }[]>`
-        select remedy from audit.run_check(${check}) where relation = 'api.forgotten()'`;
-      assert.ok(found.length > 0, check);
-      await as(tx, "tms_owner", async sp => {
-        for (const { remedy } of found)
-          await sp.unsafe(remedy.replaceAll("reset role", "set local role tms_owner"));
-      });
-      assert.deepEqual(await errors(tx, check), [], check);
-    }
-  }));
-
-test("a trigger that sets tenant_id to the transaction's tenant opens no way to other tenants", () =>
-  rolledBack(database.sql, async tx => {
-    const id = await seedTenant(tx, { slug: "acme" });
-    await isolated(tx, "app.notes", "(tenant_id uuid not null, id int, primary key (tenant_id, id))");
-    await tx.unsafe("insert into app.notes values ($1, 1)", [id]);
-    await tx.unsafe(`
-      create function public.own() returns trigger language plpgsql as $$
-        begin new.tenant_id := app.tenant_id(); new.id := new.id + 1; return new; end $$;
-      create trigger own before insert or update on app.notes for each row execute function public.own()`);
-    const about = async () =>
-      (await errors(tx, "proof_writes")).filter(found => found.startsWith("app.notes"));
-    assert.deepEqual(await about(), []);
-    await tx.unsafe(
-      "drop policy tenant_only on app.notes; create policy tenant_only on app.notes as restrictive to tms_app using (true)",
-    );
-    assert.ok((await about()).length > 0);
-  }));
-
-test("an accepted function is no finding until it changes, and only the owner can accept it", () =>
-  rolledBack(database.sql, async tx => {
-    await tx.unsafe(`
-      grant create on schema app to tms_app;
-      set local role tms_app;
-      create function app.shop_total() returns int language sql security definer set search_path = pg_catalog, pg_temp as 'select 1';
-      revoke all on function app.shop_total() from public;
-      reset role;
-      revoke create on schema app from tms_app;
-      create schema shop;
-      create function shop.touch() returns trigger language plpgsql as $$ begin new.updated_at := now(); return new; end $$;
-      create trigger shop_touch before update on app.boards for each row execute function shop.touch()`);
-    const changed = async () => {
-      const found = await tx<
-        { row: Record<string, string> }[]
-      >`select "row" from audit.run_check('function_changed')`;
-      return found.map(({ row }) => Object.values(row)[0]).sort((a, b) => (a! < b! ? -1 : 1));
-    };
-    const own = ["app.shop_total()", "shop_touch on app.boards"];
-    assert.deepEqual(await changed(), own);
-    await assert.rejects(
-      as(tx, "tms_auditor", sp => sp.unsafe(`select audit.accept('${own[0]}')`)),
-      /permission denied for table accepted/,
-    );
-    await as(tx, "tms_owner", async sp => {
-      for (const name of own) await sp`select audit.accept(${name})`;
-      await assert.rejects(
-        sp.savepoint(inner => inner`select audit.accept('app.tenant_id()')`),
-        /is not a function or trigger of your own/,
-      );
-    });
-    assert.deepEqual(await changed(), []);
-    await tx.unsafe(`
-      create or replace function app.shop_total() returns int language sql security definer
-        set search_path = pg_catalog, pg_temp as 'select 2';
-      create or replace function shop.touch() returns trigger language plpgsql as $$ begin new.title := 'x'; return new; end $$`);
-    assert.deepEqual(await changed(), own);
-    await tx`drop trigger shop_touch on app.boards`;
-    assert.deepEqual(await changed(), own);
-    await tx`delete from audit.accepted where name = ${own[1]!}`;
-    assert.deepEqual(await changed(), own.slice(0, 1));
-  }));
-
-test("an accepted function in another schema is a finding again once its body or its grants change", () =>
-  rolledBack(database.sql, async tx => {
+      grant select, insert, update, delete on app.my_boards to tms_app`);
+    const gate = () => as(tx, "tms_owner", sp => sp`select control.gate()`);
+    await gate();
     const define = (body: string) =>
-      tx.unsafe(
-        `create or replace function pgbouncer.get_auth(text) returns text language sql security definer
-          set search_path = pg_catalog, pg_temp as '${body}'`,
+      as(tx, "tms_owner", sp =>
+        sp.unsafe(
+          `create or replace function app.twice(x int) returns int language sql security definer set search_path = pg_catalog, pg_temp as '${body}';
+           grant execute on function app.twice(int) to tms_app`,
+        ),
       );
-    await tx.unsafe("create schema pgbouncer");
-    await define("select $1");
-    const bypass = async () =>
-      (await tx<{ severity: string }[]>`select severity from audit.run_check('function_bypass')`).map(
-        ({ severity }) => severity,
-      );
-    const accept = () =>
-      as(tx, "tms_owner", sp => sp.unsafe("select audit.accept('pgbouncer.get_auth(text)')"));
-    assert.deepEqual(await bypass(), ["warning"]);
-    await tx`select audit.require_isolation()`;
-    await accept();
-    assert.deepEqual(await bypass(), []);
-    for (const change of [
-      () => define("select $1 || $1"),
-      () => tx.unsafe("grant execute on function pgbouncer.get_auth(text) to pg_monitor"),
-      () => tx.unsafe("alter function pgbouncer.get_auth(text) set jit = off"),
-    ]) {
-      await change();
-      assert.deepEqual(await bypass(), ["warning"]);
-      await accept();
-      assert.deepEqual(await bypass(), []);
-    }
-    const [other] = await tx<{ made: string }[]>`
-      select replace(pg_get_functiondef('pgbouncer.get_auth(text)'::regprocedure), 'get_auth', 'get_other') as made`;
-    await tx.unsafe(`${other!.made}; grant execute on function pgbouncer.get_other(text) to pg_monitor`);
-    assert.deepEqual(await bypass(), ["warning"], "nor one of another name, though all else is the same");
-    await tx.unsafe(
-      "drop function pgbouncer.get_other(text); grant usage on schema pgbouncer to tms_service",
+    await define("select 2 * x");
+    await assert.rejects(
+      tx.savepoint(gate),
+      /Tenants are not isolated: app\.twice\(integer\): nobody vouches for it/,
     );
-    assert.deepEqual(await bypass(), ["error"], "for the roles of the service nobody vouches");
-    await accept();
-    assert.deepEqual(await bypass(), ["error"]);
-    await tx.unsafe("drop function pgbouncer.get_auth(text)");
-    assert.deepEqual([...(await tx`select * from audit.run_check('function_changed')`)], []);
+    await assert.rejects(
+      as(tx, "tms_auditor", sp => sp`select audit.vouch('app.twice(int)', 'it reads no table')`),
+      /permission denied for table vouched/,
+    );
+    for (const [what, reason, state] of [
+      ["app.thrice(int)", "there is none", "42704"],
+      ["app.twice(int)", "", "22023"],
+    ] as const)
+      await assert.rejects(
+        as(tx, "tms_owner", sp => sp`select audit.vouch(${what}, ${reason})`),
+        ({ code }) => code === state,
+      );
+    await as(tx, "tms_owner", sp => sp`select audit.vouch('app.twice(int)', 'it reads no table')`);
+    await gate();
+    await define("select 3 * x");
+    await assert.rejects(tx.savepoint(gate), /app\.twice\(integer\): nobody vouches for it/);
   }));
 
-test("a trigger that only sets a column is no warning, whatever condition it has", () =>
+test("a unique key over all tenants keeps a table from being isolated until somebody vouches for it", () =>
   rolledBack(database.sql, async tx => {
-    await tx.unsafe(`
-      create function public.touch() returns trigger language plpgsql as $$
-        begin if tg_op = 'UPDATE' then /* or insert */ new.updated_at := now(); end if; -- delete has none
-        return new; end $$;
-      create trigger touch before insert or update on app.boards for each row execute function public.touch();
-      create trigger same before update on app.users for each row execute function suppress_redundant_updates_trigger()`);
-    assert.deepEqual([...(await tx`select * from audit.run_check('trigger_rights')`)], []);
-  }));
-
-test("a trigger is a warning only where a foreign key's action can fire it", () =>
-  rolledBack(database.sql, async tx => {
-    await tx.unsafe(`
-      create function public.note() returns trigger language plpgsql as $$ begin perform 1 from app.media; return new; end $$;
-      create trigger note after insert or update on app.boards for each row execute function public.note()`);
-    const warned = async () => (await tx`select * from audit.run_check('trigger_rights')`).length;
-    assert.equal(await warned(), 0);
-    await tx.unsafe(
-      "alter table app.boards add foreign key (tenant_id, owner_id) references app.users (tenant_id, id) on update cascade",
+    const columns =
+      "(tenant_id uuid not null, id int, domain text constraint one_owner unique, primary key (tenant_id, id))";
+    await assert.rejects(
+      tx.savepoint(sp => isolated(sp, "app.domains", columns)),
+      /one_owner does not begin with tenant_id/,
     );
-    assert.equal(await warned(), 1);
+    await tx.unsafe(`create table app.domains ${columns}; alter table app.domains owner to tms_owner`);
+    await as(
+      tx,
+      "tms_owner",
+      sp => sp`select audit.vouch('app.one_owner', 'a domain belongs to one tenant')`,
+    );
+    await tx`select app.isolate('app.domains')`;
+    await tx.unsafe(
+      "alter table app.domains drop constraint one_owner, add constraint one_owner unique (domain, id)",
+    );
+    await assert.rejects(
+      tx.savepoint(sp => sp`select app.isolate('app.domains')`),
+      /one_owner does not begin with tenant_id/,
+    );
   }));
 
 test("explain continues with other tables if the auditor may not count one", () =>
