@@ -239,8 +239,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir audit/who_reads.sql
 \ir audit/seed.sql
 \ir audit/run.sql
-\ir audit/product/board_inviter_outside_tenant.sql
-\ir audit/product/board_member_outside_tenant.sql
 \ir audit/product/board_owner_as_member.sql
 \ir audit/product/board_owner_outside_tenant.sql
 \ir audit/product/board_role_unknown.sql
@@ -249,7 +247,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir audit/product/default_tenant_twice.sql
 \ir audit/product/generation_state.sql
 \ir audit/product/identity_twice_in_tenant.sql
-\ir audit/product/membership_without_board.sql
 \ir audit/product/not_an_object.sql
 \ir audit/product/provider_twice_in_tenant.sql
 \ir audit/product/removed_member_on_board.sql

@@ -31,7 +31,7 @@ const misplaced = (how: string, address: (b: Ids) => string): DataPlant => ({
 
 export const data: DataPlant[] = [
   {
-    check: "user_of_other_tenant",
+    check: "parent_in_other_tenant",
     how: "a load with triggers off",
     sql: (a, b) =>
       `${REPLICA} update app.generations set user_id = '${b.owner}' where id = '${a.generation}'`,
@@ -39,15 +39,7 @@ export const data: DataPlant[] = [
     row: key("generation"),
   },
   {
-    check: "user_of_other_tenant",
-    how: "a dropped foreign key of the ledger",
-    sql: (a, b) =>
-      `alter table app.credit_transactions drop constraint credit_transactions_user; update app.credit_transactions set user_id = '${b.owner}' where id = '${a.credit}'`,
-    relation: "app.credit_transactions",
-    row: key("credit"),
-  },
-  {
-    check: "user_of_other_tenant",
+    check: "parent_in_other_tenant",
     how: "a contact of the tenant that a load brought",
     sql: (a, b) =>
       `${CONTACT} ${REPLICA} update app.tenants set contact_id = '${b.owner}' where id = '${a.tenant}'`,
@@ -55,7 +47,7 @@ export const data: DataPlant[] = [
     row: tenant,
   },
   {
-    check: "parent_of_other_tenant",
+    check: "parent_in_other_tenant",
     how: "a foreign key of the past, on id alone",
     sql: (a, b) =>
       `alter table app.media drop constraint media_generation; create unique index on app.generations (id);
@@ -65,7 +57,7 @@ export const data: DataPlant[] = [
     row: key("medium"),
   },
   {
-    check: "parent_of_other_tenant",
+    check: "parent_in_other_tenant",
     how: "a row moved between tenants with triggers off",
     sql: (a, b) =>
       `${REPLICA} update app.generations set board_id = '${b.board}' where id = '${a.generation}'`,
@@ -112,11 +104,11 @@ export const data: DataPlant[] = [
     row: key("credit"),
   },
   {
-    check: "parent_missing",
+    check: "tenant_missing",
     how: "a tenant that another named, deleted with triggers off",
     sql: a =>
       `alter table app.tenants add reseller uuid references app.tenants on delete set null, add agent uuid references app.tenants on delete set null;
-       update app.tenants set agent = '${a.tenant}'; ${REPLICA} update app.tenants set reseller = gen_random_uuid() where id = '${a.tenant}'`,
+       update app.tenants set agent = id where id = '${a.tenant}'; ${REPLICA} update app.tenants set reseller = gen_random_uuid() where id = '${a.tenant}'`,
     relation: "app.tenants",
     row: tenant,
   },
@@ -142,7 +134,7 @@ export const data: DataPlant[] = [
     row: key("board"),
   },
   {
-    check: "board_member_outside_tenant",
+    check: "parent_in_other_tenant",
     how: "an invitation by hand",
     sql: (a, b) =>
       `${REPLICA} insert into app.board_members (tenant_id, board_id, user_id) values ('${a.tenant}', '${a.board}', '${b.member}')`,
@@ -150,14 +142,14 @@ export const data: DataPlant[] = [
     row: a => ({ ...membership(a), user_id: "of b" }),
   },
   {
-    check: "membership_without_board",
+    check: "parent_missing",
     how: "a board deleted with triggers off",
     sql: a => `${REPLICA} delete from app.boards where id = '${a.board}'`,
     relation: "app.board_members",
     row: membership,
   },
   {
-    check: "board_inviter_outside_tenant",
+    check: "parent_in_other_tenant",
     how: "a superuser's hand",
     sql: (a, b) =>
       `${REPLICA} update app.board_members set invited_by = '${b.owner}' where board_id = '${a.board}'`,

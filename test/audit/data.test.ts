@@ -1,13 +1,16 @@
 /** The checks of rows that are made from the foreign keys: each fault once, in its check, with its tenant and key. */
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { createDatabase } from "../harness.ts";
+import { data } from "./data-plants.ts";
 import { audited, auditor, type Finding } from "./session.ts";
 import { role, STYLES } from "./styles.ts";
 import { idsOf, seedTenants } from "./tenants.ts";
 
+const TENANTS = 40;
 const database = await createDatabase();
-await seedTenants(database.sql, 3);
+await seedTenants(database.sql, TENANTS);
 const t1 = await idsOf(database.sql, "t1");
 const t2 = await idsOf(database.sql, "t2");
 const other = await createDatabase();
@@ -59,6 +62,36 @@ for (const [what, sql, found] of PLANTS)
     assert.match(all[0]!.detail, /: 1$/);
   });
 
+test("each way in which rows come apart is found, in its check, with its tenant and key", async () => {
+  const generic = data.filter(({ check }) => /^(parent|tenant)_/.test(check));
+  const plants = await Promise.all(
+    generic.map(async (one, i) => ({
+      ...one,
+      a: await idsOf(database.sql, `t${10 + 2 * i}`),
+      b: await idsOf(database.sql, `t${11 + 2 * i}`),
+    })),
+  );
+  assert.ok(plants.length > 9);
+  const plant = plants.map(one => `${one.sql(one.a, one.b)}; set local session_replication_role = origin;`);
+  const found = await audited(database.urls.root, { plant: plant.join("\n") }, sql =>
+    sql.unsafe<Finding[]>(FOUND),
+  );
+  for (const { how, check, relation, row, a, b } of plants) {
+    const key = row(a);
+    if (key.user_id === "of b") key.user_id = b.member;
+    assert.ok(
+      found.some(
+        one =>
+          one.check === check &&
+          one.relation === relation &&
+          isDeepStrictEqual(one.row, key) &&
+          one.tenant_id === a.tenant,
+      ),
+      `${how}: ${check} ${relation} ${JSON.stringify(key)}`,
+    );
+  }
+});
+
 test("the remedy of a finding lists its rows, and changes none", async () => {
   await audited(database.urls.root, { plant: unbound(PLANTS.map(([, sql]) => sql).join(";")) }, async sql => {
     for (const { remedy, row } of await sql.unsafe<Finding[]>(FOUND)) {
@@ -88,7 +121,7 @@ test("many rows of one broken key are a finding for each tenant, with their numb
   assert.deepEqual([...new Set(found.map(one => one.check))], ["parent_missing"]);
   assert.deepEqual(
     found.map(one => one.detail),
-    Array(3).fill("rows whose parent in app.users does not exist, by generations_user: 3"),
+    Array(TENANTS).fill("rows whose parent in app.users does not exist, by generations_user: 3"),
   );
 });
 

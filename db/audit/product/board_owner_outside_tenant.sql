@@ -7,7 +7,9 @@ select 'error' as severity, c.tenant_id::text as tenant_id, 'app.boards' as rela
 from app.boards c
 cross join lateral jsonb_build_object('tenant_id', c.tenant_id, 'id', c.id) k (key)
 left join app.users u on u.tenant_id = c.tenant_id and u.id = c.owner_id
-where c.owner_id is not null and u.id is null;
+-- With the foreign key, parent_in_other_tenant and parent_missing say it.
+where c.owner_id is not null and u.id is null and not exists (
+  select from audit.foreign_keys k where k.conrelid = 'app.boards'::regclass and k.columns = '{tenant_id,owner_id}');
 comment on view audit.board_owner_outside_tenant is
 $$error: A board's owner is not a user of the board's tenant.
 Why: Somebody from outside holds the board.
