@@ -73,7 +73,7 @@ select r.relid,
   coalesce((
     select 'jsonb_build_object(' || string_agg(format('%L, c.%I', a.attname, a.attname), ', ' order by a.attnum) || ')'
     from pg_index i
-    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any ((i.indkey::int2[])[:i.indnkeyatts - 1])
     where i.indrelid = r.relid and i.indisprimary), 'jsonb_build_object(''ctid'', c.ctid)') as key
 from audit.relations r;
 comment on view audit.row_keys is 'An expression over a row c for its key, as jsonb: its primary key, or else its place.';
