@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { after, type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { networkOf } from "../../src/values/network.ts";
 import { createDatabase, createService, long, seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
@@ -20,6 +21,9 @@ const [ann, cat, dan, bob] = await Promise.all([
   person("bob", "globex"),
 ]);
 after(() => database.drop());
+
+/** After so long no statement of another caller is sent behind those that wait for a lock (pipeline.ts). */
+const STALLED_MS = 60;
 
 const BUNDLE = "/docs/static/swagger-ui-bundle.js";
 
@@ -121,6 +125,7 @@ test("one identity has a share of the requests in flight: its own are refused be
   await served(); // opens connections, which takes its time on a busy machine
   const open = Array.from({ length: 32 }, () => get("/api/boards", ann));
   await until("its share is in flight", () => app.inFlight.length === 32);
+  await sleep(STALLED_MS);
   const more = await all(8, () => get("/api/boards", ann));
   for (const { status, retry, body } of more) {
     assert.deepEqual([status, retry], [429, "1"]);
@@ -140,6 +145,7 @@ test("one tenant has a share, which only its members fill", async t => {
   for (const token of [ann, cat, dan]) assert.equal((await get("/api/tenants/current", token)).status, 200);
   const open = [ann, cat].flatMap(token => Array.from({ length: 25 }, () => get("/api/boards", token)));
   await until("its share is in flight", () => app.inFlight.length === 50);
+  await sleep(STALLED_MS);
   assert.equal((await get("/api/boards", dan)).status, 429);
   await served();
   // A caller who is no member learns nothing of it.
@@ -193,7 +199,13 @@ long(
 long("pipelined requests are worked on one after the other", async t => {
   const release = await lockBoards(t);
   const { app, raw, served } = await listen(t, 100, { SERVICE_DATABASE_PIPELINE_DEPTH: "1" });
-  const body = JSON.stringify({ organization_name: "Behind", admin_email: "a@example.com" });
+  // Sample data would wait for the boards by itself.
+  const registration = {
+    organization_name: "Behind",
+    admin_email: "a@example.com",
+    include_sample_data: false,
+  };
+  const body = JSON.stringify(registration);
   const token = `authorization: Bearer ${ann}`;
   const type = "content-type: application/json";
   const register = head("POST /api/tenants/register", token, type, `content-length: ${body.length}`) + body;
@@ -205,6 +217,18 @@ long("pipelined requests are worked on one after the other", async t => {
   await release();
   await until("both are answered", () => one.text.includes("HTTP/1.1 201 "));
   assert.equal((await registered()).length, 1);
+});
+
+test("32 requests wait on one connection, and one more ends it", async t => {
+  const { raw } = await listen(t, 10_000);
+  const answers = ({ text }: { text: string }) => text.split("HTTP/1.1 404 ").length - 1;
+  const [fits, exceeds] = [
+    await raw(head("GET /nothing").repeat(32)),
+    await raw(head("GET /nothing").repeat(33)),
+  ];
+  await until("the longer one has ended", () => exceeds.socket.destroyed || exceeds.socket.readableEnded);
+  await until("the other one is answered", () => answers(fits) === 32);
+  assert.ok(answers(exceeds) < 33);
 });
 
 test("an IPv6 address counts as its network", () => {
