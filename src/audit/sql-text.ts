@@ -5,18 +5,20 @@ import { PACKAGE_ROOT } from "../config/paths.ts";
 
 const FOLDER = path.join(PACKAGE_ROOT, "db", "audit");
 
+export const installedText = (file: string) => readFileSync(path.join(FOLDER, file), "utf8");
+
 /** `audit.` names the schema of every object in these files, and nothing else. */
-const temporary = (text: string) => text.replaceAll(/\baudit\./g, "pg_temp.");
+export const temporaryText = (file: string) => installedText(file).replaceAll(/\baudit\./g, "pg_temp.");
 
-const text = (name: string) => temporary(readFileSync(path.join(FOLDER, name), "utf8"));
-
-const inFolder = (folder: string): string[] =>
+export const checksIn = (folder: "checks" | "product"): string[] =>
   readdirSync(path.join(FOLDER, folder))
     .filter(name => name.endsWith(".sql"))
-    .sort()
-    .map(name => `${folder}/${name}`);
+    .map(name => path.basename(name, ".sql"))
+    .sort();
 
-const BEFORE_CHECKS = [
+const inFolder = (folder: "checks" | "product") => checksIn(folder).map(check => `${folder}/${check}.sql`);
+
+export const BEFORE_CHECKS = [
   "../tables/profile.sql",
   "profile.sql",
   "propose.sql",
@@ -25,7 +27,7 @@ const BEFORE_CHECKS = [
   "support.sql",
   "citus.sql",
 ];
-const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
+export const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
 
 /** `ours`: with the checks of this service's own rows, and its profile. */
 export function auditText(ours: boolean): string {
@@ -35,7 +37,7 @@ export function auditText(ours: boolean): string {
     ...AFTER_CHECKS,
     ...(ours ? inFolder("product") : []),
   ];
-  return files.map(text).join("\n");
+  return files.map(temporaryText).join("\n");
 }
 
-export const serviceProfile = (): string => text("service-profile.sql");
+export const serviceProfile = (): string => temporaryText("service-profile.sql");

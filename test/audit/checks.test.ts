@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
 import { definer, PLANTS, SHOP, vouch } from "./plants.ts";
+import { CHECKS, type Finding, findings, openAudit, plant, read } from "./session.ts";
 import { DAMAGE, SHARDED } from "./shard-plants.ts";
 import { seedTenants } from "./tenants.ts";
-import { CHECKS, type Finding, findings, openAudit, plant, read } from "./world.ts";
 
 const database = await createDatabase();
 await seedTenants(database.sql, 10);

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { after } from "node:test";
 import { differences, manifestLines, shippedLines } from "../../src/migrate/objects.ts";
 import { createDatabase, long, rolledBack } from "../harness.ts";
+import { CHECKS, findings, openAudit, PRODUCT, read, rowFindings } from "./session.ts";
 import { seedTenants } from "./tenants.ts";
-import { CHECKS, findings, openAudit, PRODUCT, read, rowFindings } from "./world.ts";
 
 const database = await createDatabase();
 const sql = await openAudit(database);

@@ -308,20 +308,4 @@ export const data: DataPlant[] = [
     relation: "app.boards",
     row: key("board"),
   },
-  {
-    check: "constraint_broken",
-    how: "a check added NOT VALID",
-    sql: a =>
-      `update app.boards set title = 'x' where id = '${a.board}'; alter table app.boards add constraint boards_titled check (char_length(title) > 3) not valid`,
-    relation: "app.boards",
-    row: key("board"),
-  },
-  {
-    check: "constraint_broken",
-    how: "a check of the whole row",
-    sql: a =>
-      `update app.boards set title = 'x' where id = '${a.board}'; alter table app.boards add constraint boards_whole check (to_jsonb(boards) ->> 'title' <> 'x') not valid`,
-    relation: "app.boards",
-    row: key("board"),
-  },
 ];

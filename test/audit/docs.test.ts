@@ -3,10 +3,11 @@ import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, test } from "node:test";
+import { installedText } from "../../src/audit/sql-text.ts";
 import { projectRoot } from "../cli/command.ts";
 import { createDatabase } from "../harness.ts";
 import { type About, docsSection, partsOf } from "./docs.ts";
-import { CHECKS, openAudit, PRODUCT, read, source } from "./world.ts";
+import { CHECKS, openAudit, PRODUCT, read } from "./session.ts";
 
 const database = await createDatabase();
 const sql = await openAudit(database);
@@ -81,7 +82,7 @@ test("no line of a check is longer than 140 characters, and no check longer than
     ...CHECKS.map(check => `checks/${check}.sql`),
     ...PRODUCT.map(check => `product/${check}.sql`),
   ].map(name => {
-    const lines = source(name).trimEnd().split("\n");
+    const lines = installedText(name).trimEnd().split("\n");
     for (const line of lines) assert.ok(line.length <= 140, `${name}: ${line}`);
     return lines.length;
   });

@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
 import { data, type Ids, REPLICA } from "./data-plants.ts";
+import { type Finding, findings, openAudit, PRODUCT, plant, read } from "./session.ts";
 import { idsOf, seedTenants } from "./tenants.ts";
-import { type Finding, findings, openAudit, PRODUCT, plant, read } from "./world.ts";
 
 const database = await createDatabase();
 await seedTenants(database.sql, 70);

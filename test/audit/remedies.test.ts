@@ -4,8 +4,8 @@ import { after, describe, it } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
 import { changes, fingerprint } from "./fingerprint.ts";
 import { PLANTS, SHOP, table } from "./plants.ts";
+import { CHECKS, findings, openAudit, plant } from "./session.ts";
 import { seedTenants } from "./tenants.ts";
-import { CHECKS, findings, openAudit, plant } from "./world.ts";
 
 const database = await createDatabase();
 await seedTenants(database.sql, 3);

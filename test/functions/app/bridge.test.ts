@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
-import { audited, proved } from "../../audit/session.ts";
-import { CHECKS, findings, openAudit } from "../../audit/world.ts";
+import { audited, CHECKS, findings, openAudit, proved } from "../../audit/session.ts";
 import { createDatabase, rolledBack, seedTenant } from "../../harness.ts";
 import type { Transaction } from "../support.ts";
 
