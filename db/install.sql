@@ -19,6 +19,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 -- A standard SQL body binds names at creation, so the functions that others call come first.
 \ir functions/app/no_tenant.sql
 \ir functions/app/tenant_id.sql
+\ir functions/app/no_maintenance.sql
 \ir functions/app/requires_proof.sql
 \ir functions/app/hmac.sql
 \ir functions/app/proved_values.sql

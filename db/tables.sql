@@ -6,6 +6,7 @@ revoke all on audit.profile, audit.vouched from public;
 grant select on audit.profile, audit.vouched to tms_auditor;
 \ir functions/app/no_tenant.sql
 \ir functions/app/tenant_id.sql
+\ir functions/app/no_maintenance.sql
 \ir functions/app/is_distributed.sql
 \ir functions/app/write_policies.sql
 \ir tables/tenants.sql
