@@ -92,6 +92,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/app/refuse.sql
 \ir functions/app/refuse_invitation.sql
 \ir functions/app/refuse_key.sql
+\ir functions/app/refuse_null_slug.sql
 \ir functions/app/refuse_slug.sql
 \ir functions/app/refuse_stranger.sql
 \ir functions/app/release.sql
@@ -144,6 +145,7 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/control/proof_required.sql
 \ir functions/control/shown_rows.sql
 \ir functions/control/signed_tenant_id.sql
+\ir functions/control/store_mode.sql
 \ir functions/control/store_tenant_context.sql
 \ir functions/control/switch_tenant_context.sql
 \ir functions/control/tg_tenants__count.sql

@@ -1,4 +1,5 @@
 import type { CommandModule } from "yargs";
+import { loadConfig } from "../config/config.ts";
 import { requireAddress } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
@@ -31,7 +32,8 @@ export const migrate: CommandModule<object, Arguments> = {
         "DATABASE_URL is the login of tms_owner; without it the embedded Postgres is migrated. " +
           "With ROOT_DATABASE_URL, the login of an administrator, migrate first creates the roles and the " +
           "database, and sets the passwords of tms_owner and tms_service (SERVICE_DATABASE_URL) where the " +
-          "server refuses them, unless another database there relies on them. Several may run at once: one " +
+          "server refuses them, unless another database there relies on them. SERVICE_MULTI_TENANT_MODE, where it is " +
+          "set, is stored: with true the database refuses a null slug. Several may run at once: one " +
           "works, the others wait. --dry-run takes the locks of a real run until it rolls back. " +
           "Exit status of --status and --dry-run: 0 nothing to do, 2 something is pending or was changed, " +
           "1 it would fail, or nothing could be said.",
@@ -45,6 +47,14 @@ export const migrate: CommandModule<object, Arguments> = {
     return run(args.reinstall);
   },
 };
+
+/** Null: not set. Other variables are not validated. */
+function multiTenantMode(): boolean | null {
+  const { SERVICE_MULTI_TENANT_MODE = "" } = process.env;
+  return SERVICE_MULTI_TENANT_MODE.trim() === ""
+    ? null
+    : loadConfig({ SERVICE_MULTI_TENANT_MODE }).config.multiTenantMode;
+}
 
 async function onlyRoles() {
   const rootUrl = process.env.ROOT_DATABASE_URL;
@@ -89,6 +99,7 @@ async function run(reinstall: boolean) {
           rootUrl,
           serviceUrl,
           contextSecret: contextSecret(),
+          multiTenantMode: multiTenantMode(),
           reinstall,
           log: console.log,
           signal,

@@ -12,7 +12,11 @@ export interface Variable {
 export const TABLE = {
   SERVICE_HOST: { kind: "host", default: "127.0.0.1", meaning: "Address to listen on" },
   SERVICE_PORT: { kind: "port", default: "3000", meaning: "Port to listen on; 0 takes a free one" },
-  SERVICE_MULTI_TENANT_MODE: { kind: "flag", default: "false", meaning: "Enables multi-tenant support" },
+  SERVICE_MULTI_TENANT_MODE: {
+    kind: "flag",
+    default: "false",
+    meaning: "Enables multi-tenant support; `migrate` and `start` store it",
+  },
   SERVICE_DATABASE_URL: {
     kind: "database",
     unset: "embedded",

@@ -68,7 +68,7 @@ export const API_FUNCTIONS = {
     grace_days: "integer",
     reason: "text",
   },
-  ensure_default_tenant: { slug: "text", name: "text" },
+  ensure_default_tenant: { slug: "text", name: "text", multi_tenant: "boolean" },
   explain_for_operator: {
     caller: "app.caller",
     asked_slug: "text",

@@ -24,7 +24,8 @@ export default fp(
       const faults = await checkDatabase(app).catch(explain);
       if (faults.length > 0) throw new StartupError(faults.join("\n"));
       const { slug, name } = config.defaultTenant;
-      await callFunction(app, "ensure_default_tenant", { slug, name }).catch(error => {
+      const mode = { multi_tenant: config.multiTenantMode };
+      await callFunction(app, "ensure_default_tenant", { slug, name, ...mode }).catch(error => {
         if (codeOf(error) !== "TM409") throw error;
         throw new DefaultSlugTaken(
           `The default tenant cannot be made: another tenant has the slug ${slug}. Set SERVICE_DEFAULT_TENANT_SLUG to one that is free`,

@@ -31,6 +31,8 @@ interface MigrateOptions {
   reinstall?: boolean;
   /** SERVICE_TENANT_CONTEXT_SECRET: stored where it is set. */
   contextSecret?: string | null;
+  /** SERVICE_MULTI_TENANT_MODE: stored where it is set. */
+  multiTenantMode?: boolean | null;
   log?: (line: string) => void;
   /** Aborted with the name of a signal: ends the work, and rolls back what is not committed. */
   signal?: AbortSignal;
@@ -88,6 +90,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const { contextSecret } = options;
       if (contextSecret && (await unlessInterrupted(storeSecret(installer, contextSecret))) !== "unchanged")
         log("The tenant context secret is stored: the database enters no tenant without a proof");
+      await unlessInterrupted(storeMode(installer, options.multiTenantMode ?? null));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });
   } catch (error) {
@@ -101,6 +104,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     await sql.end({ timeout: signal?.aborted ? 0 : 5 });
   }
 }
+
+/** From then on a null slug enters the default tenant, or none. */
+const storeMode = (sql: postgres.Sql, multiTenant: boolean | null) =>
+  sql`select control.store_mode(${multiTenant})`;
 
 /** The migrations stay, since graphile-migrate commits each by itself; the installer changed nothing. */
 function explainInstaller(fault: unknown, applied: string[], url: string): unknown {
