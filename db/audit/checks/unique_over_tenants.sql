@@ -7,7 +7,7 @@ select 'warning' as severity, t.relation, i.indexrelid::regclass::text as object
 from audit.tables t
 join pg_index i on i.indrelid = t.relid
 cross join audit.profile p
-cross join lateral (select a.* from pg_attribute a where a.attrelid = t.relid and a.attnum = i.indkey[0]) a
+join pg_attribute a on a.attrelid = t.relid and a.attnum = i.indkey[0]
 where t.steps = 0 and t.relid is distinct from p.tenants and t.relrowsecurity and (i.indisunique or i.indisexclusion)
   and not exists (select from pg_inherits h where h.inhrelid = i.indexrelid)
   -- The tenant is among what is compared, by equality.
