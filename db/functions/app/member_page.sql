@@ -20,12 +20,12 @@ begin
       (select * from app.users u
        where u.tenant_id = p_tenant_id and u.removed_at is null and u.auth_provider <> 'key'
          and u.created_at = v_after.at and u.id > v_after.id
-         and (p_q is null or app.member_matches(u, p_q))
+         and (p_q is null or app.member_matches(row(u.*)::app.users, p_q))
        order by created_at desc, id limit p_limit + 1)
       union all
       (select * from app.users u
        where u.tenant_id = p_tenant_id and u.removed_at is null and u.auth_provider <> 'key' and u.created_at < v_after.at
-         and (p_q is null or app.member_matches(u, p_q))
+         and (p_q is null or app.member_matches(row(u.*)::app.users, p_q))
        order by created_at desc, id limit p_limit + 1)
       order by created_at desc, id
       limit p_limit + 1) m) p;
