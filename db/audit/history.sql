@@ -126,7 +126,7 @@ p_sample: as how many principals of each table the proof acts; null: all. Commit
 transaction. It tries no write.
   call audit.run();  table audit.findings;$$;
 
-create or replace view audit.trend with (security_invoker = true) as
+create or replace view audit.trend as
 select id as run_id, started_at, finished_at, extract(epoch from finished_at - started_at)::numeric(12, 3) as seconds,
   case when finished_at is null then 'unfinished' when not_run > 0 then 'incomplete' when errors > 0 then 'errors' else 'clean' end
     as result,
@@ -136,11 +136,11 @@ order by id desc;
 comment on view audit.trend is
   'Every run, newest first. incomplete: a check could not run; unfinished: the run was cancelled, or goes on.';
 
-create or replace view audit.last_run with (security_invoker = true) as
+create or replace view audit.last_run as
 select * from audit.trend where finished_at is not null order by run_id desc limit 1;
 comment on view audit.last_run is 'The last finished run.';
 
-create or replace view audit.last_checks with (security_invoker = true) as
+create or replace view audit.last_checks as
 select r.check_name as "check", c.category, case when bool_or(r.failed) then 'error' else c.severity end as severity,
   sum(r.checked)::bigint as checked, sum(r.errors)::bigint as errors, sum(r.warnings)::bigint as warnings, sum(r.infos)::bigint as infos,
   bool_or(r.failed) as failed
@@ -151,7 +151,7 @@ group by r.check_name, c.category, c.severity
 order by errors desc, warnings desc, "check";
 comment on view audit.last_checks is 'Each check of the last finished run: rows or relations examined beside findings.';
 
-create or replace view audit.findings with (security_invoker = true) as
+create or replace view audit.findings as
 with asked as materialized (
   select r.check_name, t.tenant_id, max(t.id) as run_id
   from audit.results r join audit.runs t on t.id = r.run_id and t.finished_at is not null
@@ -190,7 +190,7 @@ comment on column audit.findings.remedy is 'What to do: SQL that can be pasted, 
 comment on column audit.findings.run_id is 'The latest run in audit.runs that found it.';
 comment on column audit.findings.n is 'The number of the finding within its run and check.';
 
-create or replace view audit.events with (security_invoker = true) as
+create or replace view audit.events as
 select * from app.read_events();
 comment on view audit.events is
 $$What happened to tenants, their members, invitations and keys, when and by whom, the newest first. actor_subject is the caller over HTTP;
@@ -224,17 +224,6 @@ $$;
 comment on function audit.require_isolation() is
 $$The gate: raises 55000 with the object, the fault and the remedy, if a check of the catalog or the proof's reading half finds an error.
 The client that installs a release compares its manifest, too.$$;
-
--- A view reads with the rights of its owner, unless it says otherwise. Policies bind tms_owner: a check would see no row, and find none.
-do $$
-declare
-  v_view regclass;
-begin
-  for v_view in select oid from pg_class where relnamespace = 'audit'::regnamespace and relkind = 'v' loop
-    execute format('alter view %s set (security_invoker = true)', v_view);
-  end loop;
-end
-$$;
 
 create or replace function audit.vouch(p_object text, p_reason text)
 returns void

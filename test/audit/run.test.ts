@@ -105,6 +105,21 @@ test("a run of one tenant tells of its rows only, and a tenant that nobody has e
   });
 });
 
+test("a check of rows that reads with another owner's rights is a check that could not run", async () => {
+  const plant = `${OWN} update app.boards set title = 'x'; drop view house.broken; alter view house.board_untitled owner to tms_owner;
+    grant usage on schema house to tms_owner`;
+  const told = (more: string) =>
+    audited(root, { plant: plant + more, texts: [WITH_OWN] }, async sql =>
+      lines((await run(sql, "data")).filter(one => one.check)),
+    );
+  assert.deepEqual(await told(""), [
+    "board_untitled null: the check could not run (board_untitled): house.board_untitled shows what its owner may see: " +
+      "alter view house.board_untitled set (security_invoker = true)",
+  ]);
+  const found = await told("; alter view house.board_untitled set (security_invoker = true)");
+  assert.deepEqual([...new Set(found)], ["board_untitled app.boards: a board without a title"]);
+});
+
 test("the checks of rows alone act as nobody, and refuse no superuser", async () => {
   await audited(root, {}, async sql => {
     for (const tenant of [null, "t1"]) {

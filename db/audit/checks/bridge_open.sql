@@ -18,7 +18,7 @@ select case when b.requests or b.until !~ '^\d{4}-\d\d-\d\d$' or b.until < b.tod
 from bridges b
 cross join audit.profile p;
 comment on view audit.bridge_open is
-$$warning: A login of an old application goes on reaching every tenant's rows of a table, by app.isolate('…', bridge => '…', until => '…').
-An error after that day, or where requests act as the login.
+$$warning: A login of an old application goes on reaching every tenant's rows of a table, by app.isolate('…', bridge => '…',
+until => '…'). An error after that day, or where requests act as the login.
 Why: While it is open, one statement of the old application without a WHERE reaches every tenant.
 Fix: Move the application to app.enter_tenant(), then isolate the table again without the bridge; or agree on a later day.$$;
