@@ -14,7 +14,7 @@ export function bridgesOf(
   const until = new Date(Date.parse(today) + DAYS * 86_400_000).toISOString().slice(0, 10);
   const roles = tables.flatMap(({ granted, owner }) => [...granted, owner]);
   const old = [...new Set(roles)].filter(
-    name => name !== "" && name !== role && !/^tms_/.test(name) && !unbound.includes(name),
+    name => name !== "" && name !== role && !name.startsWith("tms_") && !unbound.includes(name),
   );
   return Object.fromEntries(old.sort().map(name => [name, until]));
 }

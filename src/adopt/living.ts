@@ -48,6 +48,8 @@ export interface Table {
   /** What serial columns draw from. */
   sequences: string[];
   indexes: Index[];
+  /** What CREATE INDEX CONCURRENTLY left where it failed. */
+  invalid: string[];
   checks: { name: string; valid: boolean }[];
 }
 
@@ -98,7 +100,8 @@ export interface Living {
   policyMakers: string[];
   /** The tenants that app.tenants lacks; null: it is not known yet. */
   uncopied: number | null;
-  tenants: { relation: string; key: string; keyType: string; columns: string[] };
+  /** `others`: what the tenants' table could be, too. */
+  tenants: { relation: string; key: string; keyType: string; columns: string[]; others: string[] };
   /** The table that says which person belongs to which tenant. */
   membership: { relation: string; tenant: string; person: string; people: string; key: string } | null;
   tables: Table[];

@@ -15,7 +15,11 @@ const RESERVED = new Set(
 export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /** Names are cut at 63 bytes; the tail says what a thing is. */
-const named = (stem: string, tail: string) => `${Buffer.from(stem).subarray(0, 62 - tail.length)}_${tail}`;
+const named = (stem: string, tail: string) => {
+  let short = stem;
+  while (Buffer.byteLength(short) > 62 - tail.length) short = short.slice(0, -1);
+  return `${short}_${tail}`;
+};
 
 export const FILL = "tenancy_fill";
 export const TENANCY_ID = "tenancy_id";

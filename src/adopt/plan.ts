@@ -20,6 +20,8 @@ export interface Plan {
   slug: string;
   /** The tables of this plan, each after its parent. */
   chosen: Table[];
+  /** The tables whose rows have a tenant's column, once the plan was carried out. */
+  adopted: Map<string, Table>;
   steps: Step[];
   /** What a person may run when nothing needs the old keys any more. */
   later: string[];
@@ -71,11 +73,22 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     name,
     slug,
     chosen,
-    steps: steps.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
+    adopted,
+    steps: withoutInvalid(steps, chosen).toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
     later: [...uniques.flatMap(one => one.later), ...keys.later],
   };
   return { ...plan, meanings: meaningsOf(plan) };
 }
+
+/** An index that an earlier run of the plan could not finish has the name of the one that is made. */
+const withoutInvalid = (steps: Step[], tables: Table[]): Step[] =>
+  steps.flatMap(step => {
+    const table = tables.find(({ relation }) => relation === step.table);
+    const left = table?.invalid.find(name => step.sql.includes(` index concurrently ${ident(name)} on `));
+    return left
+      ? [{ ...step, sql: `drop index concurrently ${ident(table!.schema)}.${ident(left)};` }, step]
+      : [step];
+  });
 
 export const isAdopted = ({ policies }: Table) =>
   policies.some(({ name }) => name === "tenant_only" || name === "tenancy_people");

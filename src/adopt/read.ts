@@ -114,11 +114,15 @@ async function tenantsOf(tx: postgres.TransactionSql, profile: Profile): Promise
       "No table looks like the tenants' one, to which the others refer: name it in the file of --answers, " +
         '{"profile": {"tenants": "public.\\"Team\\"", "tenant_key": "id"}}. A database of one organization has its own way: docs/guides/existing-tables.md',
     );
+  const others = await tx<{ relation: string; children: string }[]>`
+    select relation, children from pg_temp.likely_tenants
+    where children > 1 and relation <> ${relation!} and not ${SERVICE}::text::jsonb ? split_part(relation, '.', 1) limit 3`;
   return {
     relation: relation!,
     key: key!,
     keyType: found.type,
     columns: profile.tenant_columns ?? found.columns,
+    others: others.map(one => `${one.relation} (${one.children} tables refer to it)`),
   };
 }
 
@@ -208,6 +212,8 @@ function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
           'referable', x.indisunique and x.indisvalid and x.indimmediate and x.indpred is null and x.indexprs is null)
         order by x.indexrelid::regclass::text), '[]')
         from pg_index x where x.indrelid = r.relid and x.indisvalid) as indexes,
+      array_to_json(array(select y.relname from pg_index x join pg_class y on y.oid = x.indexrelid
+        where x.indrelid = r.relid and not x.indisvalid order by 1)) as invalid,
       (select coalesce(json_agg(json_build_object('name', k.conname, 'valid', k.convalidated) order by k.conname), '[]')
         from pg_constraint k where k.conrelid = r.relid and k.contype = 'c') as checks
     from pg_temp.relations r

@@ -6,7 +6,7 @@ import { compareWithRelease } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
 import { FILL, ident } from "./names.ts";
 import type { Plan } from "./plan.ts";
-import type { Phase, Step } from "./step.ts";
+import { LOCKING, type Phase, type Step } from "./step.ts";
 
 export interface Verdict {
   relation: string;
@@ -27,15 +27,13 @@ export interface Rehearsal {
   vouched: Vouched[];
 }
 
-const LOCKING: Phase[] = ["columns", "constraints", "policies"];
-
 export async function rehearse(
   tx: postgres.TransactionSql,
   plan: Plan,
   { profile, vouched }: { profile: Record<string, unknown>; vouched: Vouched[] },
   onStep: (text: string) => void,
 ): Promise<Rehearsal> {
-  await tx`select set_config('app.maintenance', 'on', true), set_config('lock_timeout', '2s', true)`;
+  await tx`select set_config('app.maintenance', 'on', true)`;
   const done = await carryOut(tx, plan, onStep);
   if (done.stopped) return { verdicts: allFailed(plan, done.stopped), notes: [], took: done.took, vouched };
   await tx`select pg_temp.load_profile(${JSON.stringify(profile)}::text::jsonb)`;
@@ -111,9 +109,11 @@ async function carryOut(
 }
 
 /** A table that failed stays as it is; the others go on. */
-async function attempt(tx: postgres.TransactionSql, { sql, as }: Step): Promise<string | null> {
+async function attempt(tx: postgres.TransactionSql, { sql, as, phase }: Step): Promise<string | null> {
   try {
     await tx.savepoint(async inner => {
+      // A rehearsal elsewhere in the cluster holds roles until it ends.
+      await inner.unsafe(`set local lock_timeout = '${phase === "roles" ? "60s" : "2s"}'`);
       if (as) await inner.unsafe(`set local role ${ident(as)}`);
       await inner.unsafe(sql.replace(" concurrently ", " ")).simple();
       await inner.unsafe("reset role");
@@ -174,10 +174,15 @@ async function judge(tx: postgres.TransactionSql, plan: Plan, findings: Finding[
   return { verdicts, rest };
 }
 
-/** A key that has a successor. */
-const isForLater = ({ later }: Plan, { check, relation, row }: Finding) =>
+/** A key that has a successor, or leads to a table that is not adopted yet. */
+const isForLater = ({ later, living, adopted }: Plan, { check, relation, row }: Finding) =>
   check === "key_crosses_tenants" &&
-  later.includes(`alter table ${relation} drop constraint ${ident(String(row.object))};`);
+  living.keys.some(
+    ({ child, name, parent }) =>
+      child === relation &&
+      name === row.object &&
+      (!adopted.has(parent) || later.includes(`alter table ${child} drop constraint ${ident(name)};`)),
+  );
 
 const told = ({ check, severity, relation, row, detail }: Finding) =>
   [severity, check, relation ?? Object.values(row).join(" "), detail]

@@ -187,7 +187,7 @@ export function policySteps(
     ...unbound,
     ...policies.filter(({ name }) => !isOurs(name)).flatMap(({ roles }) => roles),
   ];
-  const over = granted.filter(name => name !== "" && !kept.includes(name) && !/^tms_/.test(name));
+  const over = granted.filter(name => name !== "" && !kept.includes(name) && !name.startsWith("tms_"));
   const isOwn = `${ident(tenantColumn(living, table))} = ${current(living)}`;
   const isMine = treatment === "tenants" ? `${ident(idOfTenants(living))} = (select app.tenant_id())` : isOwn;
   const force = !ownerIsOpen && !unbound.includes(owner);

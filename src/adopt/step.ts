@@ -12,13 +12,16 @@ export const PHASES = {
 } as const;
 export type Phase = keyof typeof PHASES;
 
+/** Those that lock a whole table. */
+export const LOCKING: Phase[] = ["columns", "constraints", "policies"];
+
 /** What it locks, for how long. */
 export const LOCKS: Record<Phase, string> = {
   roles: "Locks nothing",
   columns: "Locks the table (ACCESS EXCLUSIVE) for a moment: no row is read or written",
   fill: "Locks the rows that it writes until it commits. Reads go on; writes of the same rows wait. A large table: in batches",
   indexes:
-    "Reads the table once or twice; reads and writes go on. What fails leaves an INVALID index: drop it, and run it again",
+    "Reads the table twice, and waits for older transactions; reads and writes go on. What fails leaves an INVALID index: plan again",
   constraints:
     "ADD … NOT VALID and SET NOT NULL lock the table for a moment (a foreign key only against writes, its parent's too); " +
     "VALIDATE reads all of it while reads and writes go on",

@@ -4,7 +4,7 @@ import type { Adoption } from "./adopt.ts";
 import type { Table } from "./living.ts";
 import { ident } from "./names.ts";
 import type { Plan } from "./plan.ts";
-import { LOCKS, PHASES, type Phase, type Step } from "./step.ts";
+import { LOCKING, LOCKS, PHASES, type Phase, type Step } from "./step.ts";
 import { explained, type Question } from "./treat.ts";
 
 export function toSql(adoption: Adoption): string {
@@ -52,6 +52,13 @@ function heading({ plan, rehearsal, notRehearsed }: Adoption): string {
             `${why}${lockedMs > 0 ? `; locked ${Math.ceil(lockedMs)} ms` : ""}`,
           ].join("  "),
         ),
+      ...(Object.keys(rehearsal?.took ?? {}).length > 0
+        ? [
+            `It took, by parts: ${Object.entries(rehearsal!.took)
+              .map(([phase, ms]) => `${phase} ${(ms / 1000).toFixed(1)} s`)
+              .join(", ")}.`,
+          ]
+        : []),
       ...(rehearsal?.notes.length
         ? ["", "The audit would say, too:", ...rehearsal.notes.map(note => `  ${note}`)]
         : []),
@@ -75,7 +82,11 @@ function tables({ living, treatments, bridges }: Plan): string {
   const width = Math.max(...living.tables.map(({ relation }) => relation.length), 0);
   return comment(
     [
-      `The tenants are the rows of ${living.tenants.relation} (${living.tenants.key}). What each table is, and what becomes of it:`,
+      `The tenants are the rows of ${living.tenants.relation} (${living.tenants.key}). ` +
+        (living.tenants.others.length > 0
+          ? `Could be, too, as "profile": {"tenants": …, "tenant_key": …}: ${living.tenants.others.join(", ")}. `
+          : "") +
+        "What each table is, and what becomes of it:",
       ...living.tables.map(table =>
         [
           `  ${table.relation.padEnd(width)}`,
@@ -116,16 +127,17 @@ const meanings = ({ meanings: all }: Plan) =>
 
 function migration(plan: Plan): string {
   const phases = [...new Set(plan.steps.map(({ phase }) => phase))];
-  return [
-    "\\set ON_ERROR_STOP on",
-    "set lock_timeout = '2s';  -- a statement that waits for a lock makes all others wait: it gives up, and may run again",
-    ...phases.map((phase, i) => section(plan, phase, i + 1)),
-  ].join("\n\n");
+  return ["\\set ON_ERROR_STOP on", ...phases.map((phase, i) => section(plan, phase, i + 1))].join("\n\n");
 }
 
 function section({ living, steps }: Plan, phase: Phase, n: number): string {
   const own = steps.filter(step => step.phase === phase);
   const lines = [comment(`${n}. ${PHASES[phase]}.\n${LOCKS[phase]}.`)];
+  lines.push(
+    LOCKING.includes(phase)
+      ? "set lock_timeout = '2s';  -- what waits for a lock on a table makes all others wait: it gives up, and may run again"
+      : "set lock_timeout = 0;",
+  );
   let as: string | null = null;
   const become = (role: string | null) => {
     if (role !== as) lines.push(role ? `set role ${ident(role)};` : "reset role;");
@@ -134,9 +146,8 @@ function section({ living, steps }: Plan, phase: Phase, n: number): string {
   for (const group of groups(own)) {
     become(group[0]!.as);
     const sql = group.map(step => step.sql);
-    if (phase === "policies") lines.push(...["begin;", ...sql, "commit;"]);
-    else if (phase === "tenants")
-      lines.push(...["begin; set local app.maintenance = on;", ...sql, "commit;"]);
+    if (phase === "policies") lines.push("begin;", ...sql, "commit;");
+    else if (phase === "tenants") lines.push("begin; set local app.maintenance = on;", ...sql, "commit;");
     else lines.push(...sql);
   }
   become(null);

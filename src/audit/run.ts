@@ -204,7 +204,7 @@ export async function seed(tx: postgres.TransactionSql): Promise<string[]> {
   try {
     const rows = await tx.savepoint(
       inner => inner<{ relation: string; failure: string }[]>`
-        select relation, failure from pg_temp.seed() where failure is not null`,
+        select relation, failure from pg_temp.seed() where rows = 0 and failure is not null`,
     );
     return rows.map(({ relation, failure }) => `${relation} has no rows: ${failure}`);
   } catch (error) {

@@ -2,14 +2,14 @@
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { after, test } from "node:test";
-import type postgres from "postgres";
+import postgres from "postgres";
 import type { Answers } from "../../src/adopt/answers.ts";
 import { outcome, tenancy } from "../cli/command.ts";
 import { carryOut, createLiving, laterOf, readAnswers } from "./living.ts";
 import { product, uuidProduct } from "./product.ts";
 
 const living = await createLiving(product);
-const { sql, app, owner } = living;
+const { sql, app, owner, role } = living;
 after(() => living.drop());
 
 const ANSWERS: Answers = {
@@ -34,7 +34,7 @@ async function state(of: postgres.Sql) {
   const [row] = await of`
     select (select count(*) from pg_policy) as policies, (select count(*) from pg_class) as relations, (select count(*) from pg_proc) as functions,
       (select md5(string_agg(concat(oid, relacl, relrowsecurity, relforcerowsecurity), ',' order by oid)) from pg_class) as rights,
-      (select count(*) from pg_constraint) as constraints, (select count(*) from pg_roles) as roles, (select count(*) from app.tenants) as tenants,
+      (select count(*) from pg_constraint) as constraints, (select count(*) from pg_roles where rolname = ${role}) as roles, (select count(*) from app.tenants) as tenants,
       (select md5(string_agg(t::text, ',' order by id)) from "Team" t) as teams`;
   return row;
 }
@@ -104,8 +104,7 @@ test("a policy that shows a row of another tenant fails its table: the proof act
 
 test("what its own rules forbid is asked in words that are to be pasted", async () => {
   const file = living.answer(ANSWERS);
-  const first = await living.plan("--answers", file);
-  assert.equal(first.code, 1);
+  const first = await living.plan("--answers", file, "--no-rehearse");
   assert.match(
     first.stdout,
     /"Document" loses its tenant by the key Document_teamId_fkey \(ON DELETE SET NULL\)\. Replace it: alter table/,
@@ -154,9 +153,8 @@ test("answers that do not fit are refused, all at once", async () => {
 
 test("while others are at work, nothing is rehearsed unless that is said", async () => {
   await sql.unsafe(`alter role ${app} password 'secret'`);
-  const { default: driver } = await import("postgres");
   const url = Object.assign(new URL(living.urls.root), { username: app, password: "secret" }).href;
-  const session = driver(url, { max: 1 });
+  const session = postgres(url, { max: 1 });
   try {
     await session`select`;
     const idle = await living.plan("--answers", living.answer(ANSWERS));
@@ -167,6 +165,16 @@ test("while others are at work, nothing is rehearsed unless that is said", async
   } finally {
     await session.end();
   }
+});
+
+test("an index that could not be finished is dropped before it is made again", async () => {
+  await sql.unsafe(`create index "Folder_teamId_idx" on "Folder" ("teamId")`);
+  await sql`update pg_index set indisvalid = false where indexrelid = '"Folder_teamId_idx"'::regclass`;
+  const { stdout } = await living.plan("--answers", living.answer(ANSWERS), "--no-rehearse");
+  assert.match(
+    stdout,
+    /^drop index concurrently public\."Folder_teamId_idx";\ncreate index concurrently "Folder_teamId_idx" on /m,
+  );
 });
 
 test("what was planned is so: the old application goes on, requests see one tenant, the audit passes", async () => {
@@ -228,6 +236,10 @@ test("what was planned is so: the old application goes on, requests see one tena
       statement,
     );
 
+  // The service's own gate has nothing to say of it.
+  const asOwner = postgres(living.urls.owner, { max: 1 });
+  await asOwner`select audit.require_isolation()`;
+  await asOwner.end();
   const again = await living.plan("--answers", file, "--save", file);
   assert.equal(again.code, 0, again.stdout);
   assert.match(again.stdout, /Nothing is left to do\./);
@@ -248,24 +260,13 @@ test("what was planned is so: the old application goes on, requests see one tena
   const { findings } = JSON.parse(audit.stdout) as {
     findings: { check: string; severity: string; relation: string }[];
   };
-  // Those of the server, and of an edited tree.
-  const errors = findings.filter(
-    ({ severity, check }) => severity === "error" && !/^(server_|not_as_released)/.test(check),
-  );
-  assert.deepEqual(errors, [], audit.stdout);
-  assert.deepEqual(
-    [
-      ...new Set(
-        findings
-          .filter(
-            ({ severity, check }) =>
-              severity === "warning" && !check.startsWith("server_") && check !== "not_as_released",
-          )
-          .map(({ check }) => check),
-      ),
-    ].sort(),
-    ["bridge_open", "owner_bypasses"],
-  );
+  // But for the server, an edited tree, and roles of other tests.
+  const others = /^(server_|not_as_released|role_bypasses)/;
+  const told = findings.filter(({ severity, check }) => severity !== "info" && !others.test(check));
+  assert.deepEqual([...new Set(told.map(({ severity, check }) => `${severity} ${check}`))].sort(), [
+    "warning bridge_open",
+    "warning owner_bypasses",
+  ]);
 });
 
 test("with the bridges gone the old login is told so, and the owner sees rows in maintenance alone", async () => {
@@ -287,7 +288,7 @@ test("with the bridges gone the old login is told so, and the owner sees rows in
       return (await tx`select from "Order"`).length;
     });
   assert.deepEqual([await asOwner(false), await asOwner(true)], [0, 12]);
-  assert.match((await living.plan("--answers", file)).stdout, /Nothing is left to do\./);
+  assert.match((await living.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
 });
 
 test("a uuid that the tenants have already is the tenant's id, and a plan may be carried out table by table", async () => {
@@ -312,18 +313,17 @@ test("a uuid that the tenants have already is the tenant's id, and a plan may be
       await tx`insert into crm.calls (contact_id, said) values (${contact!.id}, 'hello')`;
       assert.equal((await tx`select from crm.calls where account_id = app.tenant_id()`).length, 1);
     });
-    assert.match((await crm.plan("--answers", file)).stdout, /Nothing is left to do\./);
+    assert.match((await crm.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
   } finally {
     await crm.drop();
   }
 });
 
 test("where the service is not installed, the plan is there, and not rehearsed", async () => {
-  const { default: driver } = await import("postgres");
   const name = `${living.name}_bare`;
   await sql.unsafe(`create database ${name} template template0`);
   const url = Object.assign(new URL(living.urls.root), { pathname: `/${name}` }).href;
-  const bare = driver(url, { max: 1, onnotice: () => {} });
+  const bare = postgres(url, { max: 1, onnotice: () => {} });
   try {
     await bare.unsafe(
       "create table orgs (id uuid primary key, name text); create table things (id int primary key, org_id uuid not null references orgs)",

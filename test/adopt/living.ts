@@ -77,6 +77,8 @@ export async function carryOut(sql: postgres.Sql, plan: string): Promise<void> {
   try {
     for (const statement of statementsOf(plan)) await session.unsafe(statement).simple();
   } finally {
+    // What stopped it may have left a transaction, and a role.
+    await session.unsafe("rollback; reset role; reset lock_timeout").simple();
     session.release();
   }
 }
