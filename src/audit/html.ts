@@ -109,29 +109,34 @@ function groupOf({ about }: Audit, { findings, total, notRun }: Group, few: bool
     total > findings.length ? `the first ${number(findings.length)} of ${number(total)} are kept` : "";
   return `<details class="group"${notRun || (few && severity === "error") ? " open" : ""}>
 <summary><span class="count">${number(total)}</span> <span class="badge ${severity}">${notRun ? "could not run" : severity}</span> <b>${escapeHtml(check)}</b> <span class="dim wide">${escapeHtml(category)}</span></summary>
-${words ? `<p>${escapeHtml(words.finds)} ${escapeHtml(words.why)}</p>${notRun ? "" : `<p><b>Fix:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
+${words ? `<p>${escapeHtml(`${words.finds} ${words.why}`.trim())}</p>${notRun || !words.mend ? "" : `<p><b>Fix:</b> ${escapeHtml(words.mend)}</p>`}` : ""}
 <ul>${findings.slice(0, FIRST).map(oneFinding).join("\n")}</ul>
 ${more.length > 0 ? `<details class="more"><summary>${number(more.length)} more${said ? `; ${said}` : ""}</summary><ul>${more.map(oneFinding).join("\n")}</ul></details>` : ""}
 </details>`;
 }
 
 const oneFinding = (finding: Finding) =>
-  `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p>${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
+  `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p class="detail">${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
 
 /** Rows are checks, columns are tables; the last column holds findings about anything else. */
 function matrix({ report, results }: Audit): string {
-  const shown = results.filter(
-    ({ relation, error, warning, info }) => relation || error + warning + info > 0,
-  );
-  const tables = [...new Set(shown.map(({ relation }) => relation))].sort((a, b) =>
+  const cells = new Map<string, Result>();
+  for (const result of results) {
+    const relation = result.relation.endsWith(")") ? "" : result.relation; // a function
+    const key = `${result.check} ${relation}`;
+    const sum = cells.get(key) ?? { ...result, relation, failed: false, error: 0, warning: 0, info: 0 };
+    for (const severity of ["error", "warning", "info"] as const) sum[severity] += result[severity];
+    sum.failed ||= result.failed;
+    cells.set(key, sum);
+  }
+  const tables = [...new Set([...cells.values()].map(({ relation }) => relation))].sort((a, b) =>
     a && b ? (a < b ? -1 : 1) : a ? -1 : 1,
   );
-  const cells = new Map(shown.map(result => [`${result.check} ${result.relation}`, result]));
   const checks = report.checks.filter(({ check }) => tables.some(table => cells.has(`${check} ${table}`)));
   if (checks.length === 0) return "";
   const short = (table: string) => breakable(table.replace(/^app\./, "") || "elsewhere");
   const long = (table: string) =>
-    escapeHtml(table || "roles, functions, settings, and tables that are no tenants' tables");
+    escapeHtml(table || "functions, roles, settings, and what was counted and not kept");
   return `<section><h2>Tables by checks</h2>
 <div class="scroll" role="region" aria-label="Tables by checks" tabindex="0"><table class="matrix">
 <thead><tr><th scope="col">check</th>${tables.map(table => `<th scope="col" title="${long(table)}">${short(table)}</th>`).join("")}</tr></thead>

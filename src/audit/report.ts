@@ -17,6 +17,7 @@ export interface Report {
 export interface Result extends Record<Severity, number> {
   check: string;
   relation: string;
+  /** One of the findings says that the check could not run there. */
   failed: boolean;
 }
 
@@ -48,17 +49,21 @@ export interface Audit {
   diff?: { opened: Finding[]; closed: Finding[] };
 }
 
+/** What audit.run_step() says of a step that failed. */
+export const isFailure = ({ detail }: Finding) => detail.startsWith("the check could not run");
+
 /** Each check counts all that it found, also what was not kept; that is on no relation. */
-export function resultsOf({ checks, findings }: Report, notRun: readonly string[]): Result[] {
+export function resultsOf({ checks, findings }: Report): Result[] {
   const results = new Map<string, Result>();
-  const add = (check: string, relation: string, severity: Severity, n: number) => {
+  const add = (check: string, relation: string, severity: Severity, n: number, failed = false) => {
     const key = `${check} ${relation}`;
-    const failed = notRun.includes(check);
-    const result = results.get(key) ?? { check, relation, failed, error: 0, warning: 0, info: 0 };
+    const result = results.get(key) ?? { check, relation, failed: false, error: 0, warning: 0, info: 0 };
+    result.failed ||= failed;
     result[severity] += n;
     results.set(key, result);
   };
-  for (const { check, relation, severity } of findings) add(check, relation ?? "", severity, 1);
+  for (const finding of findings)
+    add(finding.check, finding.relation ?? "", finding.severity, 1, isFailure(finding));
   for (const { check, findings: all } of checks) {
     const kept = findings.filter(one => one.check === check);
     if (kept.length > 0 && all > kept.length) add(check, "", kept[0]!.severity, all - kept.length);

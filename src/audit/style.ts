@@ -15,6 +15,7 @@ p { margin: .25rem 0; }
 .mark { display: inline-block; width: .62em; height: .62em; border-radius: 50%; margin-right: .4em; background: currentColor; }
 .mark.error { color: var(--error); } .mark.warning { color: var(--warning); } .mark.fine { color: var(--fine); }
 .place { font-weight: 600; overflow-wrap: anywhere; }
+.detail { white-space: pre-line; }
 .cards { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1.5rem; }
 .card { flex: 1 1 8.5rem; background: var(--panel); border: 1px solid var(--line); border-radius: .5rem; padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.5rem; line-height: 1.2; font-variant-numeric: tabular-nums; }
@@ -53,7 +54,7 @@ thead th { color: var(--dim); font-size: .94em; border-bottom: 1px solid var(--l
 .checks th, .checks td { padding: .4rem .7rem; vertical-align: top; } .checks tbody tr + tr > * { border-top: 1px solid var(--line); }
 .checks tbody th .dim { display: block; font-weight: 400; font-size: .9rem; }
 .num { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .matrix th:first-child { min-width: 0; } .checks th, .checks td { padding: .4rem .5rem; } .checks th { overflow-wrap: anywhere; } }
+@media (max-width: 40rem) { main { padding: 1.25rem .75rem 3rem; } h1 { font-size: 1.5rem; } .wide { display: none; } .trend .label { font-size: 24px; } .matrix { font-size: .74rem; } .matrix th:first-child { min-width: 0; } .checks th, .checks td { padding: .4rem .5rem; } .checks th { overflow-wrap: anywhere; } .checks tbody th .dim { display: none; } }
 /* Paper cannot be scrolled: the columns share its width, however many they are. */
 @media print { .scroll { overflow: visible; } .matrix { table-layout: fixed; overflow-wrap: anywhere; font-size: .64rem; } .matrix th:first-child { width: 11rem; min-width: 0; white-space: normal; } .matrix th + th, .matrix td { padding: .18rem 0; } .matrix thead th + th { writing-mode: vertical-rl; text-align: right; vertical-align: middle; line-height: 1; padding: .4rem 0; } .mark, .badge, .card, .cell { print-color-adjust: exact; } .group::details-content { content-visibility: visible; } .group li, tr { break-inside: avoid; } h2 { break-after: avoid; } body { background: none; } }
 `;

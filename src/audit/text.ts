@@ -2,7 +2,7 @@
 
 import type { Finding } from "../values/finding.ts";
 import { plain } from "../values/printable.ts";
-import type { Audit } from "./report.ts";
+import { type Audit, isFailure } from "./report.ts";
 
 const SHOWN = 10;
 export const number = (value: number) => value.toLocaleString("en-US");
@@ -41,8 +41,6 @@ export interface Group {
 
 /** In the report's order, worst first, but checks that failed come before all findings. */
 export function groupFindings({ report, results }: Audit): Group[] {
-  const key = (check: string, relation: string | null) => `${check} ${relation ?? ""}`;
-  const failed = new Set(results.filter(result => result.failed).map(r => key(r.check, r.relation)));
   const groups = new Map<string, Finding[]>();
   for (const finding of report.findings) {
     const name = `${finding.severity} ${finding.check}`;
@@ -53,9 +51,8 @@ export function groupFindings({ report, results }: Audit): Group[] {
   const listed = [...groups.values()].map(found => {
     const { check, severity } = found[0]!;
     const total = results.reduce((sum, result) => sum + (result.check === check ? result[severity] : 0), 0);
-    const broken = ({ relation }: Finding) => severity === "error" && failed.has(key(check, relation));
-    const findings = [...found.filter(broken), ...found.filter(finding => !broken(finding))];
-    return { findings, total, notRun: broken(findings[0]!) };
+    const findings = [...found.filter(isFailure), ...found.filter(finding => !isFailure(finding))];
+    return { findings, total, notRun: isFailure(findings[0]!) };
   });
   return [...listed.filter(group => group.notRun), ...listed.filter(group => !group.notRun)];
 }
@@ -124,7 +121,7 @@ export function toText(audit: Audit): string {
     lines.push(
       `${severity.toUpperCase()}  ${check} (${category}): ${notRun ? "could not run, " : ""}${plural(total, "finding")}`,
     );
-    if (words) lines.push(`  ${words.finds}`, `  ${words.why}`);
+    if (words) lines.push(...[words.finds, words.why].filter(Boolean).map(line => `  ${line}`));
     for (const finding of findings.slice(0, SHOWN)) {
       lines.push(`  - ${plain(placeOf(finding))}`, `      ${indent(finding.detail, "      ")}`);
       lines.push(`      ${indent(finding.remedy, "      ")}`);
