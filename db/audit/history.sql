@@ -8,9 +8,13 @@ security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_tenant constant uuid := (select t.id from app.tenants t where t.slug = p_tenant or t.id::text = p_tenant);
+  v_maintenance constant text := coalesce(current_setting('app.maintenance', true), '');
+  v_tenant uuid;
   v_run bigint;
 begin
+  set local app.maintenance = on; -- tms_owner sees the tenants
+  select t.id into v_tenant from app.tenants t where t.slug = p_tenant or t.id::text = p_tenant;
+  perform set_config('app.maintenance', v_maintenance, true);
   if p_tenant is not null and v_tenant is null then
     raise exception using errcode = 'no_data_found', message = format('there is no tenant %L', p_tenant);
   elsif p_only is distinct from 'data' and current_setting('is_superuser') = 'on' then

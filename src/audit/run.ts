@@ -248,11 +248,38 @@ export async function runSteps(
     select pg_temp.report()::text as report, current_database() as database, current_setting('server_version') as version,
       (select array_to_json(array_agg("check")) from pg_temp.run_checks where failed) as failed`;
   const { report, failed, ...server } = row!;
-  return assembled(JSON.parse(report) as Report, {
+  return assembled(inOrder(JSON.parse(report) as Report), {
     notRun: failed ?? [],
     about: await aboutChecks(tx),
     server: { ...server, schema: null },
   });
+}
+
+/** jsonb has an order of its own; people read the report from its beginning. */
+function inOrder({ started_at, finished_at, tenant, checks, findings, summary }: Report): Report {
+  return {
+    started_at,
+    finished_at,
+    tenant,
+    checks: checks.map(({ check, category, severity, checked, findings }) => ({
+      check,
+      category,
+      severity,
+      checked,
+      findings,
+    })),
+    findings: findings.map(({ check, category, severity, tenant_id, relation, row, detail, remedy }) => ({
+      check,
+      category,
+      severity,
+      tenant_id,
+      relation,
+      row,
+      detail,
+      remedy,
+    })),
+    summary: { checks: summary.checks, errors: summary.errors, warnings: summary.warnings },
+  };
 }
 
 /** What the comment of each check says. */
@@ -282,7 +309,7 @@ function assembled(
     runId: null,
     notRun,
     about,
-    results: resultsOf(report, notRun),
+    results: resultsOf(report),
     trend: [],
     server,
   };

@@ -4,6 +4,7 @@ import { onConnection, UNHURRIED } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { RELEASE } from "../migrate/release.ts";
 import type { Severity } from "../values/finding.ts";
 import type { Audit } from "./report.ts";
 import type { Request } from "./run.ts";
@@ -30,6 +31,11 @@ export function openRun(url: string, what: string, { tenant, only, sample }: Req
     if (!found!.allowed)
       throw new StartupError(
         "This login may not run the audit: grant tms_auditor to it, as an administrator",
+      );
+    const [installed] = await sql<[{ release: number | null }]>`select app.release() as release`;
+    if (installed.release !== RELEASE.number)
+      throw new StartupError(
+        `The database has ${installed.release === null ? "no release" : `release ${installed.release}`}, and this build is release ${RELEASE.number}: ${(installed.release ?? 0) < RELEASE.number ? "run npm run migrate first" : "audit it with that release's build"}`,
       );
     try {
       const [row] = await sql<[{ id: string }]>`

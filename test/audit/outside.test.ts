@@ -392,6 +392,7 @@ void describe("a baseline", () => {
         const { remedy } = findings.find(
           ({ check, relation }) => check === "function_unknown" && /total\(\)/.test(relation!),
         )!;
+        assert.match(remedy, /: select "audit"\.vouch\('public\.total\(\)', '…'\);$/);
         const vouched = [
           JSON.parse(/\{"kind".*\}/.exec(remedy)![0].replace('"…"', '"a constant"')) as Vouched,
         ];

@@ -9,7 +9,7 @@ select case when f.prosecdef and not exists (select from audit.request_roles q w
     case when f.prosecdef then format('it runs as %s', f.proowner::regrole) || case
         when f.proconfig::text not like '%search_path=%' and f.prosqlbody is null then ', by its caller''s search_path' end end)) as detail,
   format(E'-- read it: \\sf %1$s\n-- then vouch for it in the repository''s file: {"kind": "function", "object": %2$s, "hash": "%3$s", '
-    '"reason": "…"}\n-- and for the gate of this service''s own database: select audit.vouch(%1$L, ''…'');',
+    '"reason": "…"}\n-- and for the gate of this service''s own database: select "audit".vouch(%1$L, ''…'');',
     f.oid::regprocedure, to_json(f.oid::regprocedure::text), audit.hash_of('pg_proc', f.oid)) as remedy
 from audit.unvouched f
 left join audit.function_uses u on u.oid = f.oid
@@ -22,4 +22,4 @@ and which runs as another role, as code of the server, or past the policies (a f
 is a warning.
 Why: Whoever writes a function decides what requests do, and no check can tell what it does. One that changed since it was reviewed is
 unknown again.
-Fix: Read it, then vouch for it in the repository's file, with its hash and a reason; for the gate by audit.vouch().$$;
+Fix: Read it, then vouch for it in the repository's file, with its hash and a reason; for the gate by vouch() in the schema audit.$$;
