@@ -239,6 +239,7 @@ test("every CHECK constraint refuses a value just outside it", () =>
     await tx.unsafe(`insert into control.tenant_context (inner_key, outer_key, setting_inner_key, setting_outer_key)
       values (${[key, key, key, key].join()})`);
     await tx`insert into audit.runs default values`;
+    await tx`insert into audit.vouched (kind, object, reason) values ('function', 'shop.f()', 'read')`;
     await tx`insert into audit.found select id, 'x', 1, 'info', null, null, '{}', '', '' from audit.runs`;
     const before = "now() - interval '1 hour'";
     await tx`insert into app.tenants (name, slug, status, deleted_at, purge_at, status_before)
@@ -273,6 +274,9 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "media_content_type_length content_type": ["repeat('x', 256)"],
       "media_size_not_negative size_bytes": ["-1"],
       "media_storage_url_length storage_url": text(2048),
+      "profile_check tenant_key": ["null"],
+      "profile_one_check one": ["false"],
+      "profile_per_table_check per_table": ["'[]'"],
       "provider_configs_config_is_object config": ["'[]'"],
       "provider_configs_config_size config": ["jsonb_build_object('x', repeat('x', 1048576))"],
       "provider_configs_name_length provider_name": text(255),
@@ -308,6 +312,7 @@ test("every CHECK constraint refuses a value just outside it", () =>
       "users_role_known role": ["'operator'"],
       "users_subject_length auth_subject": text(255),
       "users_times_in_order updated_at": [before],
+      "vouched_kind_check kind": ["'view'"],
     };
     const checks = await tx<{ name: string; table: string }[]>`
       select conname as name, conrelid::regclass::text as table from pg_constraint
