@@ -3,7 +3,7 @@ import { after, before, test } from "node:test";
 import postgres from "postgres";
 import { audited, CHECKS, findings, openAudit, proved } from "../../audit/session.ts";
 import { createDatabase, rolledBack, seedTenant } from "../../harness.ts";
-import type { Transaction } from "../support.ts";
+import { as, type Transaction } from "../support.ts";
 
 const database = await createDatabase();
 const { sql } = database;
@@ -18,7 +18,7 @@ before(async () => {
   await sql.unsafe(`
     create role ${OLD} login password 'x'; create role ${NEW} login in role tms_app; create role ${OLD}_group;
     grant connect on database ${database.name} to ${OLD};
-    create schema shop; grant usage on schema shop to tms_app, tms_auditor, ${OLD};
+    create schema shop; grant usage on schema shop to tms_app, tms_auditor, tms_owner, ${OLD};
     create table shop.orders (tenant_id uuid not null, id int, primary key (tenant_id, id)) partition by hash (id);
     create table shop.orders_0 partition of shop.orders for values with (modulus 1, remainder 0);
     alter table shop.orders owner to tms_owner; alter table shop.orders_0 owner to tms_owner;
@@ -133,6 +133,23 @@ test("the audit warns of a bridge, once, calls it an error after its day or for 
     await audit.end();
   }
 });
+
+test("the gate lets a bridge stand until its day, and fails after it", () =>
+  rolledBack(sql, async tx => {
+    await tx.unsafe(bridge(`'${OLD}'`, "current_date"));
+    const gate = () =>
+      as(tx, "tms_owner", async sp => {
+        await sp`set local app.maintenance = on`;
+        await sp`select control.gate()`;
+      });
+    await gate();
+    const [name] = await policies(tx);
+    await tx.unsafe(`alter policy ${name!.name} on shop.orders rename to bridge_until_2026_11_01`);
+    await assert.rejects(
+      gate(),
+      /^PostgresError: Tenants are not isolated: shop\.orders: .* should have stopped on 2026-11-01/,
+    );
+  }));
 
 test("the proof holds beside a bridge", () =>
   audited(database.urls.root, { plant: bridge(`'${OLD}'`) }, async tx => {
