@@ -1,17 +1,5 @@
 -- The checks of rows that hold for any tables, made from the foreign keys and the tenant columns. One row's fault is one finding: a row
 -- without a tenant is not also one whose parent is another tenant's, nor one whose parent is missing one of another tenant.
-create or replace view audit.data_checks as
-select * from (values
-  ('parent_in_other_tenant', 'cross_tenant_access', 'rows whose parent, by a foreign key, belongs to another tenant'),
-  ('parent_missing', 'orphaned_record', 'rows whose foreign key refers to no row'),
-  ('tenant_missing', 'orphaned_record', 'rows of a tenant that does not exist'),
-  ('no_tenant', 'orphaned_record', 'rows that name no tenant')
-) as c ("check", category, finds);
-comment on view audit.data_checks is
-$$error: The four checks of rows that are made for each table and each foreign key.
-Why: Constraints hold only what was written since they exist and while triggers were on: a restore, a replica and a superuser pass by them.
-Fix: The remedy of a finding lists the rows. Whoever knows them corrects or deletes them.$$;
-
 create or replace function audit.filter_of(p_relation oid)
 returns text
 language plpgsql
@@ -68,21 +56,18 @@ end
 $$;
 comment on function audit.require_unfiltered(oid) is 'Raises 42501 where policies keep rows of a table from the current role.';
 
-create or replace view audit.row_keys as
-select r.relid,
-  coalesce((
-    select 'jsonb_build_object(' || string_agg(format('%L, c.%I', a.attname, a.attname), ', ' order by a.attnum) || ')'
-    from pg_index i
-    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any ((i.indkey::int2[])[:i.indnkeyatts - 1])
-    where i.indrelid = r.relid and i.indisprimary), 'jsonb_build_object(''ctid'', c.ctid)') as key
-from audit.relations r;
-comment on view audit.row_keys is 'An expression over a row c for its key, as jsonb: its primary key, or else its place.';
-
 create or replace view audit.data_statements as
 with tables as materialized (
   select * from audit.tables
 ), relations as materialized (
-  select r.relid, r.relation, r.relnamespace, y.key from audit.relations r join audit.row_keys y on y.relid = r.relid
+  -- key: an expression over a row c, its primary key as jsonb, or else its place.
+  select r.relid, r.relation, r.relnamespace, coalesce((
+    select format('jsonb_build_object(%s)', string_agg(format('%L, c.%I', a.attname, a.attname), ', ' order by a.attnum))
+    from pg_index i
+    join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any ((i.indkey::int2[])[:i.indnkeyatts - 1])
+    where i.indrelid = r.relid and i.indisprimary
+    having count(*) > 0), 'jsonb_build_object(''ctid'', c.ctid)') as key
+  from audit.relations r
 ), foreign_keys as materialized (
   select k.*, t.steps > 0 and t.parent = k.confrelid and t.tenant_by = k.columns as gives_tenant
   from audit.foreign_keys k

@@ -4,7 +4,7 @@ import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import { ABOUT, NOT_AS_RELEASED } from "../migrate/objects.ts";
+import { NOT_AS_RELEASED } from "../migrate/objects.ts";
 import { RELEASE } from "../migrate/release.ts";
 import { type Comparison, compareWithRelease, withoutVouched } from "../migrate/released.ts";
 import { settle } from "../migrate/session.ts";
@@ -374,7 +374,7 @@ function withManifest(audit: Audit, compared: Comparison | undefined): Audit {
       warnings: report.summary.warnings + count("warning"),
     },
   };
-  return assembled(whole, { ...audit, about: new Map(audit.about).set(NOT_AS_RELEASED, ABOUT) });
+  return assembled(whole, audit);
 }
 
 /** Of what each finding is about; where that is no object of the catalog, of its words. */

@@ -15,12 +15,6 @@ const QUERY = readFileSync(path.join(PACKAGE_ROOT, "db", "audit", "manifest.sql"
 /** The name of this check in reports. */
 export const NOT_AS_RELEASED = "not_as_released";
 
-export const ABOUT = {
-  finds: "An object of this service is not as the release made it.",
-  why: "What decides who sees what was changed by hand, or by another release.",
-  mend: "Install the release again, or take the change back.",
-};
-
 export interface Line {
   kind: string;
   name: string;
