@@ -35,7 +35,7 @@ export function openRun(url: string, what: string, { tenant, only, sample }: Req
     const [installed] = await sql<[{ release: number | null }]>`select app.release() as release`;
     if (installed.release !== RELEASE.number)
       throw new StartupError(
-        `The database has ${installed.release === null ? "no release" : `release ${installed.release}`}, and this build is release ${RELEASE.number}: ${(installed.release ?? 0) < RELEASE.number ? "run npm run migrate first" : "audit it with that release's build"}`,
+        `The database has ${installed.release === null ? "no release" : `release ${installed.release}`}, and this build is release ${RELEASE.number}: ${(installed.release ?? 0) < RELEASE.number ? "run npm run migrate first" : "audit it with that release's build"}. --database audits it from outside, and stores nothing`,
       );
     try {
       const [row] = await sql<[{ id: string }]>`

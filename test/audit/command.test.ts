@@ -179,8 +179,8 @@ void describe("npm run audit", () => {
 
   it("audits only a database of its own release, and says which one it found", async () => {
     for (const [number, cure] of [
-      [RELEASE.number + 1, /audit it with that release's build$/],
-      [RELEASE.number - 1, /run npm run migrate first$/],
+      [RELEASE.number + 1, /audit it with that release's build\. --database audits it from outside/],
+      [RELEASE.number - 1, /run npm run migrate first\. --database audits it from outside/],
     ] as const) {
       await planted(
         `insert into control.release (number, hash) values (${number}, 'another')`,

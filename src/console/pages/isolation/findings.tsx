@@ -33,10 +33,10 @@ function One({ finding }: { finding: Finding }) {
         </h3>
         {tenant_id && <a href={path(["tenant", tenant_id])}>The tenant</a>}
       </div>
-      <p>{visible(detail)}</p>
+      <p class="detail">{visible(detail)}</p>
       {Object.keys(row).length > 0 && (
         <details>
-          <summary>The row</summary>
+          <summary>{tenant_id ? "The row" : "The object"}</summary>
           <pre>{visible(pretty(row))}</pre>
         </details>
       )}

@@ -91,8 +91,6 @@ function LastRun({ audit: { run, trend } }: { audit: Audit }) {
           {" · "}
           {count(run.checks, "check")}
           {" · "}
-          {count(run.rows_checked, "row")}
-          {" · "}
           <Time at={run.finished_at ?? run.started_at} />
         </p>
       </div>
