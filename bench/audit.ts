@@ -153,7 +153,7 @@ async function peakMemory(url: string): Promise<number | null> {
 }
 
 export async function auditBench(server: BenchServer, { quick }: { quick: boolean }): Promise<Figure[]> {
-  const tenants = quick ? 200 : 10_000;
+  const tenants = quick ? 200 : 1_000;
   const rounds = quick ? 3 : 5;
   const name = `${(tenants * 1000).toLocaleString("en")} rows in ${tenants.toLocaleString("en")} tenants`;
   const small = await server.database("bench_audit_small");

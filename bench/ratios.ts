@@ -75,13 +75,13 @@ const HELD: Record<string, (name: string, n: number) => Held[]> = {
     ],
   ],
   audit: () => [
-    ["time, data checks : count(*) pass", seconds("data checks"), seconds("count(*) pass"), "at most", 6],
+    ["time, data checks : count(*) pass", seconds("data checks"), seconds("count(*) pass"), "at most", 30],
     [
       "the same, from disk",
       seconds("data checks, from disk"),
       seconds("count(*) pass, from disk"),
       "at most",
-      6,
+      20,
     ],
   ],
 };

@@ -60,8 +60,9 @@ Two readers of other tenants run meanwhile.`,
   },
   audit: {
     title: "The audit",
-    text: `The data checks of the audit, and one \`count(*)\` of every table, in one session with all pages in Postgres's cache.
-*From disk*: Postgres's cache, and the system's cache of the database's files, are emptied before each turn.`,
+    text: `\`call audit.run(p_only => 'data')\`, and one \`count(*)\` of every table, in one session with all pages in Postgres's cache.
+Each check is a statement of its own: it reads a table once for each foreign key and each rule. *From disk*: Postgres's cache, and the
+system's cache of the database's files, are emptied before each turn.`,
   },
 };
 
