@@ -216,6 +216,30 @@ void describe("npm run audit", () => {
     );
   });
 
+  it("counts more than the thousand findings of a check that it keeps", async () => {
+    const { tenant } = await idsOf(sql, "t1");
+    const plant = `insert into app.media (tenant_id, id, generation_id, storage_url, content_type, size_bytes)
+      select m.tenant_id, gen_random_uuid(), m.generation_id, 's3://media/${tenant}/x', 'image/png', 1
+      from (select m.* from app.media m join app.tenants t on t.id = m.tenant_id and t.slug = 't2' limit 1) m, generate_series(1, 1100)`;
+    await planted(plant, "delete from app.media where storage_url like '%/x'", async () => {
+      const { report, runId, results } = await run({ only: "data" });
+      const check = report.checks.find(one => one.check === "storage_of_other_tenant")!;
+      assert.deepEqual([check.findings, report.summary.errors, report.findings.length], [1100, 1100, 1000]);
+      assert.deepEqual(
+        results.map(({ relation, error }) => [relation, error]),
+        [
+          ["app.media", 1000],
+          ["", 100],
+        ],
+      );
+      const [stored] = await sql`
+        select t.run_id::int, t.errors::int, c.errors::int as of_check, (select count(*)::int from audit.findings f where f."check" = c."check") as kept
+        from audit.trend t join audit.last_checks c on c."check" = 'storage_of_other_tenant' order by t.run_id desc limit 1`;
+      assert.deepEqual({ ...stored }, { run_id: runId, errors: 1100, of_check: 1100, kept: 1000 });
+    });
+    await run({ only: "data" });
+  });
+
   it("runs and stores what a member of tms_auditor may do, and says what it did not prove", async () => {
     assert.equal((await run({ tenant: "t3", only: "data" }, auditor)).report.summary.errors, 0);
     const audit = await run({}, auditor);

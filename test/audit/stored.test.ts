@@ -81,6 +81,36 @@ void describe("call audit.run()", () => {
     assert.deepEqual(await findings(), []);
   });
 
+  it("keeps the findings of the last hundred finished runs, and of older ones while a finding is open", async () => {
+    const [first] = await sql<[{ id: number }]>`
+      insert into audit.runs (family, finished_at) select 'data', now() from generate_series(1, 102) returning id::int`;
+    const unfinished = await sql`insert into audit.runs (family) values ('data') returning id::int`;
+    const [closed, open, kept] = [first.id, first.id + 1, first.id + 10];
+    for (const [id, check] of [
+      [closed, "credit_balance"],
+      [open, "view_as_owner"], // asked by none of the runs of rows
+      [kept, "credit_balance"],
+    ] as const)
+      await sql`
+        insert into audit.found (run_id, check_name, n, severity, relation, "row", detail, remedy)
+        values (${id}, ${check}, 1, 'error', 'app.boards', '{}', 'd', 'r')`;
+    await run(null, "data");
+    const left = await sql<{ id: number }[]>`
+      select run_id::int as id from audit.found where run_id between ${closed} and ${closed + 101} order by 1`;
+    assert.deepEqual(
+      left.map(({ id }) => id),
+      [open, kept],
+    );
+    assert.deepEqual(
+      (await findings()).map(({ check }) => check),
+      ["view_as_owner"],
+    );
+    const trend = await sql<{ result: string }[]>`
+      select result from audit.trend where run_id between ${closed} and ${unfinished[0]!.id as number} order by run_id desc`;
+    assert.deepEqual([trend.length, trend[0]!.result, trend[1]!.result], [103, "unfinished", "clean"]);
+    await sql`delete from audit.runs where id between ${closed} and ${unfinished[0]!.id as number}`;
+  });
+
   it("keeps the operators' page", async () => {
     const [row] = await sql<{ page: { run: { checks: number }; findings: unknown[]; trend: unknown[] } }[]>`
       select (control.audit_page(50, null)).body as page`;
