@@ -40,6 +40,7 @@ export interface Table {
   fires: boolean;
   /** adopt's own trigger fills the tenant's column. */
   filled: boolean;
+  partitioned: boolean;
   enabled: boolean;
   forced: boolean;
   policies: { name: string; roles: string[] }[];

@@ -109,9 +109,9 @@ function choose(living: Living, treatments: Map<string, Treatment>, only: string
     ({ relation }) => only.includes(relation) || treatments.get(relation) === "tenants",
   );
   for (const { relation, parent } of chosen) {
-    const before =
-      parent && !only.includes(parent.relation) && can.find(one => one.relation === parent.relation);
-    if (before && !isAdopted(before))
+    const needs = treatments.get(relation) === "people" ? living.membership!.relation : parent?.relation;
+    const before = can.find(one => one.relation === needs);
+    if (before && !only.includes(before.relation) && !isAdopted(before))
       throw new StartupError(
         `${relation} belongs to a tenant through ${before.relation}: name that one too, or before`,
       );

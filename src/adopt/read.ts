@@ -170,7 +170,7 @@ function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
     )
     select r.relation, n.nspname as schema, c.relname as name, o.rolname as owner, c.reltuples::float8 as rows,
       pg_total_relation_size(c.oid)::float8 as bytes, t.attname as column, coalesce(not t.attnotnull, false) as nullable, 0 as homeless,
-      coalesce(t.filled, false) as filled, r.relrowsecurity as enabled, r.relforcerowsecurity as forced,
+      coalesce(t.filled, false) as filled, c.relkind = 'p' as partitioned, r.relrowsecurity as enabled, r.relforcerowsecurity as forced,
       case
         when r.relid = p.tenants then 'tenants'
         when t.by_parent is not null then 'parent'

@@ -116,6 +116,10 @@ function judge(
     return inDatabase(
       `loses its tenant by the key ${unsets.name} (ON DELETE SET NULL). Replace it: ${withoutUnset(table, unsets)}`,
     );
+  if (treatment === "rows" && table.partitioned)
+    return inDatabase(
+      "is partitioned: its indexes cannot be made concurrently, and each partition needs policies of its own. Isolate it by hand",
+    );
   if (treatment !== "shared" && granted.includes(""))
     return inDatabase(
       `gives privileges to PUBLIC, and so to ${living.role}: revoke all on table ${relation} from public; and grant them to the logins that need them`,

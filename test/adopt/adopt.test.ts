@@ -110,7 +110,8 @@ test("what its own rules forbid is asked in words that are to be pasted", async 
     /"Document" loses its tenant by the key Document_teamId_fkey \(ON DELETE SET NULL\)\. Replace it: alter table/,
   );
   await sql.unsafe(REPLACED);
-  await sql.unsafe(`grant select on "Product" to public; create policy mine on "Folder" using (true)`);
+  await sql.unsafe(`grant select on "Product" to public; create policy mine on "Folder" using (true);
+    create table "Visit" ("teamId" text not null references "Team", at date not null) partition by range (at)`);
   const { code, stdout } = await living.plan("--answers", file, "--no-rehearse");
   assert.equal(code, 2);
   assert.match(
@@ -118,7 +119,8 @@ test("what its own rules forbid is asked in words that are to be pasted", async 
     /"Product" gives privileges to PUBLIC, and so to \w+: revoke all on table public\."Product" from public/,
   );
   assert.match(stdout, /"Folder" has policies of its own \(mine\)/);
-  await sql.unsafe(`revoke all on "Product" from public; drop policy mine on "Folder"`);
+  assert.match(stdout, /"Visit" is partitioned: /);
+  await sql.unsafe(`revoke all on "Product" from public; drop policy mine on "Folder"; drop table "Visit"`);
 });
 
 test("answers that do not fit are refused, all at once", async () => {
@@ -142,6 +144,10 @@ test("answers that do not fit are refused, all at once", async () => {
   assert.match(
     await refused({}, "--tables", 'public."LineNote"'),
     /public\."LineNote" belongs to a tenant through public\."OrderLine": name that one too/,
+  );
+  assert.match(
+    await refused({}, "--tables", 'public."User"'),
+    /public\."User" belongs to a tenant through public\."Membership": name that one too/,
   );
   assert.match(
     await refused({}, "--tables", "public.nothing"),
