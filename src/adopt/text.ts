@@ -125,6 +125,9 @@ const meanings = ({ meanings: all }: Plan) =>
     ].join("\n"),
   );
 
+/** Less than Postgres's deadlock_timeout, 1 s: a statement that locks two tables fails, and no request. */
+const HURRIED = "set lock_timeout = '500ms';";
+
 function migration(plan: Plan): string {
   const phases = [...new Set(plan.steps.map(({ phase }) => phase))];
   return ["\\set ON_ERROR_STOP on", ...phases.map((phase, i) => section(plan, phase, i + 1))].join("\n\n");
@@ -135,7 +138,7 @@ function section({ living, steps }: Plan, phase: Phase, n: number): string {
   const lines = [comment(`${n}. ${PHASES[phase]}.\n${LOCKS[phase]}.`)];
   lines.push(
     LOCKING.includes(phase)
-      ? "set lock_timeout = '2s';  -- what waits for a lock on a table makes all others wait: it gives up, and may run again"
+      ? `${HURRIED}  -- others wait behind it; and before they are ended as a deadlock (deadlock_timeout) it gives up. Plan again`
       : "set lock_timeout = 0;",
   );
   let as: string | null = null;
@@ -178,6 +181,7 @@ function later({ later: old }: Plan): string[] {
       [
         "Later, by hand: each of these has a successor that carries the tenant. This plan drops nothing of yours.",
         "Until then tenancy audit names the keys (key_crosses_tenants).",
+        `They lock two tables for a moment. First: ${HURRIED} What fails by it (55P03) may run again.`,
         ...old.map(sql => `  ${sql}`),
       ].join("\n"),
     ),

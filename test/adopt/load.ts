@@ -137,4 +137,5 @@ export const seedRows = (tables: { name: string; columns: string[] }[]) =>
         `select '${name}' as name, md5(string_agg(concat_ws('|', ${columns.map(column => `"${column}"`).join(", ")}), ',' order by id)) as rows
          from "${name}" where id !~ '^t\\d-'`,
     )
-    .join(" union all ");
+    .join(" union all ")
+    .concat(" order by name");
