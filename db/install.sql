@@ -201,8 +201,6 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir functions/api/tenants/patch_current_tenant.sql
 \ir functions/api/tenants/register_tenant.sql
 
-\ir product/install.sql
-
 \ir audit/reset.sql
 \ir audit/profile.sql
 \ir audit/propose.sql
@@ -242,25 +240,16 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir audit/who_reads.sql
 \ir audit/seed.sql
 \ir audit/run.sql
-\ir audit/product/board_owner_as_member.sql
-\ir audit/product/board_owner_outside_tenant.sql
-\ir audit/product/board_role_unknown.sql
-\ir audit/product/completed_without_media.sql
-\ir audit/product/credit_balance.sql
-\ir audit/product/default_tenant_twice.sql
-\ir audit/product/generation_state.sql
-\ir audit/product/identity_twice_in_tenant.sql
-\ir audit/product/not_an_object.sql
-\ir audit/product/provider_twice_in_tenant.sql
-\ir audit/product/removed_member_on_board.sql
-\ir audit/product/slug_twice.sql
-\ir audit/product/storage_of_other_tenant.sql
-\ir audit/product/tenant_count_wrong.sql
-\ir audit/product/tenant_malformed.sql
-\ir audit/product/tenant_without_owner.sql
-\ir audit/product/time_in_future.sql
-\ir audit/product/times_out_of_order.sql
-\ir audit/product/value_unknown.sql
+\ir audit/service/default_tenant_twice.sql
+\ir audit/service/identity_twice_in_tenant.sql
+\ir audit/service/not_an_object.sql
+\ir audit/service/slug_twice.sql
+\ir audit/service/tenant_count_wrong.sql
+\ir audit/service/tenant_malformed.sql
+\ir audit/service/tenant_without_owner.sql
+\ir audit/service/times_out_of_order.sql
+\ir audit/service/value_unknown.sql
+\ir product/install.sql
 \ir audit/service-profile.sql
 \ir audit/history.sql
 

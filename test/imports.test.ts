@@ -15,7 +15,7 @@ const LAYERS = [
   ["database"],
   ["identity", "migrate"],
   ["audit", "embedded", "transfer"],
-  ["http", "library"],
+  ["http", "library", "adopt"],
   ["product"],
   ["cli"],
   ["cli.ts"],

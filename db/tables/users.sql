@@ -32,6 +32,6 @@ comment on column app.users.auth_provider is 'The issuer of the token, or jwt wh
 comment on column app.users.auth_subject is 'The sub claim of the token.';
 comment on column app.users.email is 'The address from the token, or from the admin who added the member. The service identifies nobody by it.';
 comment on column app.users.role is 'owner, admin or member of the tenant. Only an owner grants or revokes the role owner.';
-comment on column app.users.removed_at is 'When the membership ended. The row stays, because boards, generations and the credit ledger refer to it.';
+comment on column app.users.removed_at is 'When the membership ended. The row stays, because rows that the member made refer to it.';
 comment on index app.users_newest_first is 'Serves the list of members.';
 comment on index app.users_owners is 'The owners of a tenant; removing one locks them all.';

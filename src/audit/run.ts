@@ -5,13 +5,14 @@ import { explainDatabase } from "../database/connection-errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { NOT_AS_RELEASED } from "../migrate/objects.ts";
+import { SAMPLE_PRODUCT } from "../migrate/product.ts";
 import { RELEASE } from "../migrate/release.ts";
 import { type Comparison, compareWithRelease, withoutVouched } from "../migrate/released.ts";
 import { settle } from "../migrate/session.ts";
 import { bySeverity, type Finding, type Severity } from "../values/finding.ts";
 import { type Accepted, applyBaseline, type Baseline } from "./baseline.ts";
 import { type Audit, type Report, resultsOf } from "./report.ts";
-import { auditText, serviceProfile } from "./sql-text.ts";
+import { auditText, PRODUCT_CHECKS, SERVICE_CHECKS, serviceProfile } from "./sql-text.ts";
 import { openRun, storeRun } from "./store.ts";
 
 export interface Request {
@@ -68,7 +69,8 @@ export async function inSession<T>(
           )
           .simple();
         const login = await examineLogin(tx);
-        await tx.unsafe(auditText(login.ours)).simple();
+        const own = login.ours ? [SERVICE_CHECKS, ...(login.product ? [PRODUCT_CHECKS] : [])] : [];
+        await tx.unsafe(auditText(own)).simple();
         throw new Rollback(await work(tx, login));
       })
       .catch(thrown => {
@@ -85,6 +87,8 @@ export async function inSession<T>(
 interface Login {
   /** The database is this service's. */
   ours: boolean;
+  /** It has the sample product. */
+  product: boolean;
   superuser: boolean;
 }
 
@@ -94,7 +98,8 @@ async function examineLogin(tx: postgres.TransactionSql): Promise<Login> {
     select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby,
       has_database_privilege(current_database(), 'temp') as temporary,
       (select rolsuper from pg_roles where rolname = current_user) as superuser,
-      exists (select from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'control' and relname = 'release') as ours`;
+      exists (select from pg_class c join pg_namespace n on n.oid = relnamespace where nspname = 'control' and relname = 'release') as ours,
+      ${tx.unsafe(SAMPLE_PRODUCT)} as product`;
   const { version, standby, temporary, ...login } = found!;
   if (version < 150_000) throw new StartupError("The audit needs Postgres 15 or newer");
   if (standby)

@@ -10,13 +10,16 @@ export const installedText = (file: string) => readFileSync(path.join(FOLDER, fi
 /** `audit.` names the schema of every object in these files, and nothing else. */
 export const temporaryText = (file: string) => installedText(file).replaceAll(/\baudit\./g, "pg_temp.");
 
-export const checksIn = (folder: "checks" | "product"): string[] =>
+export const SERVICE_CHECKS = "service";
+export const PRODUCT_CHECKS = "../product/checks";
+
+export const checksIn = (folder: string): string[] =>
   readdirSync(path.join(FOLDER, folder))
     .filter(name => name.endsWith(".sql"))
     .map(name => path.basename(name, ".sql"))
     .sort();
 
-const inFolder = (folder: "checks" | "product") => checksIn(folder).map(check => `${folder}/${check}.sql`);
+const inFolder = (folder: string) => checksIn(folder).map(check => `${folder}/${check}.sql`);
 
 export const BEFORE_CHECKS = [
   "../tables/profile.sql",
@@ -29,14 +32,9 @@ export const BEFORE_CHECKS = [
 ];
 export const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
 
-/** `ours`: with the checks of this service's own rows, and its profile. */
-export function auditText(ours: boolean): string {
-  const files = [
-    ...BEFORE_CHECKS,
-    ...inFolder("checks"),
-    ...AFTER_CHECKS,
-    ...(ours ? inFolder("product") : []),
-  ];
+/** `own`: folders of checks of rows: this service's, its sample product's. */
+export function auditText(own: readonly string[]): string {
+  const files = [...BEFORE_CHECKS, ...inFolder("checks"), ...AFTER_CHECKS, ...own.flatMap(inFolder)];
   return files.map(temporaryText).join("\n");
 }
 

@@ -7,7 +7,6 @@ import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE } from "../migrate/release.ts";
 import type { Severity } from "../values/finding.ts";
 import type { Audit } from "./report.ts";
-import type { Request } from "./run.ts";
 
 const SESSION = { connection: { ...UNHURRIED, application_name: "tms audit" } };
 
@@ -16,8 +15,14 @@ const inStore = <T>(url: string, what: string, work: (sql: postgres.Sql) => Prom
     throw explainDatabase(error, url, what);
   });
 
+interface Opened {
+  tenant?: string | undefined;
+  only?: "data" | "schema" | undefined;
+  sample: number;
+}
+
 /** @returns the id of the run; it is finished by storeRun(), and counts as cancelled until then */
-export function openRun(url: string, what: string, { tenant, only, sample }: Request): Promise<number> {
+export function openRun(url: string, what: string, { tenant, only, sample }: Opened): Promise<number> {
   return inStore(url, what, async sql => {
     const [found] = await sql<{ audit: boolean; allowed: boolean }[]>`
       select p.oid is not null as audit,

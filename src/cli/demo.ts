@@ -7,6 +7,7 @@ import { TABLE } from "../config/variables.ts";
 import { onConnection } from "../database/command-connection.ts";
 import { DefaultSlugTaken, StartupError } from "../errors/startup-error.ts";
 import type { Links } from "../http/routes/console.ts";
+import { hasSampleProduct } from "../migrate/product.ts";
 import { flagOf } from "../values/flag.ts";
 import { commandsIn } from "../values/installed.ts";
 import { PortTaken, type Running, runService, untilSignal } from "./start.ts";
@@ -18,6 +19,7 @@ const OBEYED = [
   "SERVICE_PORT",
   "SERVICE_DATA_DIR",
   "SERVICE_EMBEDDED_PORT",
+  "SERVICE_SAMPLE_PRODUCT",
   "SERVICE_LOG_LEVEL",
   "SERVICE_DEBUG",
 ];
@@ -201,16 +203,17 @@ async function guide(
   waits: boolean,
 ) {
   const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
-  const [acme] = await onConnection(
-    database,
-    async sql => sql<{ id: string }[]>`select id from app.tenants where slug = ${MEMBERS[0].slug}`,
-  );
+  const { acme, product } = await onConnection(database, async sql => {
+    const [tenant] = await sql<{ id: string }[]>`select id from app.tenants where slug = ${MEMBERS[0].slug}`;
+    return { acme: tenant!.id, product: await hasSampleProduct(sql) };
+  });
+  const table = product ? "app.boards" : "app.users";
   return `Open the console
   as the operator of the deployment:  ${address}/demo/${codes.operator}
   as Alice, who owns acme:            ${address}/demo/${codes.alice}
 
 The tenant management service is at ${address} (try the API at ${address}/docs). Ctrl-C stops it.
-Multi-tenant mode is on. The tenants acme and globex have sample data${waits ? `; ${NEWCOMER.organization} waits for approval` : ""}.
+Multi-tenant mode is on. The tenants acme and globex ${product ? "have sample data" : "are there"}${waits ? `; ${NEWCOMER.organization} waits for approval` : ""}.
 Its files are in ${config.dataDir}: with SERVICE_DATA_DIR set to that folder, npm run audit and the other commands work on them.
 
 Paste into another terminal. First, who you are, for the next 12 hours:
@@ -243,8 +246,8 @@ curl -sSw '\\n' $API/tenants/current -H "Authorization: Bearer $BOB" -H "X-Tenan
 # The database itself keeps tenants apart: as a DBA, be the application inside acme, then inside no tenant
 DATABASE='${database}'
 psql "$DATABASE" <<'SQL'
-begin; set local role tms_app; set local app.tenant_id = '${acme!.id}'; table app.boards; commit;
-begin; set local role tms_app; table app.boards; commit;
+begin; set local role tms_app; set local app.tenant_id = '${acme}'; table ${table}; commit;
+begin; set local role tms_app; table ${table}; commit;
 SQL`;
 }
 

@@ -3,6 +3,7 @@ import { loadConfig } from "../config/config.ts";
 import { requireAddress } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
+import { dropSampleProduct } from "../migrate/drop-product.ts";
 import { dryRun, isUpToDate, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
 import { isRelease } from "../migrate/release.ts";
@@ -10,10 +11,12 @@ import { inWords } from "../migrate/released.ts";
 import { contextSecret } from "./context-secret.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
-import { environmentFolder, onOwnerDatabase } from "./owner.ts";
+import { environmentFolder, environmentProduct, onOwnerDatabase } from "./owner.ts";
 
 interface Arguments {
   "only-roles": boolean;
+  "drop-sample-product": boolean;
+  yes: boolean;
   status: boolean;
   "dry-run": boolean;
   reinstall: boolean;
@@ -28,6 +31,11 @@ export const migrate: CommandModule<object, Arguments> = {
       .option("dry-run", flagOption("Run everything in one transaction, print the verdict, roll back"))
       .option("reinstall", flagOption("Install the release again, also where the database has it"))
       .option("only-roles", flagOption("Only apply db/roles.sql, with ROOT_DATABASE_URL"))
+      .option(
+        "drop-sample-product",
+        flagOption("Delete boards and what belongs to them, with every row; with --dry-run only count them"),
+      )
+      .option("yes", flagOption("With --drop-sample-product: delete them"))
       .epilogue(
         "DATABASE_URL is the login of tms_owner; without it the embedded Postgres is migrated. " +
           "With ROOT_DATABASE_URL, the login of an administrator, migrate first creates the roles and the " +
@@ -39,7 +47,9 @@ export const migrate: CommandModule<object, Arguments> = {
           "1 it would fail, or nothing could be said.",
       ),
   handler: async args => {
+    if (args["drop-sample-product"]) return dropProduct(args);
     const given = (["status", "dry-run", "reinstall", "only-roles"] as const).filter(name => args[name]);
+    if (args.yes) throw new StartupError("--yes goes with --drop-sample-product");
     if (given.length > 1) throw new StartupError(`--${given[0]} and --${given[1]} exclude each other`);
     if (args["only-roles"]) return onlyRoles();
     if (args.status) return onOwnerDatabase(console.error, {}, printStatus);
@@ -62,27 +72,48 @@ async function onlyRoles() {
   await applyRoles(requireAddress(rootUrl, "ROOT_DATABASE_URL"));
 }
 
+/** The first line says what is lost. */
+async function dropProduct(args: Arguments) {
+  const other = (["status", "reinstall", "only-roles"] as const).find(name => args[name]);
+  if (other) throw new StartupError(`--drop-sample-product and --${other} exclude each other`);
+  if (args.yes && args["dry-run"]) throw new StartupError("--yes and --dry-run exclude each other");
+  const lost = await onOwnerDatabase(console.error, {}, ({ url }) => dropSampleProduct(url, args.yes));
+  const all = lost.reduce((sum, { rows }) => sum + rows, 0);
+  const tables = lost.map(({ table, rows }) => `${table} ${rows}`).join(", ");
+  console.log(`${all} rows ${args.yes ? "are deleted" : "would be deleted"}, for good: ${tables}`);
+  if (args.yes)
+    console.log(
+      "The sample product is dropped, and the gate found no error. Restart the services: until then requests for boards fail",
+    );
+  else if (args["dry-run"]) console.log("The gate passes. Nothing was changed");
+  else throw new StartupError("Nothing was changed: take a backup, then add --yes");
+}
+
 async function printStatus({ url }: { url: string }) {
   printPlan(await migrationStatus(url));
 }
 
 async function printDryRun({ url }: { url: string }) {
-  const { fault, ...status } = await dryRun(url);
+  const { fault, ...status } = await dryRun(url, environmentProduct());
   printPlan(status);
   if (fault) throw new StartupError(`Would fail, and was rolled back: ${fault}`);
   console.log("The gate passes. Nothing was changed");
 }
 
 function printPlan(status: Status) {
-  const { applied, pending, installed, build } = status;
+  const { applied, pending, installed, build, product } = status;
   for (const file of applied) console.log(`applied  ${file}`);
   for (const file of pending) console.log(`pending  ${file}`);
   const other = installed?.number === build.number ? "other files of it" : `release ${installed?.number}`;
   if (isRelease(installed, build)) console.log(`installed  release ${build.number}`);
   else console.log(`pending  release ${build.number} (the database has ${installed ? other : "no release"})`);
+  console.log(productLine(product ?? environmentProduct() !== false, product === undefined));
   for (const one of status.changed) console.log(`changed  ${inWords(one)}`);
   process.exitCode = isUpToDate(status) ? 0 : 2;
 }
+
+const productLine = (has: boolean, isNew: boolean) =>
+  `${has ? (isNew ? "pending" : "installed") : "left out"}  the sample product: boards and what belongs to them`;
 
 async function run(reinstall: boolean) {
   const interruption = new AbortController();
@@ -100,6 +131,7 @@ async function run(reinstall: boolean) {
           serviceUrl,
           contextSecret: contextSecret(),
           multiTenantMode: multiTenantMode(),
+          sampleProduct: environmentProduct(),
           reinstall,
           log: console.log,
           signal,

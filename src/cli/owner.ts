@@ -15,6 +15,10 @@ import { Interrupted, onInterruption } from "./interruption.ts";
 export const environmentFolder = () =>
   loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir;
 
+/** SERVICE_SAMPLE_PRODUCT; null: not set. */
+export const environmentProduct = () =>
+  loadConfig({ SERVICE_SAMPLE_PRODUCT: process.env.SERVICE_SAMPLE_PRODUCT }).config.sampleProduct;
+
 /** The data folder of a service that was started before: the demo's if only the demo was. */
 export function begunFolder(log: (line: string) => void): string {
   const isBegun = (folder: string) => existsSync(path.join(folder, "secrets.json"));

@@ -49,6 +49,7 @@ export async function runService(
     const { applied, installed, version, release } = await migrate({
       ownerUrl: urls.owner,
       contextSecret: given.tenantContextSecret,
+      sampleProduct: given.sampleProduct,
       log,
       ...(signal && { signal }),
     });

@@ -101,6 +101,7 @@ function configFrom(set: Partial<Record<Name, string>>) {
     prepareStatements: read("SERVICE_DATABASE_PREPARED"),
     explicitTransactions: read("SERVICE_DATABASE_EXPLICIT_TRANSACTION"),
     multiTenantMode: read("SERVICE_MULTI_TENANT_MODE"),
+    sampleProduct: read("SERVICE_SAMPLE_PRODUCT"),
     jwt: {
       secret: read("SERVICE_JWT_SECRET"),
       publicKey: read("SERVICE_JWT_PUBLIC_KEY")?.pem ?? null,

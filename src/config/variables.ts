@@ -17,6 +17,12 @@ export const TABLE = {
     default: "false",
     meaning: "Enables multi-tenant support; `migrate` and `start` store it",
   },
+  SERVICE_SAMPLE_PRODUCT: {
+    kind: "flag",
+    unset: "`true`",
+    meaning:
+      "Migrations: whether a new database gets boards and what belongs to them. Every other database keeps what it has, and the service serves that",
+  },
   SERVICE_DATABASE_URL: {
     kind: "database",
     unset: "embedded",

@@ -9,6 +9,7 @@ export const SQLSTATE = {
   invalid_sql_statement_name: "26000",
   invalid_authorization_specification: "28000",
   invalid_password: "28P01",
+  dependent_objects_still_exist: "2BP01",
   invalid_catalog_name: "3D000",
   invalid_schema_name: "3F000",
   serialization_failure: "40001",

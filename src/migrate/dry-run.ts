@@ -8,6 +8,7 @@ import { appliedMigrations, checkHistory, committedMigrations, type Migration } 
 import { installedRelease, installWithin, refuseOlderBuild } from "./installer.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
+import { productOf, productSettings, refuseOtherProduct } from "./product.ts";
 import { isRelease, RELEASE, type Release, releaseHash } from "./release.ts";
 import { changedObjects } from "./released.ts";
 import { INSTALLER_SESSION, settle } from "./session.ts";
@@ -17,6 +18,8 @@ export interface Status {
   pending: string[];
   installed: Release | undefined;
   build: Release;
+  /** Whether the database has the sample product; undefined: it is new. */
+  product: boolean | undefined;
   /** What is not as the release made it. */
   changed: Finding[];
 }
@@ -35,9 +38,13 @@ export const migrationStatus = (ownerUrl: string): Promise<Status> =>
  * Runs the pending migrations and the installer in one transaction, and rolls it back. It takes the locks that they take.
  * @returns the status, and the fault that would stop `migrate`; null: none
  */
-export function dryRun(ownerUrl: string): Promise<Status & { fault: string | null }> {
+export function dryRun(
+  ownerUrl: string,
+  sampleProduct: boolean | null,
+): Promise<Status & { fault: string | null }> {
   return withStatus(ownerUrl, async (sql, { status, pending }) => {
     await refuseOlderBuild(sql);
+    await refuseOtherProduct(sql, await appliedMigrations(sql), sampleProduct);
     if (status.applied.length === 0) await refuseNeighbours(sql);
     let at = "";
     const outcome: unknown = await sql
@@ -46,6 +53,8 @@ export function dryRun(ownerUrl: string): Promise<Status & { fault: string | nul
         // Requests queue behind a lock that it waits for, so it gives up as a migration does.
         await tx`set local lock_timeout = '60s'`;
         await tx`set local app.maintenance = on`;
+        for (const [name, value] of Object.entries(productSettings(sampleProduct)))
+          await tx`select set_config(${name}, ${value}, true)`;
         for (const migration of pending) {
           at = `${migration.file}: `;
           await tx.unsafe(await compiled(migration, ownerUrl)).simple();
@@ -78,6 +87,7 @@ async function withStatus<T>(
       pending: pending.map(({ file }) => file),
       installed,
       build: { number: RELEASE.number, hash: releaseHash() },
+      product: await productOf(sql, applied),
       changed: installed?.hash === releaseHash() ? await sql.begin("read only", changedObjects) : [],
     };
     return await work(sql, { status, pending });

@@ -9,27 +9,27 @@ export interface Order {
   command: "migrate" | "current";
   ownerUrl: string;
   gmrc: string;
+  /** Beyond those of .gmrc. */
+  settings: Record<string, string>;
 }
 
 /** What a driver tells of a fault; null: no fault. */
 export type Outcome = { message: string; code?: string; hint?: string; position?: string } | null;
 
-process.once("message", ({ command, ownerUrl, gmrc }: Order) => {
-  void run(command, ownerUrl, gmrc).then(outcome => {
+process.once("message", (order: Order) => {
+  void run(order).then(outcome => {
     process.send!(outcome);
     process.disconnect();
   });
 });
 
-async function run(
-  command: Order["command"],
-  connectionString: string,
-  configFile: string,
-): Promise<Outcome> {
+async function run({ command, ownerUrl, gmrc, settings: more }: Order): Promise<Outcome> {
   try {
+    const given = await getSettings({ configFile: gmrc });
     const settings = {
-      ...(await getSettings({ configFile })),
-      connectionString,
+      ...given,
+      connectionString: ownerUrl,
+      pgSettings: { ...given.pgSettings, ...more },
       // The hooks are for people who run graphile-migrate themselves. Here the installer comes next anyway.
       afterAllMigrations: [],
       afterCurrent: [],

@@ -9,6 +9,7 @@ import { explainDatabase, ownerHint } from "../database/connection-errors.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Order, Outcome } from "./graphile-child.ts";
 import { appliedMigrations, bodyOf, type Migration } from "./history.ts";
+import { productSettings } from "./product.ts";
 
 export const GRAPHILE_CLI = path.join(
   path.dirname(createRequire(import.meta.url).resolve("graphile-migrate/package.json")),
@@ -32,6 +33,8 @@ interface Run {
   log: (line: string) => void;
   /** Aborted with the name of a signal, which graphile-migrate is ended with. */
   signal: AbortSignal | undefined;
+  /** Null: a new database gets it. */
+  sampleProduct: boolean | null;
 }
 
 /** Applies what is pending. Throws StartupError that names the migration which failed, and those before it which stay. */
@@ -66,7 +69,7 @@ export async function endWorkers(sql: postgres.Sql): Promise<void> {
     where application_name = ${APPLICATION} and datname = current_database() and usename = current_user`;
 }
 
-function runChild({ command, ownerUrl, signal }: Run): Promise<Outcome> {
+function runChild({ command, ownerUrl, signal, sampleProduct }: Run): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = fork(CHILD, [], {
       cwd: PACKAGE_ROOT,
@@ -87,7 +90,8 @@ function runChild({ command, ownerUrl, signal }: Run): Promise<Outcome> {
         const silent = by ? `ended by ${by}` : (stderr.trim().split("\n").pop() ?? "");
         resolve(outcome === undefined ? { message: `graphile-migrate ${silent}` } : outcome);
       });
-    child.send({ command, ownerUrl, gmrc: GMRC } satisfies Order, () => {});
+    const settings = productSettings(sampleProduct);
+    child.send({ command, ownerUrl, gmrc: GMRC, settings } satisfies Order, () => {});
   });
 }
 

@@ -1,6 +1,7 @@
 /** Installs the release: functions, views, triggers and checks of db/install.sql, with the gate, in one transaction. */
 import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
+import { isToHaveProduct, PRODUCT_FOLDER } from "./product.ts";
 import { INSTALL_SQL, isRelease, RELEASE, type Release } from "./release.ts";
 import { requireReleased } from "./released.ts";
 import { settle } from "./session.ts";
@@ -42,9 +43,11 @@ export async function installWithin(
   // A check that waits for a lock gives up, and is an error then.
   await tx`set local lock_timeout = '10s'`;
   await refuseOlderBuild(tx);
-  const files = readSqlFile(INSTALL_SQL);
-  const build = { number: RELEASE.number, hash: hashOf(files) };
+  const all = readSqlFile(INSTALL_SQL);
+  const build = { number: RELEASE.number, hash: hashOf(all) };
   const before = await installedRelease(tx);
+  const product = await isToHaveProduct(tx, before !== undefined);
+  const files = all.filter(({ name }) => product || !name.startsWith(PRODUCT_FOLDER));
   const gate = files.pop()!; // db/gate.sql
   const installed = !isRelease(before, build) || options.reinstall === true;
   if (installed) {

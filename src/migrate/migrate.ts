@@ -13,6 +13,7 @@ import { install, refuseOlderBuild } from "./installer.ts";
 import { takeLock } from "./lock.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
+import { refuseOtherProduct } from "./product.ts";
 import { RELEASE, releaseHash } from "./release.ts";
 import { requireOwnFiles } from "./released.ts";
 import { INSTALLER_SESSION } from "./session.ts";
@@ -33,6 +34,8 @@ interface MigrateOptions {
   contextSecret?: string | null;
   /** SERVICE_MULTI_TENANT_MODE: stored where it is set. */
   multiTenantMode?: boolean | null;
+  /** SERVICE_SAMPLE_PRODUCT: whether a new database gets the sample product. Null: it does, and another keeps what it has. */
+  sampleProduct?: boolean | null;
   log?: (line: string) => void;
   /** Aborted with the name of a signal: ends the work, and rolls back what is not committed. */
   signal?: AbortSignal;
@@ -74,13 +77,15 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
     await refuseOlderBuild(sql);
+    const { sampleProduct = null } = options;
+    await refuseOtherProduct(sql, before, sampleProduct);
     if (releaseHash() !== RELEASE.hash)
       log(`Files of db/ differ from release ${RELEASE.number}: the gate compares nothing with the manifest`);
     if (before.length === 0) await refuseNeighbours(sql);
     return await tellingBlockers(sql, log, async () => {
       if (options.current || build.length > before.length) {
         const command = options.current ? "current" : "migrate";
-        await graphileMigrate(sql, { command, ownerUrl, build, log, signal });
+        await graphileMigrate(sql, { command, ownerUrl, build, log, signal, sampleProduct });
       }
       const after = await appliedMigrations(sql);
       const applied = build.slice(before.length, after.length).map(({ file }) => file);

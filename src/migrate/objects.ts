@@ -8,8 +8,11 @@ import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 import { bySeverity, type Finding } from "../values/finding.ts";
 
-/** Written by `npm run release`. */
-export const MANIFEST_TSV = path.join(PACKAGE_ROOT, "db", "audit", "manifest.tsv");
+/** Written by `npm run release`: what every database has, and what one with the sample product has beside that. */
+export const MANIFESTS = {
+  core: path.join(PACKAGE_ROOT, "db", "audit", "manifest.tsv"),
+  product: path.join(PACKAGE_ROOT, "db", "product", "manifest.tsv"),
+};
 const QUERY = readFileSync(path.join(PACKAGE_ROOT, "db", "audit", "manifest.sql"), "utf8");
 
 /** The name of this check in reports. */
@@ -35,13 +38,18 @@ export async function manifestLines(tx: postgres.TransactionSql): Promise<Line[]
 export const toTsv = (lines: readonly Line[]): string =>
   lines.map(line => `${COLUMNS.map(column => line[column]).join("\t")}\n`).join("");
 
-export function shippedLines(): Line[] {
-  const rows = readFileSync(MANIFEST_TSV, "utf8").split("\n").filter(Boolean);
+export function shippedLines(product = true): Line[] {
+  const files = product ? Object.values(MANIFESTS) : [MANIFESTS.core];
+  const rows = files.flatMap(file => readFileSync(file, "utf8").split("\n")).filter(Boolean);
   return rows.map(row => {
     const values = row.split("\t");
     return Object.fromEntries(COLUMNS.map((column, i) => [column, values[i]!])) as unknown as Line;
   });
 }
+
+/** By the function that migrate, the service and the audit look for. */
+export const haveProduct = (lines: readonly Line[]): boolean =>
+  lines.some(line => isFunction(line) && line.name === "app.sample_product()");
 
 const FIVE = ["tms_owner", "tms_service", "tms_app", "tms_registrar", "tms_auditor"];
 /** What hangs on a table, and is named after it. */

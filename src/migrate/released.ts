@@ -6,7 +6,7 @@ import { PACKAGE_ROOT } from "../config/paths.ts";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Finding } from "../values/finding.ts";
-import { differences, isFunction, manifestLines, shippedLines } from "./objects.ts";
+import { differences, haveProduct, isFunction, manifestLines, shippedLines } from "./objects.ts";
 import { RELEASE, releaseHash } from "./release.ts";
 import { settle } from "./session.ts";
 
@@ -23,7 +23,8 @@ export async function compareWithRelease(tx: postgres.TransactionSql): Promise<C
   if (releaseHash() !== RELEASE.hash) return undefined;
   await settle(tx);
   const [citus] = await tx`select from pg_catalog.pg_extension where extname = 'citus'`;
-  const all = [shippedLines(), await manifestLines(tx)];
+  const now = await manifestLines(tx);
+  const all = [shippedLines(haveProduct(now)), now];
   // Distributed tables have other keys, policies and owners' rights; each node's shards are a check of their own.
   const [shipped, found] = citus ? all.map(lines => lines.filter(isFunction)) : all;
   return {

@@ -6,6 +6,8 @@ export interface ConsoleSettings {
   defaultTenant: string;
   /** So long a deleted tenant can be restored; 0: deletion is for good. */
   deletionGraceDays: number;
+  /** A new tenant can have sample data. */
+  sampleData: boolean;
   /** Null: no provider is configured, so people paste a token. */
   oidc: { issuer: string; clientId: string; scope: string; audience: string | null } | null;
 }

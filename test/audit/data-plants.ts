@@ -284,7 +284,31 @@ export const data: DataPlant[] = [
     row: key("member"),
   },
   {
+    check: "content_value_unknown",
+    how: "a dropped check",
+    sql: a =>
+      `alter table app.generations drop constraint generations_status_known; ${REPLICA} update app.generations set status = 'lost' where id = '${a.generation}'`,
+    relation: "app.generations",
+    row: key("generation"),
+  },
+  {
     check: "times_out_of_order",
+    how: "a dropped check",
+    sql: a =>
+      `alter table app.users drop constraint users_times_in_order; update app.users set updated_at = '2001-01-01' where id = '${a.member}'`,
+    relation: "app.users",
+    row: key("member"),
+  },
+  {
+    check: "not_an_object",
+    how: "a dropped check",
+    sql: a =>
+      `alter table app.tenants drop constraint tenants_settings_is_object; update app.tenants set settings = '[]' where id = '${a.tenant}'`,
+    relation: "app.tenants",
+    row: tenant,
+  },
+  {
+    check: "content_times_out_of_order",
     how: "a dropped check",
     sql: a =>
       `alter table app.boards drop constraint boards_times_in_order; update app.boards set updated_at = '2001-01-01' where id = '${a.board}'`,
@@ -301,7 +325,7 @@ export const data: DataPlant[] = [
     row: key("credit"),
   },
   {
-    check: "not_an_object",
+    check: "content_not_an_object",
     how: "a dropped check",
     sql: a =>
       `alter table app.boards drop constraint boards_settings_is_object; update app.boards set settings = '[]' where id = '${a.board}'`,

@@ -7,11 +7,11 @@ import { installedText } from "../../src/audit/sql-text.ts";
 import { projectRoot } from "../cli/command.ts";
 import { createDatabase } from "../harness.ts";
 import { type About, docsSection, partsOf } from "./docs.ts";
-import { CHECKS, openAudit, PRODUCT, read } from "./session.ts";
+import { CHECKS, openAudit, PRODUCT, pageOf, read } from "./session.ts";
 
 const database = await createDatabase();
 const sql = await openAudit(database);
-for (const name of [...PRODUCT.map(check => `product/${check}.sql`), "run.sql"]) await sql.unsafe(read(name));
+for (const name of [...PRODUCT.map(pageOf), "run.sql"]) await sql.unsafe(read(name));
 const checks = await sql<(About & { family: string })[]>`
   select "check", family, category, severity, comment from pg_temp.checks order by 1`;
 after(async () => {
@@ -78,10 +78,7 @@ test("the page's section has each check once, under its category", async () => {
 });
 
 test("no line of a check is longer than 140 characters, and no check longer than a screen", () => {
-  const lengths = [
-    ...CHECKS.map(check => `checks/${check}.sql`),
-    ...PRODUCT.map(check => `product/${check}.sql`),
-  ].map(name => {
+  const lengths = [...CHECKS.map(check => `checks/${check}.sql`), ...PRODUCT.map(pageOf)].map(name => {
     const lines = installedText(name).trimEnd().split("\n");
     for (const line of lines) assert.ok(line.length <= 140, `${name}: ${line}`);
     return lines.length;

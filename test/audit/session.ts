@@ -7,7 +7,9 @@ import {
   AFTER_CHECKS,
   BEFORE_CHECKS,
   checksIn,
+  PRODUCT_CHECKS,
   temporaryText as read,
+  SERVICE_CHECKS,
   serviceProfile,
 } from "../../src/audit/sql-text.ts";
 import { shippedLines } from "../../src/migrate/objects.ts";
@@ -16,7 +18,11 @@ import { isOfAnotherTest } from "./tenants.ts";
 
 export { read };
 export const CHECKS = checksIn("checks");
-export const PRODUCT = checksIn("product");
+const SERVICE = checksIn(SERVICE_CHECKS);
+/** The checks of rows: the service's, and the sample product's. */
+export const PRODUCT = [...SERVICE, ...checksIn(PRODUCT_CHECKS)].sort();
+export const pageOf = (check: string) =>
+  `${SERVICE.includes(check) ? SERVICE_CHECKS : PRODUCT_CHECKS}/${check}.sql`;
 
 export interface Finding {
   check: string;
@@ -164,7 +170,7 @@ function found(sql: postgres.TransactionSql, checks: readonly string[]): Promise
   return sql.savepoint(async savepoint => {
     // Made at this moment: what hangs on a table would keep a plant from dropping it.
     const made = checks.filter(check => PRODUCT.includes(check));
-    for (const check of made) await savepoint.unsafe(read(`product/${check}.sql`));
+    for (const check of made) await savepoint.unsafe(read(pageOf(check)));
     const each = checks.map(check => `select '${check}' as name, to_jsonb(c) as r from pg_temp.${check} c`);
     const rows = await savepoint.unsafe<Finding[]>(`
       select name as "check", r ->> 'severity' as severity, r ->> 'tenant_id' as tenant_id, r ->> 'relation' as relation,

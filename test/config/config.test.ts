@@ -72,6 +72,7 @@ test("an empty environment is the embedded database in single-tenant mode", () =
     prepareStatements: true,
     explicitTransactions: false,
     multiTenantMode: false,
+    sampleProduct: null,
     jwt: {
       secret: null,
       publicKey: null,
@@ -118,6 +119,7 @@ test("every value given is read", () => {
     SERVICE_DATABASE_PREPARED: "False",
     SERVICE_DATABASE_EXPLICIT_TRANSACTION: "1",
     SERVICE_MULTI_TENANT_MODE: "TRUE",
+    SERVICE_SAMPLE_PRODUCT: "false",
     SERVICE_JWT_SECRET: SECRET,
     SERVICE_JWT_ISSUER: " https://issuer.example ",
     SERVICE_JWT_AUDIENCE: "api, web,,",
@@ -148,6 +150,7 @@ test("every value given is read", () => {
     prepareStatements: false,
     explicitTransactions: true,
     multiTenantMode: true,
+    sampleProduct: false,
     jwt: {
       secret: SECRET,
       publicKey: null,

@@ -4,6 +4,7 @@ import { useAction } from "../parts/action.ts";
 import { Form, TextField } from "../parts/form.tsx";
 import { say, Title } from "../parts/text.tsx";
 import { go, path } from "../router.ts";
+import { settings } from "../settings.ts";
 import { randomId } from "../storage.ts";
 
 const slugOf = (name: string) =>
@@ -57,9 +58,11 @@ export function NewTenant() {
             maxLength={255}
             hint="Their subject: the “sub” of their token, as the identity provider names the account. Unknown? Leave it empty, and invite them by a link afterwards."
           />
-          <label class="check">
-            <input type="checkbox" name="samples" /> With sample data
-          </label>
+          {settings.sampleData && (
+            <label class="check">
+              <input type="checkbox" name="samples" /> With sample data
+            </label>
+          )}
         </Form>
       </div>
     </>

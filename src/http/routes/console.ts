@@ -32,7 +32,7 @@ export default async function consolePage(
   let files: Promise<File[]> | undefined;
   const filesOf = () => {
     files ??= readBundle()
-      .then(bundle => toFiles(bundle, config))
+      .then(bundle => toFiles(bundle, config, app.hasProduct))
       .catch(error => {
         files = undefined;
         throw error;
@@ -85,7 +85,11 @@ function policyOf({ console: { clientId }, jwt: { issuer } }: Config): string {
 }
 
 /** The page first, with the names of the others and what it must know of the configuration. */
-async function toFiles({ page, script, style, icon }: Bundle, config: Config): Promise<File[]> {
+async function toFiles(
+  { page, script, style, icon }: Bundle,
+  config: Config,
+  sampleData: boolean,
+): Promise<File[]> {
   const { clientId, scope } = config.console;
   const { issuer, audience } = config.jwt;
   const settings: ConsoleSettings = {
@@ -93,6 +97,7 @@ async function toFiles({ page, script, style, icon }: Bundle, config: Config): P
     multiTenant: config.multiTenantMode,
     defaultTenant: config.defaultTenant.slug,
     deletionGraceDays: config.deletionGraceDays,
+    sampleData,
     oidc: clientId && issuer ? { issuer, clientId, scope, audience: audience?.[0] ?? null } : null,
   };
   const others = Object.entries({ script, style, icon }).map(([kind, text]) => ({

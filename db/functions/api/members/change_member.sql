@@ -14,6 +14,6 @@ begin
 end
 $$;
 comment on function api.change_member(app.caller, text, text) is
-$$Gives a member another role; board memberships stay. Owners give and take every role, admins all but owner. The same role changes
+$$Gives a member another role, and changes nothing else. Owners give and take every role, admins all but owner. The same role changes
 nothing. Raises TM403, TM404 `Member not found`, TM409 for the last owner.$$;
 reset role;

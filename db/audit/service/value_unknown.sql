@@ -10,9 +10,6 @@ from (
   select 'app.invitations', tenant_id, jsonb_build_object('tenant_id', tenant_id, 'id', id), 'role', role
   from app.invitations where role is null or role not in ('owner', 'admin', 'member')
   union all
-  select 'app.generations', tenant_id, jsonb_build_object('tenant_id', tenant_id, 'id', id), 'status', status
-  from app.generations where status is null or status not in ('pending', 'processing', 'completed', 'failed', 'cancelled')
-  union all
   select 'app.tenants', id, jsonb_build_object('id', id), 'status', status
   from app.tenants where status is null or status not in ('pending', 'active', 'suspended', 'deleted')
 ) v (relation, tenant_id, key, name, value);

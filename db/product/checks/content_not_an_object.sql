@@ -1,6 +1,5 @@
-create or replace view audit.not_an_object as
-select 'error' as severity, v.tenant_id::text as tenant_id, v.relation,
-  k.key as row,
+create or replace view audit.content_not_an_object as
+select 'error' as severity, v.tenant_id::text as tenant_id, v.relation, k.key as row,
   format('%s holds a JSON %s', v.name, v.type) as detail,
   format('select * from %s where %s;', v.relation, audit.condition_of(k.key)) as remedy
 from (
@@ -10,13 +9,9 @@ from (
   union all
   select 'app.provider_configs', tenant_id, id, 'config', jsonb_typeof(config)
   from app.provider_configs where jsonb_typeof(config) <> 'object'
-  union all
-  select 'app.tenants', id, id, 'settings', jsonb_typeof(settings) from app.tenants where jsonb_typeof(settings) <> 'object'
-  union all
-  select 'app.tenants', id, id, 'registration', jsonb_typeof(registration) from app.tenants where jsonb_typeof(registration) <> 'object'
 ) v (relation, tenant_id, id, name, type)
-cross join lateral jsonb_strip_nulls(jsonb_build_object('tenant_id', nullif(v.tenant_id, v.id), 'id', v.id)) k (key);
-comment on view audit.not_an_object is
-$$error: settings, config, input or registration hold JSON that is not an object.
+cross join lateral jsonb_build_object('tenant_id', v.tenant_id, 'id', v.id) k (key);
+comment on view audit.content_not_an_object is
+$$error: A board's settings, a generation's input or a provider's config hold JSON that is not an object.
 Why: Readers that look for a key find null, and defaults apply unasked.
 Fix: Write an object, then restore the constraint.$$;

@@ -4,12 +4,6 @@ select 'error' as severity, v.tenant_id::text as tenant_id, v.relation,
   format('%s %s is before created_at %s', v.name, v.at, v.created_at) as detail,
   format('select * from %s where %s;', v.relation, audit.condition_of(k.key)) as remedy
 from (
-  select 'app.boards', tenant_id, id, 'updated_at', updated_at, created_at from app.boards where updated_at < created_at
-  union all
-  select 'app.generations', tenant_id, id, 'completed_at', completed_at, created_at from app.generations where completed_at < created_at
-  union all
-  select 'app.provider_configs', tenant_id, id, 'updated_at', updated_at, created_at from app.provider_configs where updated_at < created_at
-  union all
   select 'app.tenants', id, id, 'updated_at', updated_at, created_at from app.tenants where updated_at < created_at
   union all
   select 'app.users', tenant_id, id, 'updated_at', updated_at, created_at from app.users where updated_at < created_at
@@ -18,6 +12,6 @@ from (
 ) v (relation, tenant_id, id, name, at, created_at)
 cross join lateral jsonb_strip_nulls(jsonb_build_object('tenant_id', nullif(v.tenant_id, v.id), 'id', v.id)) k (key);
 comment on view audit.times_out_of_order is
-$$error: A row was changed, finished or removed before it was made.
-Why: The order of events, which audits and bills rest on, is wrong.
+$$error: A tenant or member was changed or removed before it was made.
+Why: The order of events, which audits rest on, is wrong.
 Fix: Correct the times, then restore the constraint.$$;
