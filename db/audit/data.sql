@@ -80,6 +80,8 @@ with tables as materialized (
     (select string_agg(audit.key_condition(array[k.columns[i]], array[k.parents[i]], 'c', 'o'), ' and ' order by i)
       from generate_subscripts(k.columns, 1) i
       where k.columns[i] is distinct from t.attname or k.parents[i] is distinct from m.attname) as rest,
+    (select string_agg(format(', c.%I', k.columns[i]), '' order by i) from generate_subscripts(k.columns, 1) i
+      where k.columns[i] is distinct from t.attname or k.parents[i] is distinct from m.attname) as rest_columns,
     exists (
       select from generate_subscripts(k.columns, 1) i where k.columns[i] = t.attname and k.parents[i] = m.attname) as paired,
     -- A child that has its tenant from this very parent has the same.
@@ -107,9 +109,12 @@ with tables as materialized (
 ), faults as (
   -- A key that has the tenant: no row has all of it; another tenant's may have the rest.
   select k.relid, k.relation, array[k.missing, 'parent_in_other_tenant'] as checks, k.conname::text as object, k.parent,
-    format('select %s as tenant, %s as key, min(%s) as other from %s c left join %s o on %s '
-      'where %s and not exists (select from %s p where %s) group by c.tableoid, c.ctid, 1, 2',
-      k.tenant, k.key, k.other_tenant, k.relation, k.parent, k.rest, k.set_columns, k.parent, k.whole) as rows,
+    -- In two steps, since Citus joins no row with those of other tenants before it has them here.
+    format('with lost as materialized (select %1$s as "its tenant", %2$s as "its key"%3$s from %4$s c '
+      'where %5$s and not exists (select from %6$s p where %7$s)), '
+      'others as materialized (select c."its key", min(%8$s) as other from lost c join %6$s o on %9$s group by 1) '
+      'select l."its tenant" as tenant, l."its key" as key, o.other from lost l left join others o using ("its key")',
+      k.tenant, k.key, k.rest_columns, k.relation, k.set_columns, k.parent, k.whole, k.other_tenant, k.rest) as rows,
     format('%s and not exists (select from %s p where %s)', k.set_columns, k.parent, k.whole) as listed
   from keys k
   where k.compared and k.paired and k.rest is not null
