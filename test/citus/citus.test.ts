@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type postgres from "postgres";
+import postgres from "postgres";
 import { runAudit } from "../../src/audit/run.ts";
 import { createService, settled } from "../harness.ts";
 import { wrongAnswers, wrongForKeys } from "../http/matrix.ts";
@@ -283,7 +283,8 @@ void describe("on Citus", { skip: missing }, () => {
       return report.findings.filter(({ severity }) => severity === "error").map(({ check }) => check);
     };
     assert.deepEqual(await errors(), []);
-    await sql`select control.gate()`;
+    const owner = postgres(cluster.database.urls.owner, { max: 1 });
+    await owner`select control.gate()`.finally(() => owner.end());
     const [worker] = cluster.workers;
     const [shard] = await worker!<{ name: string }[]>`
       select shard_name(s.logicalrelid, s.shardid) as name
