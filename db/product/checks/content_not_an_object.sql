@@ -1,7 +1,7 @@
 create or replace view audit.content_not_an_object as
 select 'error' as severity, v.tenant_id::text as tenant_id, v.relation, k.key as row,
   format('%s holds a JSON %s', v.name, v.type) as detail,
-  format('select * from %s where %s;', v.relation, audit.condition_of(k.key)) as remedy
+  format('select * from %s where tenant_id = %L and id = %L;', v.relation, v.tenant_id, v.id) as remedy
 from (
   select 'app.boards', tenant_id, id, 'settings', jsonb_typeof(settings) from app.boards where jsonb_typeof(settings) <> 'object'
   union all

@@ -1,7 +1,7 @@
 create or replace view audit.content_times_out_of_order as
 select 'error' as severity, v.tenant_id::text as tenant_id, v.relation, k.key as row,
   format('%s %s is before created_at %s', v.name, v.at, v.created_at) as detail,
-  format('select * from %s where %s;', v.relation, audit.condition_of(k.key)) as remedy
+  format('select * from %s where tenant_id = %L and id = %L;', v.relation, v.tenant_id, v.id) as remedy
 from (
   select 'app.boards', tenant_id, id, 'updated_at', updated_at, created_at from app.boards where updated_at < created_at
   union all
