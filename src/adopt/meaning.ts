@@ -10,9 +10,7 @@ export interface Meaning {
   becomes: string;
 }
 
-type Parts = Omit<Plan, "meanings">;
-
-export function meaningsOf(plan: Parts): Meaning[] {
+export function meaningsOf(plan: Plan): Meaning[] {
   const { living, chosen, treatments } = plan;
   const rows = chosen.filter(({ relation }) => treatments.get(relation) === "rows");
   return [
@@ -24,7 +22,7 @@ export function meaningsOf(plan: Parts): Meaning[] {
 }
 
 /** While its bridge is open it goes on as before, but for these. */
-function ofOldApplication({ living, bridges, steps, chosen }: Parts, rows: Table[]): Meaning[] {
+function ofOldApplication({ living, bridges, steps, chosen }: Plan, rows: Table[]): Meaning[] {
   const filled = rows.filter(({ parent, nullable, column }) => parent && (!column || nullable));
   const required = rows.filter(({ parent, nullable }) => nullable && !parent);
   const protectedTables = chosen.filter(({ relation }) =>
@@ -70,7 +68,7 @@ function ofOldApplication({ living, bridges, steps, chosen }: Parts, rows: Table
 }
 
 /** Of the backend that becomes the role and enters a tenant. */
-function ofRequests({ living, chosen, treatments }: Parts, rows: Table[]): Meaning[] {
+function ofRequests({ living, chosen, treatments }: Plan, rows: Table[]): Meaning[] {
   const { role, tenants } = living;
   const as = `as ${role}:`;
   const of = (treatment: string) =>
@@ -110,7 +108,7 @@ function ofRequests({ living, chosen, treatments }: Parts, rows: Table[]): Meani
   ];
 }
 
-function ofKeys({ living, later }: Parts, table: Table): Meaning[] {
+function ofKeys({ living, later }: Plan, table: Table): Meaning[] {
   return globalKeys(living.keys, table).map(({ name, columns, definition, constraint }) => {
     const target = columns.every(column => column !== null)
       ? columns.map(column => ident(column!)).join(", ")

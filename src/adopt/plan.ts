@@ -4,7 +4,6 @@ import type { Answers } from "./answers.ts";
 import { bridgesOf, openBridges } from "./bridges.ts";
 import { keySteps, uniqueSteps } from "./keys.ts";
 import type { Living, Table } from "./living.ts";
-import { type Meaning, meaningsOf } from "./meaning.ts";
 import { ident } from "./names.ts";
 import { columnSteps, idSteps, nameAndSlug, policySteps, sharedSteps, tenantSteps } from "./rows.ts";
 import { PHASES, type Phase, type Step } from "./step.ts";
@@ -25,7 +24,6 @@ export interface Plan {
   steps: Step[];
   /** What a person may run when nothing needs the old keys any more. */
   later: string[];
-  meanings: Meaning[];
 }
 
 const ADOPTED: Treatment[] = ["tenants", "rows", "people"];
@@ -65,7 +63,7 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     ),
   ];
   const order = Object.keys(PHASES) as Phase[];
-  const plan = {
+  return {
     living,
     treatments,
     questions: questions.filter(({ about, in: where }) => !only || where === "keys" || names.has(about)),
@@ -77,7 +75,6 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     steps: withoutInvalid(steps, chosen).toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
     later: [...uniques.flatMap(one => one.later), ...keys.later],
   };
-  return { ...plan, meanings: meaningsOf(plan) };
 }
 
 /** An index that an earlier run of the plan could not finish has the name of the one that is made. */

@@ -2,6 +2,7 @@
 import { plainLines } from "../values/printable.ts";
 import type { Adoption } from "./adopt.ts";
 import type { Table } from "./living.ts";
+import { type Meaning, meaningsOf } from "./meaning.ts";
 import { ident } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { LOCKING, LOCKS, PHASES, type Phase, type Step } from "./step.ts";
@@ -13,7 +14,7 @@ export function toSql(adoption: Adoption): string {
     heading(adoption),
     ...(plan.questions.length > 0 ? [questions(plan.questions)] : []),
     tables(plan),
-    ...(plan.meanings.length > 0 ? [meanings(plan)] : []),
+    ...meanings(meaningsOf(plan)),
     ...(plan.steps.length > 0 ? [migration(plan)] : []),
     ...later(plan),
   ].join("\n\n");
@@ -117,13 +118,12 @@ const described = ({ class: of, column, parent, via }: Table) =>
 const size = ({ rows, bytes }: Table) =>
   `${rows < 0 ? "" : `about ${rows} rows, `}${bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${Math.ceil(bytes / 1e6)} MB`}`;
 
-const meanings = ({ meanings: all }: Plan) =>
-  comment(
-    [
-      "Statements that mean something else afterwards:",
-      ...all.flatMap(({ statement, becomes }) => [`  ${statement}`, `    ${becomes}`]),
-    ].join("\n"),
-  );
+const meanings = (all: Meaning[]) => {
+  const lines = all.flatMap(({ statement, becomes }) => [`  ${statement}`, `    ${becomes}`]);
+  return all.length > 0
+    ? [comment(["Statements that mean something else afterwards:", ...lines].join("\n"))]
+    : [];
+};
 
 /** Less than Postgres's deadlock_timeout, 1 s: a statement that locks two tables fails, and no request. */
 const HURRIED = "set lock_timeout = '500ms';";
