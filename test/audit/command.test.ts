@@ -156,7 +156,7 @@ void describe("npm run audit", () => {
       assert.match(stdout, /^INCOMPLETE: 1 check could not run\./);
       assert.match(
         stdout,
-        /^ERROR {2}parent_missing .*could not run, 1 finding\n.*\n {2}- app\.strange\n +the check could not run \(rows of app\.strange\): permission denied for table strange$/m,
+        /^ERROR {2}parent_missing .*could not run, 1 finding\n(?: {2}\S.*\n)+? {2}- app\.strange\n +the check could not run \(rows of app\.strange\): permission denied for table strange$/m,
       );
       const [last] = await sql`select result, not_run from audit.last_run`;
       assert.deepEqual({ ...last }, { result: "incomplete", not_run: 1 });
