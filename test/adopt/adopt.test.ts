@@ -5,6 +5,7 @@ import { after, test } from "node:test";
 import postgres from "postgres";
 import type { Answers } from "../../src/adopt/answers.ts";
 import { outcome, tenancy } from "../cli/command.ts";
+import { long } from "../harness.ts";
 import { carryOut, createLiving, laterOf, readAnswers } from "./living.ts";
 import { product, uuidProduct } from "./product.ts";
 
@@ -297,33 +298,36 @@ test("with the bridges gone the old login is told so, and the owner sees rows in
   assert.match((await living.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
 });
 
-test("a uuid that the tenants have already is the tenant's id, and a plan may be carried out table by table", async () => {
-  const crm = await createLiving(uuidProduct);
-  try {
-    const file = living.answer({});
-    rmSync(file);
-    const first = await crm.plan("--save", file, "--tables", "crm.contacts");
-    assert.equal(first.code, 0, first.stdout);
-    assert.equal(lines(first.stdout, "PASSED").length, 2);
-    await carryOut(crm.sql, first.stdout);
-    assert.equal(readAnswers(file).profile.tenants, "crm.accounts");
-    const second = await crm.plan("--answers", file, "--save", file);
-    assert.equal(second.code, 0, second.stdout);
-    assert.doesNotMatch(second.stdout, /create policy \w+ on crm\.contacts/);
-    await carryOut(crm.sql, second.stdout);
-    const [elm] = await crm.sql<
-      { id: string }[]
-    >`select a.id from crm.accounts a join app.tenants t using (id) where t.name = 'Elm'`;
-    await crm.inTenant(elm!.id, async tx => {
-      const [contact] = await tx`select id from crm.contacts`;
-      await tx`insert into crm.calls (contact_id, said) values (${contact!.id}, 'hello')`;
-      assert.equal((await tx`select from crm.calls where account_id = app.tenant_id()`).length, 1);
-    });
-    assert.match((await crm.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
-  } finally {
-    await crm.drop();
-  }
-});
+long(
+  "a uuid that the tenants have already is the tenant's id, and a plan may be carried out table by table",
+  async () => {
+    const crm = await createLiving(uuidProduct);
+    try {
+      const file = living.answer({});
+      rmSync(file);
+      const first = await crm.plan("--save", file, "--tables", "crm.contacts");
+      assert.equal(first.code, 0, first.stdout);
+      assert.equal(lines(first.stdout, "PASSED").length, 2);
+      await carryOut(crm.sql, first.stdout);
+      assert.equal(readAnswers(file).profile.tenants, "crm.accounts");
+      const second = await crm.plan("--answers", file, "--save", file);
+      assert.equal(second.code, 0, second.stdout);
+      assert.doesNotMatch(second.stdout, /create policy \w+ on crm\.contacts/);
+      await carryOut(crm.sql, second.stdout);
+      const [elm] = await crm.sql<
+        { id: string }[]
+      >`select a.id from crm.accounts a join app.tenants t using (id) where t.name = 'Elm'`;
+      await crm.inTenant(elm!.id, async tx => {
+        const [contact] = await tx`select id from crm.contacts`;
+        await tx`insert into crm.calls (contact_id, said) values (${contact!.id}, 'hello')`;
+        assert.equal((await tx`select from crm.calls where account_id = app.tenant_id()`).length, 1);
+      });
+      assert.match((await crm.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
+    } finally {
+      await crm.drop();
+    }
+  },
+);
 
 test("where the service is not installed, the plan is there, and not rehearsed", async () => {
   const name = `${living.name}_bare`;
