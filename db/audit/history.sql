@@ -31,8 +31,6 @@ $$;
 comment on function audit.open_run(text, text, int) is
 $$Opens a run in audit.runs. It is finished once its results are stored. Raises P0002 for a tenant that nobody has, 42501 for a superuser
 whose run would act.$$;
-revoke all on function audit.open_run(text, text, int) from public;
-grant execute on function audit.open_run(text, text, int) to tms_auditor;
 
 create or replace function audit.close_run(p_run bigint, p_checks jsonb, p_findings jsonb)
 returns void
@@ -55,16 +53,16 @@ begin
   from jsonb_to_recordset(p_findings) f (
     n bigint, "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text);
   -- A line for each check, and one for each relation of which it found something.
-  insert into audit.results (run_id, check_name, relation, checked, errors, warnings, infos, elapsed, failed)
+  insert into audit.results (run_id, check_name, relation, checked, errors, warnings, infos, failed)
   with by_relation as (
     select check_name, relation, count(*) filter (where severity = 'error') as errors,
       count(*) filter (where severity = 'warning') as warnings, count(*) filter (where severity = 'info') as infos
     from audit.found where run_id = p_run and relation <> '' group by 1, 2
   )
-  select p_run, r.check_name, r.relation, 0, r.errors, r.warnings, r.infos, interval '0', false from by_relation r
+  select p_run, r.check_name, r.relation, 0, r.errors, r.warnings, r.infos, false from by_relation r
   union all
   select p_run, c."check", '', c.checked, c.errors - coalesce(sum(r.errors), 0), c.warnings - coalesce(sum(r.warnings), 0),
-    c.infos - coalesce(sum(r.infos), 0), interval '0', c.failed
+    c.infos - coalesce(sum(r.infos), 0), c.failed
   from jsonb_to_recordset(p_checks) c ("check" text, checked bigint, errors bigint, warnings bigint, infos bigint, failed boolean)
   left join by_relation r on r.check_name = c."check"
   group by c."check", c.checked, c.errors, c.warnings, c.infos, c.failed;
@@ -93,8 +91,6 @@ comment on function audit.close_run(bigint, jsonb, jsonb) is
 $$Stores what a run found, and finishes it: p_checks and p_findings are the rows of run_checks and run_findings. They are values, since a
 view in pg_temp would be executed with the owner's rights. The findings of the last hundred runs are kept, and those of a run of which one
 is open. Raises 55000 for a run that this login has not open, 22023 for results that are not those of its checks.$$;
-revoke all on function audit.close_run(bigint, jsonb, jsonb) from public;
-grant execute on function audit.close_run(bigint, jsonb, jsonb) to tms_auditor;
 
 -- Not a definer, and without SET: a procedure with either may not commit. What stands here is looked for along the caller's path, so
 -- everything is named with its schema, and there is no operator.

@@ -6,7 +6,6 @@ create table audit.results (
   errors bigint not null,
   warnings bigint not null,
   infos bigint not null,
-  elapsed interval not null,
   failed boolean not null default false,
   primary key (run_id, check_name, relation)
 );
@@ -17,4 +16,3 @@ comment on table audit.results is
   'What each check of a run examined and found, by relation. relation is empty for a check that is not about one relation.';
 comment on column audit.results.checked is 'Rows of the relation, or objects of the catalog.';
 comment on column audit.results.failed is 'Whether the check could not run; one of the errors is that.';
-comment on column audit.results.elapsed is 'Time of the pass over the relation. Several checks share one pass.';

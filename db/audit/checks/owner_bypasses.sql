@@ -4,7 +4,7 @@ select case when q.oid is not null or d.definer is not null then 'error' else 'w
   case when q.oid is not null then format('belongs to %s, a request role: an owner may switch policies off', o.rolname)
     when not x.trusted then format('belongs to %s, who is none of the owners that the profile trusts', o.rolname)
     else format('row-level security is not forced: %s sees every tenant', o.rolname)
-      || coalesce(format(', and so do requests by %s, which runs as it', d.definer), ', and so does what runs as it') end as detail,
+      || coalesce(', and so do requests by ' || d.definer || ', which runs as it', ', and so does what runs as it') end as detail,
   case when q.oid is not null or not x.trusted then format('-- for a role that no request acts as: alter table %s owner to …', t.relation)
     else format('alter table %s force row level security;', t.relation) end as remedy
 from audit.tables t

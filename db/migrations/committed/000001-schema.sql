@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:ab8fb4e919ac2410c30b3308bcd92efa3de6d9a6
+--! Hash: sha1:a6a68cb78bcd6e105cfe57010309bd31f14a5537
 --! Message: schema
 
 -- The schema as 0.1.0 begins with it: schemas, rights, the functions that tables need, the tables. The installer replaces the functions.
@@ -1009,7 +1009,6 @@ create table audit.results (
   errors bigint not null,
   warnings bigint not null,
   infos bigint not null,
-  elapsed interval not null,
   failed boolean not null default false,
   primary key (run_id, check_name, relation)
 );
@@ -1020,7 +1019,6 @@ comment on table audit.results is
   'What each check of a run examined and found, by relation. relation is empty for a check that is not about one relation.';
 comment on column audit.results.checked is 'Rows of the relation, or objects of the catalog.';
 comment on column audit.results.failed is 'Whether the check could not run; one of the errors is that.';
-comment on column audit.results.elapsed is 'Time of the pass over the relation. Several checks share one pass.';
 
 -- tables/found.sql
 

@@ -1,5 +1,5 @@
---! Previous: sha1:ab8fb4e919ac2410c30b3308bcd92efa3de6d9a6
---! Hash: sha1:d099b7439cab9f6cf91c36a6c31c115ada7985ee
+--! Previous: sha1:a6a68cb78bcd6e105cfe57010309bd31f14a5537
+--! Hash: sha1:aeedb58e36a5ee1708048f49ee4c8fcc0109ef11
 --! Message: sample product
 
 -- The tables of the sample product (db/product/tables.sql), in a database that is to have it. Elsewhere they are made and dropped in this
