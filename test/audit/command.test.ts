@@ -178,10 +178,12 @@ void describe("npm run audit", () => {
   });
 
   it("audits only a database of its own release, and says which one it found", async () => {
-    for (const [number, cure] of [
+    const cases: [number, RegExp][] = [
       [RELEASE.number + 1, /audit it with that release's build\. --database audits it from outside/],
       [RELEASE.number - 1, /run npm run migrate first\. --database audits it from outside/],
-    ] as const) {
+    ];
+    // There is no release 0.
+    for (const [number, cure] of cases.filter(([number]) => number > 0)) {
       await planted(
         `insert into control.release (number, hash) values (${number}, 'another')`,
         "delete from control.release where hash = 'another'",

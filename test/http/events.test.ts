@@ -307,7 +307,7 @@ test("the last audit: none yet, then a run with its open findings, page by page"
     await tx`insert into audit.runs (finished_at, errors, warnings, schema_version) values (now(), 3, 0, 'x')`;
     await tx`
       insert into audit.found (run_id, check_name, n, severity, tenant_id, relation, "row", detail, remedy)
-      select 1, 'grants_beyond', n, 'error', null, 'app.boards', '{}', 'detail ' || n, 'remedy' from generate_series(1, 3) n`;
+      select 1, 'grants_beyond', n, 'error', null, 'app.boards', jsonb_build_object('object', n), 'detail ' || n, 'remedy' from generate_series(1, 3) n`;
   });
   const first = await get("/api/setup/audit?limit=2");
   assert.equal(first.status, 200);
