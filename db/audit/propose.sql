@@ -70,7 +70,8 @@ with recursive policies as (
 ), asked as (
   select p.oid, null::oid as function, p.text from policies p
   union
-  select a.oid, f.oid, f.body from asked a join functions f on strpos(a.text, f.call) > 0
+  select a.oid, f.oid, f.body from asked a
+  join functions f on a.text ~ ('(^|[^[:alnum:]_])' || regexp_replace(f.call, '\W', '\\\&', 'g')) -- a whole name
 )
 select p.oid, p.polrelid, p.polroles, string_agg(a.text, ' ') as text
 from policies p
@@ -111,13 +112,14 @@ declare
     select s.name
     from (select distinct m[1] as name from regexp_matches(v_asked, $r$current_setting\('([^']+)'$r$, 'g') m) s
     where s.name not in ('role', 'search_path', 'is_superuser')
-    order by s.name ~* '(tenant|org|team|account|workspace|company)' desc, s.name ~* 'jwt|claims' desc, s.name ~* 'user' desc, s.name);
+    order by s.name ~* '(tenant|org|team|account|workspace|company)' desc, s.name ~* 'claims$' desc, s.name ~* 'jwt|claims' desc,
+      s.name ~* 'user' desc, s.name);
   -- As the role that policies name, or else the first.
   v_role constant name := (
     select r from unnest(p_roles) with ordinality u (r, i)
     order by exists (select from audit.asked_by_policies a where (select oid from pg_roles where rolname = r) = any (a.polroles)) desc,
       r <> 'anon' desc, i limit 1);
-  v_enter constant text := format('set local role %I', v_role);
+  v_enter constant text := 'set local role ' || quote_ident(v_role);
   v_role_column name;
   v_membership record;
   v_stranger text;
@@ -151,7 +153,8 @@ begin
       'select t.%1$I::text, array[%2$L, format(''set local %3$s = %%L'', t.%1$I)], array[t.%1$I::text] from %4$s t '
       'union all select ''a tenant that does not exist'', array[%2$L, format(''set local %3$s = %%L'', %5$s)], ''{}''',
       p_key, v_enter, v_settings[1], v_tenants, v_stranger)
-    else null end;
+    -- Nothing asks for whom a session acts: the role itself is every tenant's.
+    else format('select t.%1$I::text, array[%2$L], array[t.%1$I::text] from %3$s t', p_key, v_enter, v_tenants) end;
   -- And each role without anything that says for whom it acts.
   return v_query || coalesce((
     select string_agg(format(' union all select %L, array[%L], ''{}''', 'nobody, as ' || r, format('set local role %I', r)), '')
@@ -197,6 +200,12 @@ begin
           and (t.relid = v_tenants.relid
             or exists (select from pg_attribute a where a.attrelid = t.relid and a.attname = any (v_columns) and not a.attisdropped)))
     order by r.rolname));
+  -- Where nobody else may, requests act as the owner itself.
+  if v_roles = '{}' then
+    v_roles := array(
+      select r.rolname from audit.relations t join pg_roles r on r.oid = t.relowner
+      where t.relid = v_tenants.relid and r.rolcanlogin and not r.rolsuper);
+  end if;
   return jsonb_build_object(
     'tenants', v_tenants.relation, 'tenant_key', v_tenants.key, 'tenant_columns', to_jsonb(v_columns), 'per_table', '{}'::jsonb,
     'bookkeeping', '[]'::jsonb, 'request_roles', to_jsonb(v_roles),

@@ -19,7 +19,11 @@ select case when reached is null then 'warning' else 'error' end as severity, re
     else format('may refer to a row of another tenant in %s: the key does not pair %s with %s', parent, attname, parent_tenant) end
     || coalesce('; ' || reached || ' may reach it', '') as detail,
   audit.key_with_tenant(oid, attname, parent_tenant) as remedy
-from crossing where (not carries or unsets) and not is_general
+from crossing x where (not carries or unsets) and not is_general
+  -- Another key of the same columns pairs the tenant, and no row gets past that.
+  and (unsets or not exists (
+    select from pair b
+    where b.relid = x.relid and b.parent_id = x.parent_id and b.carries and b.required and x.columns <@ b.columns))
 union all
 select case when count(reached) = 0 then 'warning' else 'error' end, null, relnamespace::regnamespace::text,
   format('no foreign key of the schema carries the tenant: %s may lead to another tenant (%s of %s …)', n, min(conname), min(relation)),
