@@ -15,7 +15,9 @@ begin
   set local app.maintenance = on; -- tms_owner sees the tenants
   select t.id into v_tenant from app.tenants t where t.slug = p_tenant or t.id::text = p_tenant;
   perform set_config('app.maintenance', v_maintenance, true);
-  if p_tenant is not null and v_tenant is null then
+  if p_only not in ('data', 'schema') then
+    raise exception using errcode = 'invalid_parameter_value', message = format('p_only is data, schema or null, and not %L', p_only);
+  elsif p_tenant is not null and v_tenant is null then
     raise exception using errcode = 'no_data_found', message = format('there is no tenant %L', p_tenant);
   elsif p_only is distinct from 'data' and current_setting('is_superuser') = 'on' then
     raise exception using errcode = 'insufficient_privilege',

@@ -42,7 +42,7 @@ join audit.vouched v on v.kind = 'schema' and v.object = n.nspname
 union
 select f.oid
 from audit.vouched v
-cross join lateral (select to_regprocedure(v.object)::oid as oid) f
-where v.kind = 'function' and f.oid is not null and (v.hash is null or v.hash = audit.hash_of('pg_proc', f.oid));
+join pg_proc f on f.oid::regprocedure::text = v.object -- to_regprocedure() would need USAGE on the schema
+where v.kind = 'function' and (v.hash is null or v.hash = audit.hash_of('pg_proc', f.oid));
 comment on view audit.vouched_functions is
   'The functions that the repository''s file or the release''s manifest vouches for, as they are now.';

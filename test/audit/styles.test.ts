@@ -75,22 +75,4 @@ void describe("what public schemas taught the proposal", () => {
     assert.deepEqual(request_roles, [owner]);
     assert.match(principals!, /set local role/);
   });
-
-  it("reads the functions that a policy calls by their whole names, and the claims of a token before one claim", async () => {
-    const reader = `reader_${database.name}`;
-    const { principals } = await proposalOf(`
-      create role ${reader};
-      create table public.orgs (id uuid primary key);
-      create table public.members (org_id uuid not null references public.orgs, user_id uuid not null, primary key (org_id, user_id));
-      create table public.notes (org_id uuid not null references public.orgs, id int primary key);
-      create function public.role() returns text language sql stable as $$ select current_setting('request.jwt.claim.role', true) $$;
-      create function public.uid() returns uuid language sql stable as $$ select (current_setting('request.jwt.claims', true)::jsonb ->> 'sub')::uuid $$;
-      create function public.orgs_with_role(who uuid) returns setof uuid language sql stable as $$ select org_id from public.members where user_id = who $$;
-      alter table public.notes enable row level security; alter table public.members enable row level security;
-      create policy own on public.notes to ${reader} using (org_id in (select public.orgs_with_role(public.uid())));
-      create policy own on public.members to ${reader} using (user_id = public.uid());
-      grant select on all tables in schema public to ${reader}`);
-    assert.match(principals!, /request\.jwt\.claims/);
-    assert.doesNotMatch(principals!, /claim\.role/);
-  });
 });

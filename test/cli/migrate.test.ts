@@ -134,7 +134,7 @@ test("a gate that fails leaves the migrations, which are committed, and installs
 
 long("a migration that ends with the gate leaves no table behind that it forgot to isolate", async () => {
   const folder = copyProject(
-    "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));\nselect control.gate();",
+    "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id));\ngrant select on app.leaky to tms_app;\nselect control.gate();",
   );
   const { code, stderr } = await migrate({ DATABASE_URL: urls.owner }, folder);
   rmSync(folder, { recursive: true, force: true });

@@ -20,17 +20,14 @@ select case when reached is null then 'warning' else 'error' end as severity, re
     || coalesce('; ' || reached || ' may reach it', '') as detail,
   audit.key_with_tenant(oid, attname, parent_tenant) as remedy
 from crossing x where (not carries or unsets) and not is_general
-  -- Another key of the same columns pairs the tenant, and no row gets past that.
-  and (unsets or not exists (
-    select from pair b
-    where b.relid = x.relid and b.parent_id = x.parent_id and b.carries and b.required and x.columns <@ b.columns))
+  and (unsets or not exists ( -- no row gets past another key of these columns that pairs the tenant
+    select from pair b where b.relid = x.relid and b.parent_id = x.parent_id and b.carries and b.required and x.columns <@ b.columns))
 union all
 select case when count(reached) = 0 then 'warning' else 'error' end, null, relnamespace::regnamespace::text,
   format('no foreign key of the schema carries the tenant: %s may lead to another tenant (%s of %s …)', n, min(conname), min(relation)),
   '-- give each parent a unique key over tenant and id, and each foreign key the tenant on both sides. Until then the data check '
     'parent_in_other_tenant watches the rows'
-from crossing where is_general
-group by relnamespace, n;
+from crossing where is_general group by relnamespace, n;
 comment on view audit.key_crosses_tenants is
 $$error: A foreign key between tenants' tables that does not carry the tenant on both sides, or whose action takes the tenant away; a
 warning where no request role has a privilege on the table.

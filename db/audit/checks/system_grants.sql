@@ -26,9 +26,7 @@ cross join lateral audit.names_of_roles(array[x.grantee]) r (name)
 left join pg_init_privs i on i.classoid = o.classid and i.objoid = o.objid and i.objsubid = 0
 where x.grantee <> o.owner and (x.grantee = 0 or x.grantee in (select oid from audit.request_roles))
   and not exists (select from aclexplode(coalesce(i.initprivs, case o.kind when 'function' then acldefault('f', o.owner) end)) w
-    where w.grantee = x.grantee and w.privilege_type = x.privilege_type)
-  -- What everybody may, one role may, too.
-  and not exists (select from aclexplode(o.acl) w where w.grantee = 0 and x.grantee <> 0 and w.privilege_type = x.privilege_type)
+    where w.grantee in (0, x.grantee) and w.privilege_type = x.privilege_type) -- what everybody may, one role may, too
   and not (o.name ~ '^information_schema\M' and o.objid < 16384 and x.grantee = 0) -- the standard makes it public
 group by o.kind, o.name, x.grantee, r.name;
 comment on view audit.system_grants is
