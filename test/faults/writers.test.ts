@@ -218,14 +218,20 @@ long("a deletion that ends in a deadlock with a writer is tried again, and succe
   const user = await seedUser(sql, id, { subject: "ann" });
   const writer = await sql.reserve();
   t.after(() => writer.release());
-  // In the order of the keys of app.boards; the deletion has the tenant first. The deletion looks for a deadlock sooner, after 1 s.
-  await writer.unsafe("begin; set local deadlock_timeout = '10s'");
-  await writer`select from app.users where tenant_id = ${id} and id = ${user} for key share`;
-  const deleted = operator("DELETE", `tenant/${id}`);
-  await lockWaiters(sql);
-  await writer`select from app.tenants where id = ${id} for key share`;
-  await writer.unsafe("commit");
-  assert.equal((await deleted).status, 200);
+  for (let round = 1; ; round++) {
+    // In the order of the keys of app.boards; the deletion has the tenant first. The deletion looks for a deadlock sooner, after 1 s.
+    await writer.unsafe("begin; set local deadlock_timeout = '10s'");
+    await writer`select from app.users where tenant_id = ${id} and id = ${user} for key share`;
+    const deleted = operator("DELETE", `tenant/${id}`);
+    await lockWaiters(sql);
+    await writer`select from app.tenants where id = ${id} for key share`;
+    await writer.unsafe("commit");
+    const { status } = await deleted;
+    // On a busy machine its time to wait for locks, 2 s, may be over before.
+    if (status === 503 && round < 3) continue;
+    assert.equal(status, 200);
+    break;
+  }
 });
 
 long("a deletion that ends in a deadlock three times is 503, and says what to do", async () => {
