@@ -124,7 +124,7 @@ export const attacksOf = (idle: number, mallory: string): Attack[] => [
 /** Requests at a steady pace, whether or not the last one is answered; what takes longer than 5 s, or is no 200, is refused. */
 export async function ask({ hostname, port }: URL, authorization: string, seconds: number): Promise<Asked> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
-  const health = new http.Agent({ keepAlive: true });
+  const health = new http.Agent({ keepAlive: true, maxSockets: 1 });
   const headers = { authorization: authorization.slice("authorization: ".length) };
   const times: number[] = [];
   let refused = 0;
