@@ -35,14 +35,19 @@ audit.hash_of('pg_proc', 'app.f(int)'::regprocedure).
 When anything of it changes, the hash does, and nobody vouches for it any more.$$;
 
 create or replace view audit.vouched_functions as
+with named as materialized ( -- to_regprocedure() would need USAGE on the schema
+  select f.oid, f.oid::regprocedure::text as name, n.nspname
+  from pg_proc f
+  join pg_namespace n on n.oid = f.pronamespace
+  where f.oid >= 16384 or f.prosecdef
+)
 select f.oid
-from pg_proc f
-join pg_namespace n on n.oid = f.pronamespace
-join audit.vouched v on v.kind = 'schema' and v.object = n.nspname
+from named f
+join audit.vouched v on v.kind = 'schema' and v.object = f.nspname
 union
 select f.oid
-from audit.vouched v
-join pg_proc f on f.oid::regprocedure::text = v.object -- to_regprocedure() would need USAGE on the schema
-where v.kind = 'function' and (v.hash is null or v.hash = audit.hash_of('pg_proc', f.oid));
+from named f
+join audit.vouched v on v.kind = 'function' and v.object = f.name
+where v.hash is null or v.hash = audit.hash_of('pg_proc', f.oid);
 comment on view audit.vouched_functions is
   'The functions that the repository''s file or the release''s manifest vouches for, as they are now.';
