@@ -71,7 +71,8 @@ with recursive policies as (
   select p.oid, null::oid as function, p.text from policies p
   union
   select a.oid, f.oid, f.body from asked a
-  join functions f on a.text ~ ('(^|[^[:alnum:]_])' || regexp_replace(f.call, '\W', '\\\&', 'g')) -- a whole name
+  join functions f on strpos(a.text, f.call) > 0
+    and a.text ~ ('(^|[^[:alnum:]_])' || regexp_replace(f.call, '\W', '\\\&', 'g')) -- a whole name
 )
 select p.oid, p.polrelid, p.polroles, string_agg(a.text, ' ') as text
 from policies p
