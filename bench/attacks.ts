@@ -150,9 +150,8 @@ export async function ask({ hostname, port }: URL, authorization: string, second
         .once("error", failed);
     });
   let healthMs = 0;
-  const look = async () => {
-    const from = performance.now();
-    const healthy = await new Promise<boolean>(resolve => {
+  const healthy = () =>
+    new Promise<boolean>(resolve => {
       const request = http
         .get({ hostname, port, path: "/health", agent: health, timeout: 5_000 }, answer =>
           answer.resume().once("end", () => resolve(answer.statusCode === 200)),
@@ -160,7 +159,11 @@ export async function ask({ hostname, port }: URL, authorization: string, second
         .once("timeout", () => request.destroy(new Error("no answer")))
         .once("error", () => resolve(false));
     });
-    healthMs = Math.max(healthMs, healthy ? performance.now() - from : Number.POSITIVE_INFINITY);
+  const look = async () => {
+    const from = performance.now();
+    // The server may end a kept connection just then: who asks asks again, in the same time.
+    const is = (await healthy()) || (await healthy());
+    healthMs = Math.max(healthMs, is ? performance.now() - from : Number.POSITIVE_INFINITY);
   };
   const asked: Promise<void>[] = [];
   const until = performance.now() + seconds * 1_000;
