@@ -124,7 +124,9 @@ export const attacksOf = (idle: number, mallory: string): Attack[] => [
 /** Requests at a steady pace, whether or not the last one is answered; what takes longer than 5 s, or is no 200, is refused. */
 export async function ask({ hostname, port }: URL, authorization: string, seconds: number): Promise<Asked> {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 8 });
-  const health = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  // Whoever watches the service has not the attacker's address, whose share is used up. Elsewhere loopback has one address.
+  const watcher = process.platform === "linux" ? { localAddress: "127.0.0.2" } : {};
+  const health = new http.Agent({ keepAlive: true, maxSockets: 1, ...watcher });
   const headers = { authorization: authorization.slice("authorization: ".length) };
   const times: number[] = [];
   let refused = 0;
@@ -150,8 +152,9 @@ export async function ask({ hostname, port }: URL, authorization: string, second
         .once("error", failed);
     });
   let healthMs = 0;
-  const healthy = () =>
-    new Promise<boolean>(resolve => {
+  const look = async () => {
+    const from = performance.now();
+    const healthy = await new Promise<boolean>(resolve => {
       const request = http
         .get({ hostname, port, path: "/health", agent: health, timeout: 5_000 }, answer =>
           answer.resume().once("end", () => resolve(answer.statusCode === 200)),
@@ -159,11 +162,7 @@ export async function ask({ hostname, port }: URL, authorization: string, second
         .once("timeout", () => request.destroy(new Error("no answer")))
         .once("error", () => resolve(false));
     });
-  const look = async () => {
-    const from = performance.now();
-    // The server may end a kept connection just then: who asks asks again, in the same time.
-    const is = (await healthy()) || (await healthy());
-    healthMs = Math.max(healthMs, is ? performance.now() - from : Number.POSITIVE_INFINITY);
+    healthMs = Math.max(healthMs, healthy ? performance.now() - from : Number.POSITIVE_INFINITY);
   };
   const asked: Promise<void>[] = [];
   const until = performance.now() + seconds * 1_000;
