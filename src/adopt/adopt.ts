@@ -1,6 +1,6 @@
 /** Plans how tenants are isolated in a database that lives, and rehearses the plan. Nothing is changed. */
 import type { Vouched } from "../audit/baseline.ts";
-import { inSession } from "../audit/run.ts";
+import { inSession } from "../audit/session.ts";
 import type { Answers } from "./answers.ts";
 import { makePlan, type Plan } from "./plan.ts";
 import { profileOf } from "./profile.ts";

@@ -1,7 +1,8 @@
 /** Carries the plan out in the transaction that is rolled back, and lets the audit prove what came of it. */
 import type postgres from "postgres";
 import type { Vouched } from "../audit/baseline.ts";
-import { runSteps, seed, vouch } from "../audit/run.ts";
+import { seed, vouch } from "../audit/prepare.ts";
+import { runSteps } from "../audit/run.ts";
 import { compareWithRelease } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
 import { FILL, ident } from "./names.ts";

@@ -1,6 +1,6 @@
 /** The proof's claims in the Test Anything Protocol. */
 import { plain } from "../values/printable.ts";
-import type { Claim } from "./run.ts";
+import type { Claim } from "./proof.ts";
 
 export function toTap(claims: Claim[]): string {
   const lines = claims.map(({ relation, claim, result, detail }, i) => {

@@ -3,15 +3,10 @@ import { type Baseline, diffOf, readBaseline, readReport, writeBaseline } from "
 import { Definitions } from "../audit/definitions.ts";
 import { toHtml } from "../audit/html.ts";
 import { toJunit } from "../audit/junit.ts";
+import { proposeProfile } from "../audit/prepare.ts";
+import { prove, type Reader, whoReads } from "../audit/proof.ts";
 import type { Audit } from "../audit/report.ts";
-import {
-  auditFromOutside,
-  proposeProfile,
-  proveFromOutside,
-  type Reader,
-  readersFromOutside,
-  runAudit,
-} from "../audit/run.ts";
+import { auditDatabase, runAudit } from "../audit/run.ts";
 import { toSarif } from "../audit/sarif.ts";
 import { toTap } from "../audit/tap.ts";
 import { toText } from "../audit/text.ts";
@@ -89,7 +84,7 @@ async function audited(args: Arguments, url: string, what: string, stores: boole
     baseline: file,
   };
   if (args["who-reads"]) {
-    const readers = await readersFromOutside(url, what, args["who-reads"], request);
+    const readers = await whoReads(url, what, args["who-reads"], request);
     await printLine(args.format === "json" ? JSON.stringify(readers, null, 2) : readersTable(readers));
     return;
   }
@@ -97,7 +92,7 @@ async function audited(args: Arguments, url: string, what: string, stores: boole
     if (args.format !== "tap") throw new StartupError("--prove prints its claims with --format tap");
     const other = NOT_OF_THE_PROOF.find(name => args[name]);
     if (other) throw new StartupError(`--format tap prints the proof alone: --${other} has no meaning there`);
-    const claims = await proveFromOutside(url, what, args.prove ?? null, request);
+    const claims = await prove(url, what, args.prove ?? null, request);
     await printLine(toTap(claims));
     const fails = claims.some(({ result }) => result !== "proved" && result !== "not proved");
     // What was not tried is not proved.
@@ -110,7 +105,7 @@ async function audited(args: Arguments, url: string, what: string, stores: boole
     console.error(`Written: ${args["save-profile"]}. Read and correct it before you rely on it`);
   }
   // What was made for the proof is not what the database holds.
-  const run = stores && !args.seed && !args.profile ? runAudit : auditFromOutside;
+  const run = stores && !args.seed && !args.profile ? runAudit : auditDatabase;
   const outcome = await run(url, what, request, ({ n, of, step }) =>
     say(`\r\x1b[K${n}/${of}  ${step}`),
   ).finally(() => say("\r\x1b[K"));

@@ -1,5 +1,5 @@
 import { AssertionError } from "node:assert";
-import { proveFromOutside } from "../audit/run.ts";
+import { prove } from "../audit/proof.ts";
 
 export interface IsolationOptions {
   /** The address of the auditor's login (docs/guides/any-postgres.md), on the database that your tests use. */
@@ -29,7 +29,7 @@ export async function assertIsolated({
   writes = true,
   asSuperuser = false,
 }: IsolationOptions): Promise<number> {
-  const claims = await proveFromOutside(url, "assertIsolated()", relation ?? null, {
+  const claims = await prove(url, "assertIsolated()", relation ?? null, {
     sample,
     writes,
     asSuperuser,

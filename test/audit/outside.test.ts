@@ -8,7 +8,8 @@ import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
 import { type Baseline, readBaseline, type Vouched } from "../../src/audit/baseline.ts";
 import type { Report } from "../../src/audit/report.ts";
-import { auditFromOutside, type Request } from "../../src/audit/run.ts";
+import type { Request } from "../../src/audit/request.ts";
+import { auditDatabase } from "../../src/audit/run.ts";
 import { auditText, PRODUCT_CHECKS, SERVICE_CHECKS } from "../../src/audit/sql-text.ts";
 import { outcome, projectRoot, tenancy } from "../cli/command.ts";
 import { createDatabase } from "../harness.ts";
@@ -74,7 +75,7 @@ after(async () => {
 const audit = (...args: string[]) => outcome(tenancy(["audit", "--database", at(login), ...args]));
 /** The same in this process: what a run gives for a profile. */
 async function report(baseline: Partial<Baseline> = {}, more: Partial<Request> = {}, url = at(login)) {
-  const { audit: found } = await auditFromOutside(url, "--database", {
+  const { audit: found } = await auditDatabase(url, "--database", {
     sample: 5,
     writes: false,
     asSuperuser: false,
