@@ -237,9 +237,12 @@ grant create, usage on schema control to tms_app, tms_auditor;
 \ir audit/checks/view_as_owner.sql
 \ir audit/data.sql
 \ir audit/proof.sql
+\ir audit/proof-writes.sql
+\ir audit/proof-verdict.sql
 \ir audit/who_reads.sql
 \ir audit/seed.sql
 \ir audit/run.sql
+\ir audit/report.sql
 \ir audit/service/default_tenant_twice.sql
 \ir audit/service/identity_twice_in_tenant.sql
 \ir audit/service/not_an_object.sql

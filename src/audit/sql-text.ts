@@ -30,7 +30,16 @@ export const BEFORE_CHECKS = [
   "support.sql",
   "citus.sql",
 ];
-export const AFTER_CHECKS = ["data.sql", "proof.sql", "who_reads.sql", "seed.sql", "run.sql"];
+export const AFTER_CHECKS = [
+  "data.sql",
+  "proof.sql",
+  "proof-writes.sql",
+  "proof-verdict.sql",
+  "who_reads.sql",
+  "seed.sql",
+  "run.sql",
+  "report.sql",
+];
 
 /** `own`: folders of checks of rows: this service's, its sample product's. */
 export function auditText(own: readonly string[]): string {

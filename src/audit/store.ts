@@ -7,6 +7,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE } from "../migrate/release.ts";
 import type { Severity } from "../values/finding.ts";
 import type { Audit } from "./report.ts";
+import { type Request, refuseSuperuser } from "./request.ts";
 
 const SESSION = { connection: { ...UNHURRIED, application_name: "tms audit" } };
 
@@ -15,20 +16,16 @@ const inStore = <T>(url: string, what: string, work: (sql: postgres.Sql) => Prom
     throw explainDatabase(error, url, what);
   });
 
-interface Opened {
-  tenant?: string | undefined;
-  only?: "data" | "schema" | undefined;
-  sample: number;
-}
-
 /** @returns the id of the run; it is finished by storeRun(), and counts as cancelled until then */
-export function openRun(url: string, what: string, { tenant, only, sample }: Opened): Promise<number> {
+export function openRun(url: string, what: string, request: Request): Promise<number> {
+  const { tenant, only, sample } = request;
   return inStore(url, what, async sql => {
-    const [found] = await sql<{ audit: boolean; allowed: boolean }[]>`
-      select p.oid is not null as audit,
+    const [found] = await sql<{ superuser: boolean; audit: boolean; allowed: boolean }[]>`
+      select (select rolsuper from pg_catalog.pg_roles where rolname = current_user) as superuser, p.oid is not null as audit,
         has_schema_privilege(p.pronamespace, 'usage') and has_function_privilege(p.oid, 'execute') as allowed
       from (select) as one
       left join pg_catalog.pg_proc p on p.proname = 'close_run' and p.pronamespace = to_regnamespace('audit')`;
+    refuseSuperuser(found!.superuser, request);
     if (!found!.audit)
       throw new StartupError(
         "The database has no audit of this release yet: run npm run migrate, or name it with --database",

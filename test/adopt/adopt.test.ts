@@ -6,7 +6,7 @@ import postgres from "postgres";
 import type { Answers } from "../../src/adopt/answers.ts";
 import { outcome, tenancy } from "../cli/command.ts";
 import { long } from "../harness.ts";
-import { carryOut, createLiving, laterOf, readAnswers } from "./living.ts";
+import { auditedBy, carryOut, createLiving, laterOf, readAnswers } from "./living.ts";
 import { product, uuidProduct } from "./product.ts";
 
 const living = await createLiving(product);
@@ -251,22 +251,7 @@ test("what was planned is so: the old application goes on, requests see one tena
   assert.equal(again.code, 0, again.stdout);
   assert.match(again.stdout, /Nothing is left to do\./);
   for (const statement of laterOf(again.stdout)) await sql.unsafe(statement);
-  const audit = await outcome(
-    tenancy([
-      "audit",
-      "--database",
-      living.urls.root,
-      "--as-superuser",
-      "--writes",
-      "--baseline",
-      file,
-      "--format",
-      "json",
-    ]),
-  );
-  const { findings } = JSON.parse(audit.stdout) as {
-    findings: { check: string; severity: string; relation: string }[];
-  };
+  const findings = await auditedBy(file, living.urls.root);
   // But for the server, an edited tree, and roles of other tests.
   const others = /^(server_|not_as_released|role_bypasses)/;
   const told = findings.filter(({ severity, check }) => severity !== "info" && !others.test(check));

@@ -12,7 +12,7 @@ import postgres from "postgres";
 import { migrate } from "../../src/migrate/migrate.ts";
 import { outcome, tenancy } from "../cli/command.ts";
 import { createDatabase, long } from "../harness.ts";
-import { carryOut, laterOf, statementsOf } from "./living.ts";
+import { auditedBy, carryOut, laterOf, statementsOf } from "./living.ts";
 import { bigProduct, Client, seedRows } from "./load.ts";
 
 const server = await createDatabase();
@@ -169,22 +169,7 @@ long("a product of 40 tables is adopted under load, table by table, and no reque
   const end = await plan("--save", file);
   assert.equal(end.code, 0, end.stdout.slice(0, 3000));
   assert.match(end.stdout, /Nothing is left to do\./);
-  const audit = await outcome(
-    tenancy([
-      "audit",
-      "--database",
-      at(name),
-      "--as-superuser",
-      "--writes",
-      "--baseline",
-      file,
-      "--format",
-      "json",
-    ]),
-  );
-  const { findings } = JSON.parse(audit.stdout) as {
-    findings: { check: string; severity: string; detail: string }[];
-  };
+  const findings = await auditedBy(file, at(name));
   assert.deepEqual(
     findings
       .filter(

@@ -107,3 +107,28 @@ export const laterOf = (plan: string): string[] =>
 
 export const readAnswers = (file: string) =>
   JSON.parse(readFileSync(file, "utf8")) as { profile: Record<string, unknown>; adopt: Required<Answers> };
+
+interface Told {
+  check: string;
+  severity: string;
+  relation: string;
+  detail: string;
+}
+
+/** What the audit finds by the answers, whose profile it takes; it tries writes, too. */
+export async function auditedBy(file: string, url: string): Promise<Told[]> {
+  const { stdout } = await outcome(
+    tenancy([
+      "audit",
+      "--database",
+      url,
+      "--as-superuser",
+      "--writes",
+      "--baseline",
+      file,
+      "--format",
+      "json",
+    ]),
+  );
+  return (JSON.parse(stdout) as { findings: Told[] }).findings;
+}

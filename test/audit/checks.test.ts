@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
-import { definer, PLANTS, SHOP, vouch } from "./plants.ts";
+import { ALL_PLANTS, definer, PLANTS, SHOP, vouch } from "./plants.ts";
 import { CHECKS, type Finding, findings, openAudit, plant, read } from "./session.ts";
 import { DAMAGE, SHARDED } from "./shard-plants.ts";
 import { seedTenants } from "./tenants.ts";
@@ -32,12 +32,7 @@ void describe("the checks of the catalog", () => {
 
   it("find each its plant, once", () =>
     rolledBack(sql, async tx => {
-      await plant(
-        tx,
-        `${SHOP} ${Object.values(PLANTS)
-          .map(one => one.sql)
-          .join(";\n")}`,
-      );
+      await plant(tx, ALL_PLANTS);
       const expected = Object.entries(PLANTS).map(([check, { severity, relation, object }]) =>
         named({ check, severity, relation: relation ?? null, object: object ?? null }),
       );

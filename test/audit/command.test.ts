@@ -174,8 +174,12 @@ void describe("npm run audit", () => {
     for (const [url, words] of [
       [urls.service, /^This login may not run the audit: grant tms_auditor to it/],
       [nowhere, /cannot be reached/],
+      [urls.root, /^This login is a superuser: .*, or --as-superuser where you trust them$/],
     ] as const)
       await assert.rejects(run({}, url), { constructor: StartupError, message: words });
+    const [unfinished] = await sql`select count(*)::int as n from audit.runs where finished_at is null`;
+    assert.equal(unfinished!.n, 0);
+    assert.ok((await run({ asSuperuser: true, only: "schema" }, urls.root)).runId);
   });
 
   it("audits only a database of its own release, and says which one it found", async () => {

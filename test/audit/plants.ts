@@ -239,3 +239,8 @@ export const PLANTS: Record<string, Plant> = {
 };
 
 export const SHOP = "create schema shop authorization tms_owner; grant usage on schema shop to tms_app;";
+
+/** As one transaction plants them. */
+export const ALL_PLANTS = `${SHOP} ${Object.values(PLANTS)
+  .map(one => one.sql)
+  .join(";\n")}`;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, describe, it } from "node:test";
 import { createDatabase, rolledBack } from "../harness.ts";
 import { changes, fingerprint } from "./fingerprint.ts";
-import { PLANTS, SHOP, table } from "./plants.ts";
+import { ALL_PLANTS, SHOP, table } from "./plants.ts";
 import { CHECKS, findings, openAudit, plant } from "./session.ts";
 import { seedTenants } from "./tenants.ts";
 
@@ -50,12 +50,7 @@ const isOther = (line: string) => /trigger RI_|^[+-] role /.test(line);
 void describe("remedies", () => {
   it("mend what they are printed for, and change nothing else", () =>
     rolledBack(sql, async tx => {
-      await plant(
-        tx,
-        `${SHOP} ${Object.values(PLANTS)
-          .map(one => one.sql)
-          .join(";\n")}`,
-      );
+      await plant(tx, ALL_PLANTS);
       const checks = CHECKS.filter(check => check !== "server_version");
       const found = await findings(tx, checks);
       const pasted = found.filter(({ remedy }) => !remedy.split("\n").every(line => line.startsWith("--")));
@@ -78,12 +73,7 @@ void describe("remedies", () => {
 
   it("of every other check are comments to their last line", () =>
     rolledBack(sql, async tx => {
-      await plant(
-        tx,
-        `${SHOP} ${Object.values(PLANTS)
-          .map(one => one.sql)
-          .join(";\n")}`,
-      );
+      await plant(tx, ALL_PLANTS);
       for (const { check, remedy } of await findings(tx, CHECKS))
         if (!(check in MENDED))
           for (const line of remedy.split("\n")) assert.match(line, /^-- /, `${check}: ${remedy}`);

@@ -108,7 +108,13 @@ export async function openAudit(database: Database, profile = "service-profile.s
     if (name === "profile.sql") await freeze(sql);
   }
   await freeze(sql);
-  for (const name of ["data.sql", "proof.sql", ...CHECKS.map(name => `checks/${name}.sql`)])
+  for (const name of [
+    "data.sql",
+    "proof.sql",
+    "proof-writes.sql",
+    "proof-verdict.sql",
+    ...CHECKS.map(name => `checks/${name}.sql`),
+  ])
     await sql.unsafe(read(name));
   await sql.unsafe(read(profile));
   await sql`insert into pg_temp.vouched ${sql(RELEASED)}`;
