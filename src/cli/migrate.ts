@@ -3,7 +3,7 @@ import { loadConfig } from "../config/config.ts";
 import { requireAddress } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
-import { dropSampleProduct } from "../migrate/drop-product.ts";
+import { countSampleProduct, dropSampleProduct } from "../migrate/drop-product.ts";
 import { dryRun, isUpToDate, migrationStatus, type Status } from "../migrate/dry-run.ts";
 import { migrate as migrateDatabase } from "../migrate/migrate.ts";
 import { isRelease } from "../migrate/release.ts";
@@ -33,9 +33,12 @@ export const migrate: CommandModule<object, Arguments> = {
       .option("only-roles", flagOption("Only apply db/roles.sql, with ROOT_DATABASE_URL"))
       .option(
         "drop-sample-product",
-        flagOption("Delete boards and what belongs to them, with every row; with --dry-run only count them"),
+        flagOption(
+          "Drop the sample product: deletes boards and what belongs to them, tables and every row, for good. Alone it counts the " +
+            "rows and refuses; with --dry-run it tries and rolls back",
+        ),
       )
-      .option("yes", flagOption("With --drop-sample-product: delete them"))
+      .option("yes", flagOption("With --drop-sample-product: delete those rows"))
       .epilogue(
         "DATABASE_URL is the login of tms_owner; without it the embedded Postgres is migrated. " +
           "With ROOT_DATABASE_URL, the login of an administrator, migrate first creates the roles and the " +
@@ -77,7 +80,10 @@ async function dropProduct(args: Arguments) {
   const other = (["status", "reinstall", "only-roles"] as const).find(name => args[name]);
   if (other) throw new StartupError(`--drop-sample-product and --${other} exclude each other`);
   if (args.yes && args["dry-run"]) throw new StartupError("--yes and --dry-run exclude each other");
-  const lost = await onOwnerDatabase(console.error, {}, ({ url }) => dropSampleProduct(url, args.yes));
+  const only = !args.yes && !args["dry-run"];
+  const lost = await onOwnerDatabase(console.error, {}, ({ url }) =>
+    only ? countSampleProduct(url) : dropSampleProduct(url, { confirmed: args.yes, log: console.error }),
+  );
   const all = lost.reduce((sum, { rows }) => sum + rows, 0);
   const tables = lost.map(({ table, rows }) => `${table} ${rows}`).join(", ");
   console.log(`${all} rows ${args.yes ? "are deleted" : "would be deleted"}, for good: ${tables}`);
@@ -85,8 +91,8 @@ async function dropProduct(args: Arguments) {
     console.log(
       "The sample product is dropped, and the gate found no error. Restart the services: until then requests for boards fail",
     );
-  else if (args["dry-run"]) console.log("The gate passes. Nothing was changed");
-  else throw new StartupError("Nothing was changed: take a backup, then add --yes");
+  else if (only) throw new StartupError("Nothing was changed: take a backup, then add --yes");
+  else console.log("The gate passes. Nothing was changed");
 }
 
 async function printStatus({ url }: { url: string }) {

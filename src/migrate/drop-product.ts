@@ -2,66 +2,88 @@
 import path from "node:path";
 import type postgres from "postgres";
 import { PACKAGE_ROOT } from "../config/paths.ts";
-import { connect } from "../database/command-connection.ts";
+import { onConnection } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
 import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { installedRelease, installWithin } from "./installer.ts";
+import { migrateTurn, takeLock } from "./lock.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { hasSampleProduct } from "./product.ts";
 import { isRelease, RELEASE, releaseHash } from "./release.ts";
 import { INSTALLER_SESSION, settle } from "./session.ts";
 import { readSqlFile } from "./sql-files.ts";
 
-const DROP_SQL = path.join(PACKAGE_ROOT, "db", "product", "drop.sql");
-const TABLES = [
-  "boards",
-  "board_members",
-  "generations",
-  "media",
-  "provider_configs",
-  "credit_transactions",
-].map(name => `app.${name}`);
+const FOLDER = path.join(PACKAGE_ROOT, "db", "product");
+/** In the order of db/product/tables.sql. */
+const TABLES = readSqlFile(path.join(FOLDER, "tables.sql")).flatMap(({ text }) =>
+  [...text.matchAll(/^create table (app\.\w+)/gm)].map(([, name]) => name!),
+);
 
 export interface Lost {
   table: string;
   rows: number;
 }
 
+/** How many rows each table has. Requests go on meanwhile. */
+export const countSampleProduct = (ownerUrl: string): Promise<Lost[]> =>
+  onSampleProduct(ownerUrl, sql =>
+    sql.begin("read only", async tx => {
+      await settle(tx);
+      await tx`set local app.maintenance = on`;
+      return countRows(tx);
+    }),
+  );
+
+interface DropOptions {
+  /** Without it all is rolled back. */
+  confirmed: boolean;
+  log: (line: string) => void;
+}
+
 const rollback = Symbol();
 
 /**
- * In one transaction, with the gate at its end. Without `confirmed` it is rolled back.
- * @returns how many rows each table has
+ * In one transaction, with the gate at its end.
+ * @returns how many rows each table had
  */
-export async function dropSampleProduct(given: string, confirmed: boolean): Promise<Lost[]> {
-  const ownerUrl = requireOwnerUrl(given);
-  const sql = connect(ownerUrl, { connection: INSTALLER_SESSION });
-  let lost: Lost[] = [];
-  try {
-    await sql
-      .begin(async tx => {
+export const dropSampleProduct = (ownerUrl: string, { confirmed, log }: DropOptions): Promise<Lost[]> =>
+  onSampleProduct(ownerUrl, async sql => {
+    const unlock = await takeLock(sql, migrateTurn(log));
+    let lost: Lost[] = [];
+    try {
+      await sql.begin(async tx => {
         await settle(tx);
-        await tx`select pg_advisory_xact_lock(8624367002)`; // the turn of migrate
         await tx`set local lock_timeout = '10s'`;
         await tx`set local app.maintenance = on`;
-        await requireThisRelease(tx);
+        await requireThisRelease(tx); // another process may have had the turn since
         await tx.unsafe(`lock table ${TABLES.join(", ")} in access exclusive mode`);
-        lost = await Promise.all(
-          TABLES.map(async table => {
-            const [row] = await tx.unsafe<[{ n: string }]>(`select count(*) as n from ${table}`);
-            return { table, rows: Number(row.n) };
-          }),
-        );
-        for (const { text } of readSqlFile(DROP_SQL)) await tx.unsafe(text).simple();
+        lost = await countRows(tx);
+        for (const { text } of readSqlFile(path.join(FOLDER, "drop.sql"))) await tx.unsafe(text).simple();
         const { fault } = await installWithin(tx, { reinstall: true });
         if (fault) throw fault;
         if (!confirmed) throw rollback;
-      })
-      .catch(error => {
-        if (error !== rollback) throw error;
       });
+    } catch (error) {
+      if (error !== rollback) throw error;
+    } finally {
+      await unlock().catch(() => {}); // what went wrong before is what counts
+    }
     return lost;
+  });
+
+/** Refuses a database without the product, or with another release, before `work` takes a lock. */
+async function onSampleProduct<T>(given: string, work: (sql: postgres.Sql) => Promise<T>): Promise<T> {
+  const ownerUrl = requireOwnerUrl(given);
+  try {
+    return await onConnection(
+      ownerUrl,
+      async sql => {
+        await requireThisRelease(sql);
+        return work(sql);
+      },
+      { connection: INSTALLER_SESSION },
+    );
   } catch (error) {
     const { message, detail = "" } = error as Error & { detail?: string };
     // Faults of the gate are sentences already.
@@ -70,16 +92,22 @@ export async function dropSampleProduct(given: string, confirmed: boolean): Prom
         `The sample product was not dropped, and nothing was changed: ${[message, ...detail.split("\n")].filter(Boolean).join("; ")}`,
       );
     throw explainDatabase(error, ownerUrl, "DATABASE_URL");
-  } finally {
-    await sql.end({ timeout: 5 });
   }
 }
 
-async function requireThisRelease(tx: postgres.TransactionSql): Promise<void> {
-  const installed = await installedRelease(tx);
+const countRows = (tx: postgres.TransactionSql): Promise<Lost[]> =>
+  Promise.all(
+    TABLES.map(async table => {
+      const [row] = await tx.unsafe<[{ n: string }]>(`select count(*) as n from ${table}`);
+      return { table, rows: Number(row.n) };
+    }),
+  );
+
+async function requireThisRelease(sql: postgres.ISql): Promise<void> {
+  const installed = await installedRelease(sql);
   if (!isRelease(installed, { number: RELEASE.number, hash: releaseHash() }))
     throw new StartupError(
       `The database does not have release ${RELEASE.number} of this build: migrate first`,
     );
-  if (!(await hasSampleProduct(tx))) throw new StartupError("The database has no sample product");
+  if (!(await hasSampleProduct(sql))) throw new StartupError("The database has no sample product");
 }

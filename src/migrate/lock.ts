@@ -8,6 +8,13 @@ interface Lock {
   log: (line: string) => void;
 }
 
+/** The turn of whoever changes the schema, under which the database is one and the same from the first look to the last change. */
+export const migrateTurn = (log: Lock["log"]): Lock => ({
+  key: 8624367002,
+  holder: "Another process is migrating this database",
+  log,
+});
+
 /** Waits for an advisory lock of the session, and says whose it is. Returns what gives it back. */
 export async function takeLock(sql: postgres.Sql, lock: Lock): Promise<() => Promise<void>> {
   const { key, holder, log } = lock;

@@ -10,7 +10,7 @@ import { prepareDatabase } from "./administrator.ts";
 import { endWorkers, graphileMigrate, INTERRUPTED, tellingBlockers } from "./graphile.ts";
 import { appliedMigrations, checkHistory, committedMigrations } from "./history.ts";
 import { install, refuseOlderBuild } from "./installer.ts";
-import { takeLock } from "./lock.ts";
+import { migrateTurn, takeLock } from "./lock.ts";
 import { refuseNeighbours } from "./neighbours.ts";
 import { requireOwnerUrl } from "./owner-url.ts";
 import { refuseOtherProduct } from "./product.ts";
@@ -71,8 +71,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     await unlessInterrupted(refuseKeyword(sql, ownerUrl, "DATABASE_URL"));
     const serverVersion = await checkServer(sql);
     // graphile-migrate's own lock does not wait, so it is taken behind this one.
-    const turn = { key: 8624367002, holder: "Another process is migrating this database", log };
-    unlock = await unlessInterrupted(takeLock(sql, turn));
+    unlock = await unlessInterrupted(takeLock(sql, migrateTurn(log)));
     const build = await committedMigrations();
     const before = await appliedMigrations(sql);
     checkHistory(build, before);
@@ -111,8 +110,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
 }
 
 /** From then on a null slug enters the default tenant, or none. */
-const storeMode = (sql: postgres.Sql, multiTenant: boolean | null) =>
-  sql`select control.store_mode(${multiTenant})`;
+const storeMode = (sql: postgres.Sql, multiTenant: boolean | null) => sql`select control.store_mode(${multiTenant})`;
 
 /** The migrations stay, since graphile-migrate commits each by itself; the installer changed nothing. */
 function explainInstaller(fault: unknown, applied: string[], url: string): unknown {

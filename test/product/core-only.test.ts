@@ -7,6 +7,7 @@ import { outcome, tenancy } from "../cli/command.ts";
 import { createDatabase, createService, type Database, seedTenant, seedUser } from "../harness.ts";
 import { operator, person } from "../http/world.ts";
 import { catalogOf } from "../migrations/catalog.ts";
+import { until } from "../until.ts";
 
 const OF_THE_PRODUCT = /\bboards?\b|\bboard_|generation|\bmedia|provider_config|credit/i;
 
@@ -194,14 +195,25 @@ test("the product is dropped once it is confirmed, with what it counts, and leav
   const would =
     /^\d+ rows would be deleted, for good: app\.boards 1, app\.board_members 0, app\.generations 3, /;
   const before = await catalogOf(full.sql);
-  const dry = await drop("--dry-run");
-  assert.deepEqual([dry.code, dry.stdout.split("\n").length], [0, 2]);
-  assert.match(dry.stdout, would);
+  const holder = await full.sql.reserve();
+  await holder.unsafe(
+    "select pg_advisory_lock(8624367002); begin; lock table app.media in row exclusive mode",
+  );
   const unconfirmed = await drop();
   assert.equal(unconfirmed.code, 1);
   assert.match(unconfirmed.stdout, would);
   assert.equal(unconfirmed.stderr, "Nothing was changed: take a backup, then add --yes");
+  await holder`commit`;
+  const waits = tenancy(["migrate", "--drop-sample-product", "--dry-run"], { DATABASE_URL: full.urls.owner });
+  const turn = /^Another process is migrating this database; waiting for it to end: process/;
+  await until("it waits for the turn of migrate", () => turn.test(waits.stderr));
+  await holder`select pg_advisory_unlock(8624367002)`;
+  holder.release();
+  assert.equal(await waits.ended, 0);
 
+  const dry = await drop("--dry-run");
+  assert.deepEqual([dry.code, dry.stdout.split("\n").length], [0, 2]);
+  assert.match(dry.stdout, would);
   const owner = postgres(full.urls.owner, { max: 1, onnotice: () => {} });
   await owner.unsafe(`create table app.pins (tenant_id uuid not null, board_id uuid not null, primary key (tenant_id, board_id),
     foreign key (tenant_id, board_id) references app.boards (tenant_id, id)); select app.isolate('app.pins')`);
