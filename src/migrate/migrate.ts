@@ -48,7 +48,7 @@ export interface Migrated {
   applied: string[];
   /** Whether the release was installed; false: the database had it. */
   installed: boolean;
-  /** The last migration in the database, such as `000003.sql`. */
+  /** The last migration in the database, such as `000002.sql`. */
   version: string;
   release: number;
   serverVersion: string;
@@ -91,10 +91,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
       const installed = await unlessInterrupted(install(installer, { reinstall })).catch(fault => {
         throw explainInstaller(fault, applied, ownerUrl);
       });
-      const { contextSecret } = options;
+      const { contextSecret = null, multiTenantMode = null } = options;
       if (contextSecret && (await unlessInterrupted(storeSecret(installer, contextSecret))) !== "unchanged")
         log("The tenant context secret is stored: the database enters no tenant without a proof");
-      await unlessInterrupted(storeMode(installer, options.multiTenantMode ?? null));
+      if (multiTenantMode !== null) await unlessInterrupted(storeMode(installer, multiTenantMode));
       return { applied, installed, version: after.at(-1)!.filename, release: RELEASE.number, serverVersion };
     });
   } catch (error) {
@@ -110,7 +110,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
 }
 
 /** From then on a null slug enters the default tenant, or none. */
-const storeMode = (sql: postgres.Sql, multiTenant: boolean | null) => sql`select control.store_mode(${multiTenant})`;
+const storeMode = (sql: postgres.Sql, multiTenant: boolean) => sql`select control.store_mode(${multiTenant})`;
 
 /** The migrations stay, since graphile-migrate commits each by itself; the installer changed nothing. */
 function explainInstaller(fault: unknown, applied: string[], url: string): unknown {
