@@ -81,7 +81,7 @@ const BARE: Audit = {
     { runId: 6, startedAt: "2026-11-21T01:02:03.000000Z", errors: 3, warnings: 1, infos: 0, notRun: 1 },
     { runId: 7, startedAt: "2026-11-22T01:02:03.000000Z", errors: 400, warnings: 800, infos: 400, notRun: 2 },
   ],
-  server: { database: "tms", version: "18.4", schema: "000015.sql" },
+  server: { database: "tms", version: "18.4", schema: "000002.sql" },
 };
 const AUDIT: Audit = { ...BARE, results: resultsOf(BARE.report) };
 /** The same, but for what is given. */
@@ -98,7 +98,7 @@ test("the text has what could not run first, ten findings of each kind, and a ta
     toText(AUDIT),
     `INCOMPLETE: 2 checks could not run. 5 checks, 1,016 errors, 12,345 warnings.
 Tenant isolation audit of tms: all tenants
-2026-11-22T01:02:03.000000Z, 2.5 s, Postgres 18.4, schema 000015.sql, run 7
+2026-11-22T01:02:03.000000Z, 2.5 s, Postgres 18.4, schema 000002.sql, run 7
 Look first at: app.boards (13), app.media (1)
 
 ERROR  unread (orphaned_record): could not run, 2 findings
@@ -177,7 +177,7 @@ test("the page has the same figures: on cards, by kinds of findings, by tables, 
   assert.match(page, /<h1><span class="mark error" [^>]*><\/span>INCOMPLETE: 2 checks could not run<\/h1>/);
   assert.match(
     page,
-    /tms · all tenants · 2026-11-22 01:02:03 UTC · 2\.5 s ·\s+Postgres 18\.4 · schema 000015\.sql · run 7</,
+    /tms · all tenants · 2026-11-22 01:02:03 UTC · 2\.5 s ·\s+Postgres 18\.4 · schema 000002\.sql · run 7</,
   );
   assert.deepEqual(all(/class="card (\w*)"><b>([\d,]+)<\/b><span>([^<]+)/g), [
     "error 1,016 errors",
