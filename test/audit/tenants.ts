@@ -1,18 +1,5 @@
-/** Tenants with sample data, and one planted violation at a time in a transaction that is rolled back. */
-import assert from "node:assert/strict";
+/** Tenants with sample data. */
 import type postgres from "postgres";
-import { rolledBack } from "../harness.ts";
-
-export interface Found {
-  check: string;
-  category: string;
-  severity: string;
-  tenant_id: string | null;
-  relation: string | null;
-  row: Record<string, unknown>;
-  detail: string;
-  remedy: string;
-}
 
 /** `count` active tenants t1, t2 …, each with an owner, a member, the sample data, a board membership, an invitation and an API key. */
 export async function seedTenants(sql: postgres.Sql, count: number): Promise<void> {
@@ -56,71 +43,5 @@ export async function idsOf(sql: postgres.Sql, slug: string): Promise<Record<str
   return row!;
 }
 
-/** Errors that an audit finds in the server itself, whatever the database holds: one on an old release that is not embedded. */
-export async function serverErrors(sql: postgres.Sql): Promise<number> {
-  const [row] = await sql<{ n: number }[]>`
-    select count(*)::int as n from audit.run_check('server_version') where severity = 'error'`;
-  return row!.n;
-}
-
-/** Tables that pass for large, and vacuumed, are read in slices of the tenants, by merges of indexes; small ones whole. */
-export const passForLarge = (tables: string) =>
-  `update pg_class set reltuples = 1e7, relallvisible = relpages where ${tables}`;
-const allLarge = passForLarge(
-  "relnamespace = 'app'::regnamespace and relkind = 'r' and relname <> 'tenants'",
-);
-export const SIZES = {
-  small: "",
-  large: `${allLarge}; update pg_class set reltuples = 2e7 where oid = 'app.media'::regclass`,
-  /** As many media as completed generations: one each, as far as statistics tell. */
-  paired: allLarge,
-};
-
 /** Roles are the cluster's: tests that run at the same time make auditors, which read every tenant. */
 export const isOfAnotherTest = (role: unknown) => /^(kiosk_)?auditor_/.test(String(role));
-
-/** What one check finds now. */
-export const runCheck = async (sql: postgres.ISql, check: string): Promise<Found[]> =>
-  (await sql<Found[]>`select * from audit.run_check(${check})`).filter(
-    ({ row }) => !Object.values(row ?? {}).some(isOfAnotherTest),
-  );
-
-/** What a check finds, whose remedies are pasted: as this role, else as the superuser. */
-export async function paste(sql: postgres.TransactionSql, check: string, role = "none"): Promise<Found[]> {
-  const found = await runCheck(sql, check);
-  await sql.unsafe(`set local role ${role}`);
-  for (const { remedy } of found) await sql.unsafe(remedy);
-  await sql.unsafe("set local role none");
-  return found;
-}
-export const asOwner = (sql: postgres.TransactionSql, check: string) => paste(sql, check, "tms_owner");
-
-/** Plants, asks one check, rolls back. */
-export function planted(sql: postgres.Sql, plant: string, check: string): Promise<Found[]> {
-  return rolledBack(sql, async transaction => {
-    await transaction.unsafe(plant);
-    await transaction.unsafe("set local session_replication_role = origin");
-    return runCheck(transaction, check);
-  });
-}
-
-/** The one finding that a plant must give, field for field; detail and remedy must say something. */
-export function assertFinding(
-  found: Found[],
-  expected: Pick<Found, "check" | "category" | "severity" | "tenant_id" | "relation" | "row">,
-): void {
-  const match = found.find(
-    finding =>
-      finding.relation === expected.relation &&
-      JSON.stringify(sorted(finding.row)) === JSON.stringify(sorted(expected.row)),
-  );
-  assert.ok(match, `not found: ${JSON.stringify(expected)} in ${JSON.stringify(found, null, 1)}`);
-  const { detail, remedy, ...rest } = match;
-  assert.deepEqual({ ...rest, row: sorted(rest.row) }, { ...expected, row: sorted(expected.row) });
-  assert.ok(detail.length > 10, detail);
-  assert.ok(remedy.length > 10, remedy);
-  assert.doesNotMatch(detail, /could not run/);
-}
-
-const sorted = (row: Record<string, unknown>) =>
-  Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
