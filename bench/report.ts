@@ -135,7 +135,7 @@ function printTable(
 }
 
 /** The generated part of docs/reference/performance.md. */
-export function asMarkdown(ratios: Ratio[], { at, machine }: { at: string; machine: string }): string {
+function asMarkdown(ratios: Ratio[], { at, machine }: { at: string; machine: string }): string {
   const row = (cells: string[]) => `| ${cells.join(" | ")} |`;
   const sections = Object.entries(METHOD).map(([group, { title, text }]) => {
     const held = ratios

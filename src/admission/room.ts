@@ -1,7 +1,7 @@
 import { Counts } from "./counts.ts";
 
 /** How many requests may be in the room: in all, and of one address, identity and tenant. */
-export interface Limits {
+interface Limits {
   all: number;
   address: number;
   identity: number;

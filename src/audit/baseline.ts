@@ -88,7 +88,7 @@ export function readBaseline(file: string): Baseline {
   return { ...(profile && { profile }), ...(adopt && { adopt }), vouched, accepted: whole };
 }
 
-export function readJson(file: string): unknown {
+function readJson(file: string): unknown {
   let content: string;
   try {
     content = readFileSync(file, "utf8");

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import path from "node:path";
 
-export interface Place {
+interface Place {
   /** Below the folder, with slashes. */
   file: string;
   line: number;

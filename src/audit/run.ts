@@ -10,7 +10,7 @@ import { inSession } from "./session.ts";
 import { openRun, storeRun } from "./store.ts";
 import { withManifest } from "./with-manifest.ts";
 
-export interface Outcome {
+interface Outcome {
   audit: Audit;
   /** The profile that was used; null: this service's own. */
   profile: Record<string, unknown> | null;

@@ -21,7 +21,7 @@ export const API_EPILOGUE =
   "TENANCY_URL is the service's address (http://127.0.0.1:3000 by default), TENANCY_TOKEN the caller's token or API key.\n" +
   "Without both, the command signs an operator's token with the secret in the embedded database's data folder.";
 
-export interface Api {
+interface Api {
   /** @throws StartupError with the service's own words */
   call<O extends Name>(operation: O, ...input: Given<O>): Promise<Done<O>>;
   /** The entries of a list, page after page, until `limit`. `more` tells that the list goes on. */

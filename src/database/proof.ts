@@ -5,7 +5,7 @@ import { createHash, createHmac } from "node:crypto";
  * How long a proof is valid. It is made when its statement is sent, so this only covers the wire and clocks that differ. The database
  * refuses a proof that is valid for more than 60 s, so clocks may differ by 30 s either way.
  */
-export const PROOF_SECONDS = 30;
+const PROOF_SECONDS = 30;
 
 /** `caller`: slug, provider, subject, e-mail, name. `operator`: the same. `tenant`: its id. `start`: nothing. */
 export type ProofKind = "caller" | "operator" | "tenant" | "start";

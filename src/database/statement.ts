@@ -29,7 +29,7 @@ const CALLER_FIELDS = 6;
 
 const statements = new Map<string, { name: string; text: string }>();
 
-export interface Form {
+interface Form {
   /** The first values are not the function's, but these settings of the transaction. */
   settings?: readonly string[];
   /** The row has two columns more: what app.enter_tenant() found for an API key. */

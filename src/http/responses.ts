@@ -3,7 +3,7 @@ import type { Row } from "../database/database.ts";
 import { isKnown } from "./etags.ts";
 
 /** Shared caches keep nothing; a client may keep a response, but must revalidate it. */
-export const CACHING = "private, no-cache";
+const CACHING = "private, no-cache";
 
 /** Sends the JSON that the database made, unparsed. */
 export function sendRow(

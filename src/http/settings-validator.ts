@@ -9,7 +9,7 @@ export const TOO_MUCH: FieldError[] = [
   { field: "settings", message: "take too long to validate; make them smaller" },
 ];
 
-export interface SettingsValidator {
+interface SettingsValidator {
   /** Stops at the first fault. */
   isValid(settings: unknown): boolean;
   /** What isValid() found last. */

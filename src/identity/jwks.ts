@@ -30,7 +30,7 @@ interface Key {
   pem: string;
 }
 
-export interface KeySet {
+interface KeySet {
   /**
    * The public keys (SPKI PEM) that may have signed a token; none for an unknown key.
    * @throws Problem 503 where the address gives no keys and the key is not known from earlier
@@ -122,7 +122,7 @@ function wordsOf(error: unknown): string {
  * The key set at an address, or at the one that the discovery document there names. All requests share one read. A key that cannot be
  * used is as good as absent; an answer without one usable key is an outage, like no answer.
  */
-export function createKeySet(address: string, accepted: readonly string[], log: FastifyBaseLogger): KeySet {
+function createKeySet(address: string, accepted: readonly string[], log: FastifyBaseLogger): KeySet {
   let keys: Key[] = [];
   /** The ids of the keys in the last answer that cannot be used. */
   let unusable: unknown[] = [];

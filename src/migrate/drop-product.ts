@@ -20,7 +20,7 @@ const TABLES = readSqlFile(path.join(FOLDER, "tables.sql")).flatMap(({ text }) =
   [...text.matchAll(/^create table (app\.\w+)/gm)].map(([, name]) => name!),
 );
 
-export interface Lost {
+interface Lost {
   table: string;
   rows: number;
 }

@@ -21,7 +21,7 @@ const CHILD = fileURLToPath(new URL(`./graphile-child.${extension}`, import.meta
 const GMRC = path.join(PACKAGE_ROOT, ".gmrc");
 
 /** Of graphile-migrate's connections, and the installer's. */
-export const APPLICATION = "tms migrate";
+const APPLICATION = "tms migrate";
 
 export const INTERRUPTED = "Interrupted: what was not committed is rolled back";
 

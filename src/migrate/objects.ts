@@ -18,7 +18,7 @@ const QUERY = readFileSync(path.join(PACKAGE_ROOT, "db", "audit", "manifest.sql"
 /** The name of this check in reports. */
 export const NOT_AS_RELEASED = "not_as_released";
 
-export interface Line {
+interface Line {
   kind: string;
   name: string;
   owner: string;
@@ -107,7 +107,7 @@ export function differences(shipped: readonly Line[], found: readonly Line[]): F
 }
 
 /** What of the release's own objects is changed or gone. */
-export function changes(shipped: readonly Line[], found: readonly Line[]): Finding[] {
+function changes(shipped: readonly Line[], found: readonly Line[]): Finding[] {
   const present = byKey(found);
   return [...byKey(withSecret(shipped, found))].flatMap(([key, line]) => {
     const now = present.get(key);

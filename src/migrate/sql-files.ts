@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { PACKAGE_ROOT } from "../config/paths.ts";
 
-export interface SqlFile {
+interface SqlFile {
   /** Below the project's folder, such as `db/functions/app/isolate.sql`. */
   name: string;
   /** What is between two includes, or a whole included file. */

@@ -17,7 +17,7 @@ const membership = (a: Ids) => ({ tenant_id: a.tenant, board_id: a.board, user_i
 const tenant = (a: Ids) => ({ id: a.tenant });
 
 /** A column of somebody's own: whom to call. */
-export const CONTACT =
+const CONTACT =
   "alter table app.tenants add contact_id uuid, add foreign key (id, contact_id) references app.users (tenant_id, id); create index on app.tenants (id, contact_id);";
 
 /** A medium of a's at an address, an SQL expression, that names b. */

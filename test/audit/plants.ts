@@ -1,5 +1,5 @@
 /** For each check of the catalog a fault as it happens in life, and what is nearly one. */
-export interface Plant {
+interface Plant {
   how: string;
   sql: string;
   severity: string;

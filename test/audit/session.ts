@@ -138,7 +138,7 @@ async function freeze(sql: postgres.Sql): Promise<void> {
 }
 
 /** Reads the catalog again, as a client's run does once at its beginning. */
-export async function refresh(sql: postgres.TransactionSql): Promise<void> {
+async function refresh(sql: postgres.TransactionSql): Promise<void> {
   const views = await sql<{ name: string }[]>`
     select replace(relname, '_live', '') as name from pg_class
     where relnamespace = pg_my_temp_schema() and relname ~ '_live$' order by oid`;

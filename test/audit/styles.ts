@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 const run = randomBytes(3).toString("hex");
 export const role = (name: string) => `${name}_${run}`;
 
-export interface Style {
+interface Style {
   schema: string;
   /** What audit.propose() must say. */
   proposed: Record<string, unknown>;

@@ -14,7 +14,7 @@ import { until } from "../until.ts";
 type Who = "A" | "B";
 
 /** Plain data, so that fast-check can shrink it and print it. */
-export interface Act {
+interface Act {
   by: Who;
   does: string;
   with: Record<string, unknown>;
@@ -26,7 +26,7 @@ export interface History {
   acts: Act[];
 }
 
-export interface Sight {
+interface Sight {
   act: string;
   saw: string;
 }

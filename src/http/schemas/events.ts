@@ -12,7 +12,7 @@ import {
 } from "./common.ts";
 
 /** As the constraint tenant_events_known has them. */
-export const EVENT_TYPES = [
+const EVENT_TYPES = [
   "tenant.created",
   "tenant.registered",
   "tenant.imported",

@@ -6,7 +6,7 @@ const database = await createDatabase();
 after(() => database.drop());
 
 /** Appendix A of RFC 7396, and what it leaves out. */
-export const EXAMPLES: [target: unknown, patch: unknown, result: unknown][] = [
+const EXAMPLES: [target: unknown, patch: unknown, result: unknown][] = [
   [{ a: "b" }, { a: "c" }, { a: "c" }],
   [{ a: "b" }, { b: "c" }, { a: "b", b: "c" }],
   [{ a: "b" }, { a: null }, {}],
