@@ -1,7 +1,8 @@
 /** Foreign keys that carry the tenant: a plain one is checked past the policies, and may lead into another tenant. */
+import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
 import type { Key, Living, Table } from "./living.ts";
-import { ident, keyOf, uniqueOf } from "./names.ts";
+import { keyOf, uniqueOf } from "./names.ts";
 import { tenantColumn } from "./rows.ts";
 import type { Step } from "./step.ts";
 import { globalKeys } from "./treat.ts";

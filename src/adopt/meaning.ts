@@ -1,6 +1,6 @@
 /** Statements that mean something else after the plan: of the old application, and of the one that enters tenants. */
+import { ident } from "../values/sql-names.ts";
 import type { Table } from "./living.ts";
-import { ident } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { tenantColumn } from "./rows.ts";
 import { globalKeys } from "./treat.ts";

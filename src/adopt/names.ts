@@ -1,25 +1,15 @@
 /** The names of what a plan makes, by which the next plan knows what is there. */
+import { createHash } from "node:crypto";
 
-export const ident = (name: string) =>
-  /^[a-z_][a-z0-9_]*$/.test(name) && !RESERVED.has(name) ? name : `"${name.replaceAll('"', '""')}"`;
-
-/** Words that SQL reserves and that are likely names. */
-const RESERVED = new Set(
-  (
-    "all analyse analyze and any array as asc both case cast check collate column constraint create default desc distinct do else end " +
-    "except false fetch for foreign from grant group having in initially intersect into leading limit not null offset on only or order " +
-    "placing primary references returning select some symmetric table then to trailing true union unique user using when where window with"
-  ).split(" "),
-);
-
-export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;
-
-/** Names are cut at 63 bytes; the tail says what a thing is. */
-const named = (stem: string, tail: string) => {
-  let short = stem;
-  while (Buffer.byteLength(short) > 62 - tail.length) short = short.slice(0, -1);
-  return `${short}_${tail}`;
-};
+/** A name has at most 63 bytes. One that is cut has a hash, so that two names that begin alike stay two. */
+function named(stem: string, tail: string): string {
+  const whole = `${stem}_${tail}`;
+  if (Buffer.byteLength(whole) <= 63) return whole;
+  const end = `_${createHash("sha256").update(stem).digest("hex").slice(0, 6)}_${tail}`;
+  const short = [...stem];
+  while (Buffer.byteLength(short.join("")) > 63 - end.length) short.pop();
+  return short.join("") + end;
+}
 
 export const FILL = "tenancy_fill";
 export const TENANCY_ID = "tenancy_id";
@@ -32,4 +22,5 @@ export const bridgeOf = (until: string) => `bridge_until_${until.replaceAll("-",
 export const keyOf = (key: string) => named(key, "tenant");
 export const indexOf = (table: string, columns: string[]) => named([table, ...columns].join("_"), "idx");
 export const uniqueOf = (table: string, columns: string[]) => named([table, ...columns].join("_"), "key");
+export const fillOf = (table: string) => named(table, FILL);
 export const checkOf = (table: string, column: string) => named(`${table}_${column}`, "set");

@@ -1,10 +1,10 @@
 /** The plan: what becomes of each table, the steps, and what is asked. */
 import { StartupError } from "../errors/startup-error.ts";
+import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
 import { bridgesOf, openBridges } from "./bridges.ts";
 import { keySteps, uniqueSteps } from "./keys.ts";
 import type { Living, Table } from "./living.ts";
-import { ident } from "./names.ts";
 import { columnSteps, idSteps, nameAndSlug, policySteps, sharedSteps, tenantSteps } from "./rows.ts";
 import { PHASES, type Phase, type Step } from "./step.ts";
 import { type Question, type Treatment, treat } from "./treat.ts";

@@ -1,6 +1,6 @@
 /** The audit's profile of the database as the plan leaves it. */
+import { ident, literal } from "../values/sql-names.ts";
 import { openBridges } from "./bridges.ts";
-import { ident, literal } from "./names.ts";
 import { isAdopted, type Plan } from "./plan.ts";
 import { idOfTenants } from "./rows.ts";
 

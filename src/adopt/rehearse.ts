@@ -5,7 +5,8 @@ import { seed, vouch } from "../audit/prepare.ts";
 import { runSteps } from "../audit/run.ts";
 import { compareWithRelease } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
-import { FILL, ident } from "./names.ts";
+import { ident } from "../values/sql-names.ts";
+import { FILL } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { LOCKING, type Phase, type Step } from "./step.ts";
 

@@ -1,10 +1,11 @@
 /** The steps that give a table the tenant's column, and keep each row to its tenant. */
+import { ident, literal } from "../values/sql-names.ts";
 import type { Living, Table } from "./living.ts";
 import {
   bridgeOf,
   checkOf,
   FILL,
-  ident,
+  fillOf,
   indexOf,
   ONLY,
   OWNER,
@@ -107,7 +108,15 @@ function parentSteps(living: Living, table: Table): Step[] {
   const from = ident(tenantColumn(living, of));
   const pairs = (row: string) =>
     parent!.columns.map((own, i) => `p.${ident(parent!.parents[i]!)} = ${row}.${ident(own)}`).join(" and ");
-  const fill = `${ident(schema)}.${ident(uniqueOf(name, [FILL]).replace(/_key$/, ""))}`;
+  const fill = `${ident(schema)}.${ident(fillOf(name))}`;
+  const body = `
+begin
+  if new.${column} is null then
+    select p.${from} into new.${column} from ${parent!.relation} p where ${pairs("new")};
+  end if;
+  return new;
+end
+`;
   return [
     ...(table.column
       ? []
@@ -117,14 +126,7 @@ function parentSteps(living: Living, table: Table): Step[] {
       : [
           step(
             "columns",
-            `create function ${fill}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  if new.${column} is null then
-    select p.${from} into new.${column} from ${parent!.relation} p where ${pairs("new")};
-  end if;
-  return new;
-end
-$$;`,
+            `create function ${fill}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as ${literal(body)};`,
           ),
           step("columns", `revoke all on function ${fill}() from public;`),
           step(

@@ -1,9 +1,9 @@
 /** The plan as SQL; all that is no statement is a comment. */
 import { plainLines } from "../values/printable.ts";
+import { ident } from "../values/sql-names.ts";
 import type { Adoption } from "./adopt.ts";
 import type { Table } from "./living.ts";
 import { type Meaning, meaningsOf } from "./meaning.ts";
-import { ident } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { LOCKING, LOCKS, PHASES, type Phase, type Step } from "./step.ts";
 import { explained, type Question } from "./treat.ts";

@@ -1,7 +1,8 @@
 /** What becomes of each table, and what a person must say first. */
+import { ident } from "../values/sql-names.ts";
 import { type Answers, KEY_ANSWERS, TABLE_ANSWERS } from "./answers.ts";
 import type { Key, Living, Table } from "./living.ts";
-import { ident, ONLY, OWNER, PEOPLE, ROWS } from "./names.ts";
+import { ONLY, OWNER, PEOPLE, ROWS } from "./names.ts";
 
 /** `rows`: a policy names the tenant of each row. `open`: somebody must answer first. */
 export type Treatment = "tenants" | "rows" | "people" | "shared" | "closed" | "open";

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Pool, PoolClient } from "pg";
+import { ident } from "../values/sql-names.ts";
 import { environmentSecret, proof } from "./proof.ts";
 
 /** Who asks, as the verified token says; or a tenant's id, for work without a token. */
@@ -49,9 +50,6 @@ export interface Statement {
   values: (string | null)[];
 }
 
-const identifier = (name: string) =>
-  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;
-
 /**
  * What a transaction sends first, with any library: it becomes `as` and enters the caller's tenant. The last statement returns
  * `tenant_id`, `user_id` and `role`. Make the list just before you send it: a proof in it is valid for 30 s. `as` is a member of tms_app,
@@ -67,7 +65,7 @@ export function entryStatements(
     secret
       ? [{ text: "select set_config('app.proof', $1, true)", values: [proof(kind, values, secret)] }]
       : [];
-  const role = { text: `set local role ${identifier(as)}`, values: [] };
+  const role = { text: `set local role ${ident(as)}`, values: [] };
   if ("tenantId" in caller) {
     const { tenantId } = caller;
     const text = "select app.tenant_id() as tenant_id, null as user_id, null as role from app.set_tenant($1)";

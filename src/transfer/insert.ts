@@ -2,8 +2,9 @@
 import type postgres from "postgres";
 import { SQLSTATE } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
+import { ident, literal } from "../values/sql-names.ts";
 import type { Header } from "./file.ts";
-import { type Known, literal, quote } from "./tables.ts";
+import type { Known } from "./tables.ts";
 
 export function requireColumns(name: string, columns: string[], here: string[]): void {
   const missing = columns.filter(column => !here.includes(column));
@@ -35,7 +36,7 @@ export async function insertTenant(
   await sql.unsafe("set local app.event = 'tenant.imported'");
   try {
     const [inserted] = await sql.unsafe<{ id: string; slug: string }[]>(
-      `${insertion({ ...here, columns }, column => special.get(column) ?? `r.${quote(column)}`)} returning id, slug`,
+      `${insertion({ ...here, columns }, column => special.get(column) ?? `r.${ident(column)}`)} returning id, slug`,
       [`[${row}]`, newSlug === undefined, slug],
     );
     return inserted!;
@@ -72,7 +73,7 @@ export async function replaceTenant(
   try {
     const [replaced] = await sql.unsafe<{ id: string; slug: string }[]>(
       `update app.tenants t
-       set ${columns.map(column => `${quote(column)} = r.${quote(column)}`).join(", ")},
+       set ${columns.map(column => `${ident(column)} = r.${ident(column)}`).join(", ")},
          updated_at = greatest(clock_timestamp(), t.updated_at + interval '1 microsecond')
        from ${rowsIn({ ...here, columns: given })} where t.id = $2 returning t.id, t.slug`,
       [`[${row}]`, tenant.id],
@@ -108,7 +109,7 @@ export async function insertRows(
 ) {
   const value = (column: string) => {
     if (column === "tenant_id") return "$2::uuid";
-    return json.includes(column) ? `(line.json ->> ${literal(column)})::json` : `r.${quote(column)}`;
+    return json.includes(column) ? `(line.json ->> ${literal(column)})::json` : `r.${ident(column)}`;
   };
   await sql.unsafe(insertion(here, value), [`[${rows.join(",")}]`, tenantId]);
 }
@@ -125,7 +126,7 @@ function rowsIn({ name, columns, domains }: Known): string {
 
 /** Inserts the rows of $1. */
 const insertion = (here: Known, value: (column: string) => string) =>
-  `insert into ${here.name} (${here.columns.map(quote).join(", ")}) overriding system value
+  `insert into ${here.name} (${here.columns.map(ident).join(", ")}) overriding system value
     select ${here.columns.map(value).join(", ")} from ${rowsIn(here)}`;
 
 /** Moves sequences past the imported values, so that they are not issued again. */
@@ -158,8 +159,8 @@ export async function advanceSequences(
     await sql.unsafe(
       `select setval(${literal(sequence)}, furthest::bigint)
        from ${sequence} s, (
-         select ${furthest}(${quote(column)}) as furthest
-         from ${from} where tenant_id = $1 and ${quote(column)} between ${least} and ${most}) rows
+         select ${furthest}(${ident(column)}) as furthest
+         from ${from} where tenant_id = $1 and ${ident(column)} between ${least} and ${most}) rows
        where furthest ${beyond} s.last_value`,
       [tenantId],
     );

@@ -4,6 +4,7 @@
  */
 import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
+import { ident, literal } from "../values/sql-names.ts";
 
 /** Rows that an export fetches at once. */
 export const FETCHED = 20;
@@ -230,13 +231,10 @@ export const isDistributed = async (sql: postgres.TransactionSql): Promise<boole
  */
 export const asTexts = (columns: string[], json: string[]) =>
   columns
-    .map(quote)
+    .map(ident)
     .map((name, i) =>
       json.includes(columns[i]!)
         ? name
         : `case when num_nulls(${name}) = 0 then format('%s', ${name}) end as ${name}`,
     )
     .join(", ");
-
-export const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
-export const literal = (text: string) => `'${text.replaceAll("'", "''")}'`;

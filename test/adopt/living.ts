@@ -1,4 +1,5 @@
 /** A database that lives, with the service installed in it; plans that are made and carried out. */
+import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -83,17 +84,19 @@ export async function carryOut(sql: postgres.Sql, plan: string): Promise<void> {
   }
 }
 
+/** Cut as psql does: a semicolon ends a statement unless a text or a name has it, and comments are left out. */
 export function statementsOf(plan: string): string[] {
+  const tokens = plan.matchAll(/'[^']*'|"[^"]*"|--[^\n]*|^\\[^\n]*|;|[^'"\-;\\]+|[\s\S]/gm);
   const found: string[] = [];
   let current = "";
-  for (const line of plan.split("\n")) {
-    if (current === "" && (line.startsWith("--") || line.startsWith("\\") || line === "")) continue;
-    current += `${line}\n`;
-    const isInBody = current.split("$$").length % 2 === 0;
-    if (isInBody || !/;( {2}-- .*)?$/.test(line)) continue;
-    found.push(current);
+  for (const [token] of tokens) {
+    if (token.startsWith("--") || (token.startsWith("\\") && current.trim() === "")) continue;
+    current += token;
+    if (token !== ";") continue;
+    found.push(current.trim());
     current = "";
   }
+  assert.equal(current.trim(), "", "an end without a semicolon");
   return found;
 }
 

@@ -1,0 +1,69 @@
+/** Names that SQL must quote: a plan takes each of them for a name, wherever it stands. */
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { ident, literal } from "../../src/values/sql-names.ts";
+import { carryOut, createLiving } from "./living.ts";
+
+const BREAKS_OUT = "$$; drop table canary; --";
+const q = (name: string) => ident(name);
+const [schema, teams, team] = ["s.'h\"op", `t ${BREAKS_OUT}`, `team.id'"${BREAKS_OUT}`] as const;
+const [things, thing, part] = [
+  `x on y using btree (a) ${BREAKS_OUT}`,
+  `thing index concurrently\n; drop table canary; --`,
+  `part not valid validate foreign key 'q'`,
+] as const;
+const at = (name: string) => `${q(schema)}.${q(name)}`;
+
+const living = await createLiving(
+  (owner, app) => `
+create schema ${q(schema)} authorization ${owner};
+set role ${owner};
+create table ${at("canary")} (id int primary key);
+create table ${at(teams)} (${q("i.d")} text primary key, name text);
+create table ${at(things)} (${q(thing)} int primary key, ${q(team)} text not null references ${at(teams)} on delete cascade,
+  ${q("co de")} text not null, ${q("be fore")} int references ${at(things)});
+create unique index ${q("key using btree (x)")} on ${at(things)} (lower(${q("co de")}) desc) include (${q("be fore")}) where ${q("co de")} > 'using btree (';
+create table ${at(part)} (${q("i d")} int primary key, ${q(thing)} int not null references ${at(things)} deferrable initially deferred, note text);
+insert into ${at(teams)} select 't' || i, 'Team ' || i from generate_series(1, 2) i;
+insert into ${at(things)} select i, 't' || i, 'zz' || i, null from generate_series(1, 2) i;
+insert into ${at(part)} select i, i, 'a note' from generate_series(1, 2) i;
+grant usage on schema ${q(schema)} to ${app};
+grant select, insert, update, delete on all tables in schema ${q(schema)} to ${app};
+reset role`,
+);
+const { sql } = living;
+after(() => living.drop());
+
+test("a name with dollars, quotes, dots, lines or words of SQL is one name in the whole plan", async () => {
+  const file = living.answer({
+    tables: { [at("canary")]: "shared" },
+    keys: { [at("key using btree (x)")]: "tenant" },
+  });
+  const planned = await living.plan("--answers", file);
+  assert.equal(planned.code, 0, planned.stdout + planned.stderr);
+  await carryOut(sql, planned.stdout);
+  assert.equal((await sql.unsafe(`select from ${at("canary")}`)).length, 0);
+  const [index] = await sql<{ definition: string }[]>`
+    select pg_get_indexdef(indexrelid) as definition from pg_index
+    where indrelid = ${at(things)}::text::regclass and pg_get_indexdef(indexrelid) like '%DESC%' and indnkeyatts = 2`;
+  assert.ok(
+    index!.definition.endsWith(
+      ` USING btree (${q(team)}, lower("co de") DESC) INCLUDE ("be fore") WHERE ("co de" > 'using btree ('::text)`,
+    ),
+    index!.definition,
+  );
+  const [first] = await sql.unsafe<[{ id: string }]>(
+    `select tenancy_id as id from ${at(teams)} where name = 'Team 1'`,
+  );
+  await living.inTenant(first.id, async tx => {
+    await tx.unsafe(`insert into ${at(part)} (${q("i d")}, ${q(thing)}, ${q(team)}) values (3, 1, 't1')`);
+    assert.equal((await tx.unsafe(`select from ${at(part)}`)).length, 2);
+  });
+  await living.asApp(async tx => {
+    await tx.unsafe(`insert into ${at(part)} (${q("i d")}, ${q(thing)}) values (4, 2)`);
+    const rows = await tx.unsafe(`select from ${at(part)} where ${q(team)} = ${literal("t2")}`);
+    assert.equal(rows.length, 2);
+  });
+  const again = await living.plan("--answers", file, "--no-rehearse");
+  assert.match(again.stdout, /Nothing is left to do/);
+});
