@@ -11,15 +11,14 @@ import {
 } from "../client/client.ts";
 import { loadConfig } from "../config/config.ts";
 import { KINDS } from "../config/kinds.ts";
-import { embeddedJwtSecret } from "../embedded/embedded.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { isSlug } from "../values/slug.ts";
-import { begunFolder } from "./owner.ts";
-import { signToken } from "./token.ts";
+import { signingSecret, signToken } from "./token.ts";
 
 export const API_EPILOGUE =
   "TENANCY_URL is the service's address (http://127.0.0.1:3000 by default), TENANCY_TOKEN the caller's token or API key.\n" +
-  "Without both, the command signs an operator's token with the secret in the embedded database's data folder.";
+  "Without both, the command signs an operator's token as the command token does: with SERVICE_JWT_SECRET, else with the secret in the " +
+  "embedded database's data folder.";
 
 interface Api {
   /** @throws StartupError with the service's own words */
@@ -37,10 +36,10 @@ const LARGEST_PAGE = 1_000;
 
 /** Operators may name any tenant, so they name the default one. For one's own tenant see openTenant(). */
 export async function openApi(slug?: string): Promise<Api> {
-  const { url, token, tenant, folder } = await callerOf(process.env);
+  const { url, token, tenant, unauthorized } = await callerOf(process.env);
   const client = createClient({ url, token, tenant: slug ?? tenant });
   const told = (error: unknown): never => {
-    throw error instanceof Refused ? new StartupError(wordsOf(error, url, folder)) : error;
+    throw error instanceof Refused ? new StartupError(wordsOf(error, url, unauthorized)) : error;
   };
   return {
     call: (operation, ...input) => client.call(operation, ...input).catch(told),
@@ -80,45 +79,37 @@ interface Caller {
   url: string;
   token: string;
   tenant: string;
-  /** Where the secret is that the command signed the token with. */
-  folder?: string;
+  /** What a 401 means where the command signed the token itself. */
+  unauthorized?: string;
 }
 
 async function callerOf(env: NodeJS.ProcessEnv): Promise<Caller> {
   const url = KINDS.webAddress.parse(env.TENANCY_URL || `http://127.0.0.1:${env.SERVICE_PORT || 3000}`);
   if (url === undefined) throw new StartupError(`TENANCY_URL: expected ${KINDS.webAddress.expects}`);
-  // The service's addresses and keys need not be here.
-  const {
-    SERVICE_DEFAULT_TENANT_SLUG,
-    SERVICE_OPERATOR_CLAIM,
-    SERVICE_OPERATOR_ROLE,
-    SERVICE_JWT_TENANT_CLAIM,
-  } = env;
-  const resolution = {
-    SERVICE_DEFAULT_TENANT_SLUG,
-    SERVICE_OPERATOR_CLAIM,
-    SERVICE_OPERATOR_ROLE,
-    SERVICE_JWT_TENANT_CLAIM,
-  };
-  const { config } = loadConfig(resolution);
-  const tenant = config.defaultTenant.slug;
+  // The service's addresses need not be here; its keys only where they sign.
+  const readConfig = (names: RegExp) =>
+    loadConfig(Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)))).config;
+  const tenant = readConfig(/^SERVICE_DEFAULT_TENANT_SLUG$/).defaultTenant.slug;
   if (env.TENANCY_TOKEN) return { url, token: env.TENANCY_TOKEN, tenant };
   if (env.TENANCY_URL)
     throw new StartupError("TENANCY_TOKEN, the caller's token, is missing, and TENANCY_URL is set");
-  const folder = begunFolder(console.error);
-  const secret = await embeddedJwtSecret(folder);
+  const config = readConfig(/^SERVICE_(JWT|OPERATOR)_|^SERVICE_DATA_DIR$/);
+  const { secret, folder } = await signingSecret(config);
   const token = signToken(config, secret, { sub: "tenancy", operator: true, expiresIn: 60 });
-  return { url, token, tenant, folder };
+  const unauthorized = folder
+    ? `The service at ${url} was not started from ${folder}, whose secret signed the token: SERVICE_DATA_DIR names another folder, TENANCY_TOKEN a token`
+    : `The service at ${url} refuses a token that SERVICE_JWT_SECRET signed: set its own SERVICE_JWT_* variables, or TENANCY_TOKEN`;
+  return { url, token, tenant, unauthorized };
 }
 
-function wordsOf({ status, problem, retryAfter, cause }: Refused, url: string, folder?: string): string {
+function wordsOf(refused: Refused, url: string, unauthorized?: string): string {
+  const { status, problem, retryAfter, cause } = refused;
   if (status === 0) {
     const { message, cause: of } = cause as Error;
     const { code = message } = (of ?? {}) as { code?: string };
     return `${url} cannot be reached (${code}): TENANCY_URL is the service's address`;
   }
-  if (status === 401 && folder !== undefined)
-    return `The service at ${url} was not started from ${folder}, whose secret signed the token: SERVICE_DATA_DIR names another folder, TENANCY_TOKEN a token`;
+  if (status === 401 && unauthorized !== undefined) return unauthorized;
   const { error, detail, errors, request_id } = problem;
   const fields = errors?.map(({ field, message }) => `${field} ${message}`).join("; ");
   return [

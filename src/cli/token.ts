@@ -42,6 +42,17 @@ export function signToken(config: Config, secret: string, options: TokenOptions)
   return `${input}.${createHmac(alg!.replace("HS", "sha"), secret).update(input).digest("base64url")}`;
 }
 
+/** SERVICE_JWT_SECRET, else the secret of the embedded database, with the folder that it is in. */
+export async function signingSecret({ jwt }: Config): Promise<{ secret: string; folder?: string }> {
+  if (jwt.publicKey ?? jwt.jwksUrl)
+    throw new StartupError(
+      "This service verifies tokens with a public key, and only the holder of the private key can sign them",
+    );
+  if (jwt.secret !== null) return { secret: jwt.secret };
+  const folder = begunFolder(console.error);
+  return { secret: await embeddedJwtSecret(folder), folder };
+}
+
 /** `a=1` gives the number 1, `a=x` the string x: a value that parses as JSON is JSON. */
 function parseClaim(text: string): [string, unknown] {
   const at = text.indexOf("=");
@@ -106,11 +117,6 @@ export const token: CommandModule<object, Arguments> = {
       throw new StartupError(
         "--sub takes one subject: 1 to 255 characters, none of them a control character",
       );
-    if (config.jwt.publicKey ?? config.jwt.jwksUrl) {
-      throw new StartupError(
-        "This service verifies tokens with a public key, and only the holder of the private key can sign them",
-      );
-    }
     const claims = claim.map(parseClaim);
     const twice = claims.find(([name], i) => claims.findIndex(([other]) => other === name) < i);
     if (twice) throw new StartupError(`--claim ${twice[0]} is given more than once`);
@@ -128,7 +134,7 @@ export const token: CommandModule<object, Arguments> = {
       claims: Object.fromEntries(claims),
       expiresIn: parseDuration(expires),
     };
-    const secret = config.jwt.secret ?? (await embeddedJwtSecret(begunFolder(console.error)));
+    const { secret } = await signingSecret(config);
     await printLine(signToken(config, secret, options));
   },
 };

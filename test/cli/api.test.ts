@@ -174,6 +174,26 @@ test("a missing argument or a refusal gives an error of one line", async () => {
   );
 });
 
+test("without an address SERVICE_JWT_SECRET signs an operator's token, before the embedded one", async () => {
+  const folder = makeFolder();
+  writeFileSync(`${folder}/secrets.json`, JSON.stringify({ jwt: "x".repeat(43) }), { mode: 0o600 });
+  const env = { SERVICE_PORT: String(port), SERVICE_DATA_DIR: folder };
+  const create = ["tenants", "create", "umbrella", "--name", "Umbrella"];
+  assert.match(
+    await run({ ...env, SERVICE_JWT_SECRET: TEST_SECRET }, ...create),
+    /^Tenant 'Umbrella' \(umbrella\) created/,
+  );
+  assert.equal(
+    await refused({ ...env, SERVICE_JWT_SECRET: "y".repeat(43) }, ...create),
+    `The service at ${url} refuses a token that SERVICE_JWT_SECRET signed: set its own SERVICE_JWT_* variables, or TENANCY_TOKEN`,
+  );
+  assert.equal(
+    await refused({ ...env, SERVICE_JWT_JWKS_URL: "https://issuer.example/jwks" }, ...create),
+    "This service verifies tokens with a public key, and only the holder of the private key can sign them",
+  );
+  rmSync(folder, { recursive: true });
+});
+
 test("without an address the embedded secret signs an operator's token", async () => {
   // The service of this test uses the same secret.
   const folder = makeFolder();
