@@ -4,6 +4,7 @@ import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
 import { Interrupted, onInterruption, statusOf } from "./interruption.ts";
 import { asOwner } from "./owner.ts";
+import { pgOptions } from "./pg-options.ts";
 
 /** Behind `--` stands another program's command line, which the parser would read as ours. */
 export const beforeDashes = (words: string[]) =>
@@ -28,9 +29,9 @@ const activeTenants = () =>
 
 /** libpq reads PGOPTIONS: sessions begin as tms_app in the tenant. Where the database asks for proofs, a setting enters none. */
 function environmentOf({ id, slug }: Tenant, proofs: boolean): NodeJS.ProcessEnv {
-  const settings = ["app.require_tenant=on", ...(proofs ? [] : ["role=tms_app", `app.tenant_id=${id}`])];
-  const options = [process.env.PGOPTIONS, ...settings.map(setting => `-c ${setting}`)].filter(Boolean);
-  return { ...process.env, TENANT_ID: id, TENANT_SLUG: slug, PGOPTIONS: options.join(" ") };
+  const entered = proofs ? {} : { role: "tms_app", "app.tenant_id": id };
+  const options = pgOptions({ "app.require_tenant": "on", ...entered });
+  return { ...process.env, TENANT_ID: id, TENANT_SLUG: slug, PGOPTIONS: options };
 }
 
 export const each: CommandModule = {

@@ -26,6 +26,7 @@ import { productSettings } from "../migrate/product.ts";
 import { releaseHash } from "../migrate/release.ts";
 import { onInterruption, statusOf } from "./interruption.ts";
 import { environmentFolder, environmentProduct } from "./owner.ts";
+import { pgOptions } from "./pg-options.ts";
 
 const NAMES = ["DATABASE_URL", "ROOT_DATABASE_URL", "SHADOW_DATABASE_URL"] as const;
 const args = process.argv.slice(2);
@@ -139,14 +140,6 @@ async function refuseTwice(text: string, last: string, connectionString: string)
     );
 }
 
-/** SERVICE_SAMPLE_PRODUCT, for a database that is made anew: its driver reads PGOPTIONS. */
-function withProduct(): Record<string, string> {
-  const settings = Object.entries(productSettings(environmentProduct()));
-  if (settings.length === 0) return {};
-  const options = settings.map(([name, value]) => `-c ${name}=${value}`);
-  return { PGOPTIONS: [process.env.PGOPTIONS ?? "", ...options].join(" ").trim() };
-}
-
 /** graphile-migrate watches its own folder only. */
 function installOnChange(url: string) {
   let last = releaseHash();
@@ -188,10 +181,11 @@ async function run(databases: Record<string, string>, signal: AbortSignal): Prom
   const committed = readdirSync(COMMITTED).sort();
   if (text) refuseUngated(String(text));
   if (text) await refuseTwice(String(text), committed.at(-1)!, databases.DATABASE_URL!);
+  const product = productSettings(environmentProduct()); // for a database that is made anew
   const watches = args[0] === "watch" && !asked(/^--(once|help)$/);
   const child = spawn(process.execPath, [GRAPHILE_CLI, ...args], {
     cwd: PACKAGE_ROOT,
-    env: { ...process.env, ...databases, ...withProduct() },
+    env: { ...process.env, ...databases, PGOPTIONS: pgOptions(product) },
     stdio: ["inherit", watches ? "pipe" : "inherit", "inherit"],
   });
   if (watches) {
