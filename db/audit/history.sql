@@ -47,7 +47,7 @@ begin
   end if;
   insert into audit.found (run_id, check_name, n, severity, tenant_id, relation, "row", detail, remedy)
   select p_run, f."check", row_number() over (partition by f."check" order by array_position('{error,warning,info}', f.severity), f.n),
-    f.severity, case when f.tenant_id ~ '^[0-9a-f-]{36}$' then f.tenant_id::uuid end, f.relation, f."row", f.detail, f.remedy
+    f.severity, app.parse_uuid(f.tenant_id), f.relation, f."row", f.detail, f.remedy
   from jsonb_to_recordset(p_findings) f (
     n bigint, "check" text, severity text, tenant_id text, relation text, "row" jsonb, detail text, remedy text);
   -- A line for each check, and one for each relation of which it found something.
@@ -81,14 +81,14 @@ begin
     from audit.results r where run_id = p_run)
   where id = p_run;
   delete from audit.found
-  where run_id in (select id from audit.runs where finished_at is not null order by id desc offset 100)
+  where run_id in (select id from audit.runs where finished_at is not null and run_by = session_user order by id desc offset 100)
     and run_id <> all (array(select distinct f.run_id from audit.findings f));
 end
 $$;
 comment on function audit.close_run(bigint, jsonb, jsonb) is
 $$Stores what a run found, and finishes it: p_checks and p_findings are the rows of run_checks and run_findings. They are values, since a
-view in pg_temp would be executed with the owner's rights. The findings of the last hundred runs are kept, and those of a run of which one
-is open. Raises 55000 for a run that this login has not open, 22023 for results that are not those of its checks.$$;
+view in pg_temp would be executed with the owner's rights. The findings of each login's last hundred runs are kept, and those of a run of
+which one is open. Raises 55000 for a run that this login has not open, 22023 for results that are not those of its checks.$$;
 
 -- Not a definer, and without SET: a procedure with either may not commit. What stands here is looked for along the caller's path, so
 -- everything is named with its schema, and there is no operator.

@@ -36,15 +36,8 @@ When anything of it changes, the hash does, and nobody vouches for it any more.$
 
 create or replace view audit.vouched_functions as
 with named as materialized ( -- to_regprocedure() would need USAGE on the schema
-  select f.oid, f.oid::regprocedure::text as name, n.nspname
-  from pg_proc f
-  join pg_namespace n on n.oid = f.pronamespace
-  where f.oid >= 16384 or f.prosecdef
+  select oid, oid::regprocedure::text as name from pg_proc where oid >= 16384 or prosecdef
 )
-select f.oid
-from named f
-join audit.vouched v on v.kind = 'schema' and v.object = f.nspname
-union
 select f.oid
 from named f
 join audit.vouched v on v.kind = 'function' and v.object = f.name

@@ -4,7 +4,7 @@ import { Ajv } from "ajv";
 import { StartupError } from "../errors/startup-error.ts";
 import type { Finding } from "../values/finding.ts";
 import { keyOf } from "./identity.ts";
-import type { Audit } from "./report.ts";
+import { type Audit, withoutFindings } from "./report.ts";
 
 export interface Vouched {
   kind: "function";
@@ -108,58 +108,24 @@ export function applyBaseline(audit: Audit, { accepted }: Baseline, hashes: Map<
   const used = new Set<Accepted>();
   const taken: { finding: Finding; reason: string }[] = [];
   const notes = [...(audit.notes ?? [])];
-  const findings = audit.report.findings.filter(finding => {
+  for (const finding of audit.report.findings) {
     const line = lines.get(keyOf(finding));
     // A check that did not run found nothing that anybody could accept.
-    if (!line || audit.notRun.includes(finding.check)) return true;
+    if (!line || audit.notRun.includes(finding.check)) continue;
     used.add(line);
-    if (line.hash === hashes.get(finding)) {
-      taken.push({ finding, reason: line.reason });
-      return false;
-    }
-    notes.push(
-      `No longer accepted, since its definition changed: ${finding.check} ${finding.relation ?? ""} (${line.reason})`,
-    );
-    return true;
-  });
+    if (line.hash === hashes.get(finding)) taken.push({ finding, reason: line.reason });
+    else
+      notes.push(
+        `No longer accepted, since its definition changed: ${finding.check} ${finding.relation ?? ""} (${line.reason})`,
+      );
+  }
   const stale = accepted.filter(line => !used.has(line));
   for (const { check, relation, reason: why } of stale)
     notes.push(
       `Accepted, and not found any more: ${check} ${relation ?? ""} (${why}). Take it out of the baseline`,
     );
-  return recounted({ ...audit, report: { ...audit.report, findings }, accepted: taken, notes }, taken);
-}
-
-/** The counts without what was accepted. */
-function recounted(audit: Audit, taken: { finding: Finding }[]): Audit {
-  const less = (of: (finding: Finding) => boolean) => taken.filter(({ finding }) => of(finding)).length;
-  const { summary, checks } = audit.report;
-  return {
-    ...audit,
-    report: {
-      ...audit.report,
-      checks: checks.map(check => ({
-        ...check,
-        findings: check.findings - less(({ check: of }) => of === check.check),
-      })),
-      summary: {
-        ...summary,
-        errors: summary.errors - less(({ severity }) => severity === "error"),
-        warnings: summary.warnings - less(({ severity }) => severity === "warning"),
-      },
-    },
-    results: audit.results.map(result => {
-      const of = (severity: Finding["severity"]) =>
-        result[severity] -
-        less(
-          one =>
-            one.check === result.check &&
-            (one.relation ?? "") === result.relation &&
-            one.severity === severity,
-        );
-      return { ...result, error: of("error"), warning: of("warning"), info: of("info") };
-    }),
-  };
+  const gone = new Set(taken.map(({ finding }) => finding));
+  return { ...withoutFindings(audit, gone), accepted: taken, notes };
 }
 
 /** A line for each item: reviews and merges go by lines. A file that is there stays, unless `replace`. */

@@ -29,7 +29,9 @@ export interface Audit {
   notRun: string[];
   /** The description of each check, by name. */
   about: Map<string, { finds: string; why: string; mend: string }>;
-  /** By check and relation; relation is "" for a check that is not about a table. */
+  /** What each check counted beyond the findings that it kept; relation is "". */
+  unkept: Result[];
+  /** By check and relation; relation is "" for a check that is not about a table, and for what was not kept. */
   results: Result[];
   /** Finished runs of the same scope, oldest first, this one last. */
   trend: {
@@ -52,21 +54,45 @@ export interface Audit {
 /** What audit.run_step() says of a step that failed. */
 export const isFailure = ({ detail }: Finding) => detail.startsWith("the check could not run");
 
-/** Each check counts all that it found, also what was not kept; that is on no relation. */
-export function resultsOf({ checks, findings }: Report): Result[] {
+export function resultsOf(findings: Finding[], unkept: Result[]): Result[] {
   const results = new Map<string, Result>();
-  const add = (check: string, relation: string, severity: Severity, n: number, failed = false) => {
-    const key = `${check} ${relation}`;
-    const result = results.get(key) ?? { check, relation, failed: false, error: 0, warning: 0, info: 0 };
-    result.failed ||= failed;
-    result[severity] += n;
-    results.set(key, result);
-  };
-  for (const finding of findings)
-    add(finding.check, finding.relation ?? "", finding.severity, 1, isFailure(finding));
-  for (const { check, findings: all } of checks) {
-    const kept = findings.filter(one => one.check === check);
-    if (kept.length > 0 && all > kept.length) add(check, "", kept[0]!.severity, all - kept.length);
+  const kept = findings.map(finding => {
+    const { check, relation, severity } = finding;
+    const none = { failed: isFailure(finding), error: 0, warning: 0, info: 0 };
+    return { check, relation: relation ?? "", ...none, [severity]: 1 };
+  });
+  for (const one of [...kept, ...unkept]) {
+    const key = `${one.check} ${one.relation}`;
+    const sum = results.get(key);
+    if (!sum) {
+      results.set(key, { ...one });
+      continue;
+    }
+    sum.failed ||= one.failed;
+    sum.error += one.error;
+    sum.warning += one.warning;
+    sum.info += one.info;
   }
   return [...results.values()];
+}
+
+/** The audit without some of its findings: they are not counted either. */
+export function withoutFindings(audit: Audit, gone: Set<Finding>): Audit {
+  const count = (of: (finding: Finding) => boolean) => [...gone].filter(of).length;
+  const { checks, findings, summary } = audit.report;
+  const left = findings.filter(finding => !gone.has(finding));
+  const report = {
+    ...audit.report,
+    checks: checks.map(one => ({
+      ...one,
+      findings: one.findings - count(({ check }) => check === one.check),
+    })),
+    findings: left,
+    summary: {
+      ...summary,
+      errors: summary.errors - count(({ severity }) => severity === "error"),
+      warnings: summary.warnings - count(({ severity }) => severity === "warning"),
+    },
+  };
+  return { ...audit, report, results: resultsOf(left, audit.unkept) };
 }

@@ -4,7 +4,7 @@ import { compareWithRelease, withoutVouched } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
 import { type Accepted, applyBaseline } from "./baseline.ts";
 import { loadProfile, seed, vouch } from "./prepare.ts";
-import { type Audit, type Report, resultsOf } from "./report.ts";
+import { type Audit, type Report, type Result, resultsOf } from "./report.ts";
 import { DEFAULTS, type Request, refuseSuperuser } from "./request.ts";
 import { inSession } from "./session.ts";
 import { openRun, storeRun } from "./store.ts";
@@ -81,6 +81,13 @@ export async function runSteps(
   const [row] = await tx<{ report: string; database: string; version: string; failed: string[] }[]>`
     select pg_temp.report()::text as report, current_database() as database, current_setting('server_version') as version,
       (select array_to_json(array_agg("check")) from pg_temp.run_checks where failed) as failed`;
+  const unkept = await tx<Result[]>`
+    select c."check", '' as relation, false as failed, (c.errors - count(*) filter (where f.severity = 'error'))::int as error,
+      (c.warnings - count(*) filter (where f.severity = 'warning'))::int as warning,
+      (c.infos - count(*) filter (where f.severity = 'info'))::int as info
+    from pg_temp.run_checks c join pg_temp.run_findings f using ("check")
+    group by c."check", c.errors, c.warnings, c.infos
+    having c.errors + c.warnings + c.infos > count(*)`;
   const { report, failed, ...server } = row!;
   const whole = inOrder(JSON.parse(report) as Report);
   return {
@@ -88,7 +95,8 @@ export async function runSteps(
     runId: null,
     notRun: failed ?? [],
     about: await aboutChecks(tx),
-    results: resultsOf(whole),
+    unkept,
+    results: resultsOf(whole.findings, unkept),
     trend: [],
     server: { ...server, schema: null },
   };

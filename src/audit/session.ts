@@ -8,15 +8,7 @@ import { SAMPLE_PRODUCT } from "../migrate/product.ts";
 import { settle } from "../migrate/session.ts";
 import { auditText, PRODUCT_CHECKS, SERVICE_CHECKS } from "./sql-text.ts";
 
-const SESSION = {
-  connection: {
-    application_name: "tms audit",
-    statement_timeout: 0,
-    lock_timeout: 30_000,
-    idle_in_transaction_session_timeout: 0,
-    quote_all_identifiers: false,
-  },
-};
+const SESSION = { connection: { application_name: "tms audit" } };
 
 class Rollback {
   constructor(readonly value: unknown) {}
@@ -34,7 +26,7 @@ export async function inSession<T>(
         await settle(tx);
         await tx
           .unsafe(
-            "set local search_path = pg_catalog, pg_temp; set local jit = off; set local client_min_messages = warning",
+            "set local search_path = pg_catalog, pg_temp; set local jit = off; set local client_min_messages = warning; set local lock_timeout = '30s'",
           )
           .simple();
         const login = await examineLogin(tx);

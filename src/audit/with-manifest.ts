@@ -3,7 +3,7 @@ import { NOT_AS_RELEASED } from "../migrate/objects.ts";
 import { RELEASE } from "../migrate/release.ts";
 import type { Comparison } from "../migrate/released.ts";
 import { bySeverity, type Finding, type Severity } from "../values/finding.ts";
-import { type Audit, resultsOf } from "./report.ts";
+import { type Audit, resultsOf, withoutFindings } from "./report.ts";
 
 /** What a changed table or policy leads to. */
 const CONSEQUENCES = new Set([
@@ -36,33 +36,25 @@ export function withManifest(audit: Audit, compared: Comparison | undefined): Au
     return { ...audit, notes: [note] };
   }
   const { findings, lines } = compared;
-  const { report } = audit;
+  const { merged, told } = oneFinding(findings, audit.report.findings);
+  const { report } = withoutFindings(audit, told);
   const listed = {
     check: NOT_AS_RELEASED,
     category: "isolation_config",
     severity: "error" as const,
     checked: lines,
-    findings: findings.length,
+    findings: merged.length,
   };
-  const { merged, told } = oneFinding(findings, report.findings);
-  const less = (of: (finding: Finding) => boolean) => [...told].filter(of).length;
-  const count = (severity: Severity) =>
-    findings.filter(one => one.severity === severity).length - less(one => one.severity === severity);
+  const count = (severity: Severity) => merged.filter(one => one.severity === severity).length;
   const whole = {
     ...report,
-    checks: [
-      listed,
-      ...report.checks.map(one => ({
-        ...one,
-        findings: one.findings - less(({ check }) => check === one.check),
-      })),
-    ],
-    findings: [...merged, ...report.findings.filter(one => !told.has(one))].toSorted(bySeverity),
+    checks: [listed, ...report.checks],
+    findings: [...merged, ...report.findings].toSorted(bySeverity),
     summary: {
       checks: report.summary.checks + 1,
       errors: report.summary.errors + count("error"),
       warnings: report.summary.warnings + count("warning"),
     },
   };
-  return { ...audit, report: whole, results: resultsOf(whole) };
+  return { ...audit, report: whole, results: resultsOf(whole.findings, audit.unkept) };
 }

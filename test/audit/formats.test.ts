@@ -70,6 +70,7 @@ const AUDIT: Audit = {
   },
   runId: null,
   notRun: ["broken"],
+  unkept: [],
   about: new Map([
     ["rls_disabled", { finds: "A table without it.", why: "It is open.", mend: "Enable it." }],
   ]),

@@ -75,6 +75,10 @@ const BARE: Audit = {
   runId: 7,
   notRun: ["unread", "rls_off"],
   about: new Map([["orphan", { finds: "Rows without <parents>.", why: "They stay.", mend: "Delete them." }]]),
+  unkept: [
+    { check: "orphan", relation: "", failed: false, error: 1_001, warning: 0, info: 0 },
+    { check: "function_leakproof", relation: "", failed: false, error: 0, warning: 12_343, info: 0 },
+  ],
   results: [],
   trend: [
     { runId: 5, startedAt: "2026-11-20T01:02:03.000000Z", errors: 0, warnings: 0, infos: 0, notRun: 0 },
@@ -83,7 +87,7 @@ const BARE: Audit = {
   ],
   server: { database: "tms", version: "18.4", schema: "000002.sql" },
 };
-const AUDIT: Audit = { ...BARE, results: resultsOf(BARE.report) };
+const AUDIT: Audit = { ...BARE, results: resultsOf(BARE.report.findings, BARE.unkept) };
 /** The same, but for what is given. */
 const audit = (rest: Partial<Audit["report"]>, more: Partial<Audit> = {}): Audit => ({
   ...AUDIT,
@@ -279,7 +283,7 @@ test("a page of many kinds of errors begins as a list, one of a first run has no
   assert.equal(mends!.length, 1, "that of its warnings: what could not run has nothing to mend");
   const four = audit(
     { findings: AUDIT.report.findings.slice(0, 4) },
-    { results: resultsOf({ ...BARE.report, checks: [], findings: BARE.report.findings.slice(0, 4) }) },
+    { results: resultsOf(BARE.report.findings.slice(0, 4), []) },
   );
   assert.match(toHtml(four), /<summary>1 more<\/summary>/, "all are kept");
   for (const kind of ["warnings", "infos"])
@@ -300,7 +304,8 @@ test("whatever a name is, it is text on the page", () => {
     runId: 7,
     notRun: [],
     about: new Map([[name, { finds: name, why: name, mend: name }]]),
-    results: resultsOf(report),
+    unkept: [],
+    results: resultsOf(report.findings, []),
     trend: AUDIT.trend,
     server: { database: name, version: name, schema: name },
     accepted: [{ finding: report.findings[0]!, reason: name }],

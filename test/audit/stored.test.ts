@@ -81,14 +81,16 @@ void describe("call audit.run()", () => {
     assert.deepEqual(await findings(), []);
   });
 
-  it("keeps the findings of the last hundred finished runs, and of older ones while a finding is open", async () => {
+  it("keeps the findings of a login's last hundred finished runs, and of older ones while a finding is open", async () => {
     const [first] = await sql<[{ id: number }]>`
-      insert into audit.runs (family, finished_at) select 'data', now() from generate_series(1, 102) returning id::int`;
+      insert into audit.runs (family, finished_at, run_by)
+      select 'data', now(), case when i = 3 then 'another' else 'tms_owner' end from generate_series(1, 103) i returning id::int`;
     const unfinished = await sql`insert into audit.runs (family) values ('data') returning id::int`;
-    const [closed, open, kept] = [first.id, first.id + 1, first.id + 10];
+    const [closed, open, others, kept] = [first.id, first.id + 1, first.id + 2, first.id + 10];
     for (const [id, check] of [
       [closed, "credit_balance"],
       [open, "view_as_owner"], // asked by none of the runs of rows
+      [others, "credit_balance"],
       [kept, "credit_balance"],
     ] as const)
       await sql`
@@ -96,10 +98,10 @@ void describe("call audit.run()", () => {
         values (${id}, ${check}, 1, 'error', 'app.boards', '{}', 'd', 'r')`;
     await run(null, "data");
     const left = await sql<{ id: number }[]>`
-      select run_id::int as id from audit.found where run_id between ${closed} and ${closed + 101} order by 1`;
+      select run_id::int as id from audit.found where run_id between ${closed} and ${closed + 102} order by 1`;
     assert.deepEqual(
       left.map(({ id }) => id),
-      [open, kept],
+      [open, others, kept],
     );
     assert.deepEqual(
       (await findings()).map(({ check }) => check),
@@ -107,7 +109,7 @@ void describe("call audit.run()", () => {
     );
     const trend = await sql<{ result: string }[]>`
       select result from audit.trend where run_id between ${closed} and ${unfinished[0]!.id as number} order by run_id desc`;
-    assert.deepEqual([trend.length, trend[0]!.result, trend[1]!.result], [103, "unfinished", "clean"]);
+    assert.deepEqual([trend.length, trend[0]!.result, trend[1]!.result], [104, "unfinished", "clean"]);
     await sql`delete from audit.runs where id between ${closed} and ${unfinished[0]!.id as number}`;
   });
 

@@ -216,7 +216,9 @@ test("--status and --dry-run say what would run, and leave the database as it wa
     const careless = build(
       1004,
       [
-        "create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id)); grant select on app.leaky to tms_app;",
+        `create table app.leaky (tenant_id uuid, id uuid, primary key (tenant_id, id)); grant select on app.leaky to tms_app;
+        create function app.read() returns int language sql security definer set search_path = pg_catalog, pg_temp as 'select 1';
+        grant execute on function app.read() to tms_app;`,
       ],
       {},
     );
@@ -224,7 +226,7 @@ test("--status and --dry-run say what would run, and leave the database as it wa
     assert.equal(refused.code, 1);
     assert.match(
       refused.stderr,
-      /^Would fail, and was rolled back: .*Tenants are not isolated: .*app\.leaky/,
+      /^Would fail, and was rolled back: .*Tenants are not isolated: app\.(leaky|read).*\(and 1 more\)/,
     );
     assert.deepEqual(differences(catalog, await catalogOf(sql)), []);
     for (const flag of ["--status", "--dry-run"]) {

@@ -22,4 +22,4 @@ and which runs as another role, as code of the server, or past the policies (a f
 is a warning.
 Why: Whoever writes a function decides what requests do, and no check can tell what it does. One that changed since it was reviewed is
 unknown again.
-Fix: Read it, then vouch for it in the repository's file, with its hash and a reason; for the gate by vouch() in the schema audit.$$;
+Fix: Read it, then vouch for it in the repository's file, with its hash and a reason; for the gate by "audit".vouch().$$;

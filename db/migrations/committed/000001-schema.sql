@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:a6a68cb78bcd6e105cfe57010309bd31f14a5537
+--! Hash: sha1:4994f455a98fe9a87197a5c6190dcffb4430e89f
 --! Message: schema
 
 -- The schema as 0.1.0 begins with it: schemas, rights, the functions that tables need, the tables. The installer replaces the functions.
@@ -82,7 +82,7 @@ comment on column audit.profile.extra_checks is 'Schemas with checks of one''s o
 -- Who answers for what a check cannot judge. From outside the client fills this, from the repository's file and from the manifest that it
 -- compared. Where the table is stored, the gate asks it, and a client does not: what is stored cannot vouch for itself.
 create table audit.vouched (
-  kind text not null check (kind in ('function', 'schema', 'unique key')),
+  kind text not null check (kind in ('function', 'unique key')),
   object text not null,
   hash text,
   reason text not null,
@@ -90,7 +90,7 @@ create table audit.vouched (
 );
 comment on table audit.vouched is
 $$What was reviewed: a function, or a unique key over all tenants, whose audit.hash_of() is hash; object is its name for people, the hash
-decides. Without a hash, what is in the release: a function by its name, or every function of a schema.$$;
+decides. Without a hash: a function of the release, by its name.$$;
 
 revoke all on audit.profile, audit.vouched from public;
 grant select on audit.profile, audit.vouched to tms_auditor;
@@ -293,58 +293,48 @@ comment on index app.tenants_slug_key is 'Slugs are unique. Not a constraint, so
 
 -- For tables without tenant_id.
 create or replace function app.tenant_columns(p_table regclass)
-returns table (name name, never_null boolean, alone boolean)
+returns table (name name, never_null boolean)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select a.attname, a.attnotnull, bool_and(cardinality(f.conkey) = 1)
+  select distinct a.attname, a.attnotnull
   from pg_constraint f
   cross join unnest(f.conkey, f.confkey) u (child, parent)
   join pg_attribute a on a.attrelid = f.conrelid and a.attnum = u.child
   join pg_attribute p on p.attrelid = f.confrelid and p.attnum = u.parent
   where f.conrelid = p_table and f.contype = 'f'
     and p.attname = case when f.confrelid = 'app.tenants'::regclass then 'id' else 'tenant_id' end
-  group by a.attname, a.attnotnull
 $$;
 comment on function app.tenant_columns(regclass) is
-$$The columns of a table that name a tenant: their foreign keys refer to app.tenants, or to the tenant_id of another table. alone: each
-of these keys has one column only.$$;
+'The columns of a table that name a tenant: their foreign keys refer to app.tenants, or to the tenant_id of another table.';
 revoke all on function app.tenant_columns(regclass) from public;
 grant execute on function app.tenant_columns(regclass) to tms_auditor;
 
 -- functions/app/table_faults.sql
 
 -- Foreign keys and unique indexes ignore row-level security, so the keys themselves must contain the tenant.
--- inherited: the parent of the partition or child has the fault too, and must be repaired instead.
-create or replace function app.table_faults(p_table regclass, p_tenant_column name default 'tenant_id')
-returns table (fault text, inherited boolean)
+create or replace function app.table_faults(p_table regclass)
+returns table (fault text)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
 as $$
   with tenant_column as (
     select attnum, atttypid, attnotnull from pg_attribute
-    where attrelid = p_table and attname = p_tenant_column and not attisdropped
-  ), parent as (
-    -- A parent without tenant_id is no tenant table, so no check covers it.
-    select a.attnotnull
-    from pg_inherits h join pg_attribute a on a.attrelid = h.inhparent and a.attname = 'tenant_id' and not a.attisdropped
-    where h.inhrelid = p_table
+    where attrelid = p_table and attname = 'tenant_id' and not attisdropped
   )
-  select 'it is not a table', false from pg_class where oid = p_table and relkind not in ('r', 'p')
+  select 'it is not a table' from pg_class where oid = p_table and relkind not in ('r', 'p')
   union all
-  select 'it has no column tenant_id', false where not exists (select from tenant_column)
+  select 'it has no column tenant_id' where not exists (select from tenant_column)
   union all
-  select 'tenant_id is not of type uuid', exists (select from parent) from tenant_column where atttypid <> 'uuid'::regtype
+  select 'tenant_id is not of type uuid' from tenant_column where atttypid <> 'uuid'::regtype
   union all
-  select 'tenant_id may be null', exists (select from parent where not parent.attnotnull) from tenant_column where not attnotnull
+  select 'tenant_id may be null' from tenant_column where not attnotnull
   union all
-  select 'it has no primary key', exists (select from parent)
-  where not exists (select from pg_index where indrelid = p_table and indisprimary)
+  select 'it has no primary key' where not exists (select from pg_index where indrelid = p_table and indisprimary)
   union all
-  select format('the unique index %s does not begin with tenant_id, so one tenant could learn another''s values', indexrelid::regclass),
-    exists (select from pg_inherits where inhrelid = indexrelid)
+  select format('the unique index %s does not begin with tenant_id, so one tenant could learn another''s values', indexrelid::regclass)
   from pg_index
   where indrelid = p_table and (indisunique or indisexclusion) and indkey[0] is distinct from (select attnum from tenant_column)
     and not exists (select from audit.vouched where kind = 'unique key' and object = indexrelid::regclass::text
@@ -352,21 +342,18 @@ as $$
   union all
   -- An operator class of a product's own may treat different tenants as equal.
   select format('the unique index %s compares tenant_id as the operator class %s has it, so one tenant could learn another''s values',
-      i.indexrelid::regclass, o.opcname),
-    exists (select from pg_inherits where inhrelid = i.indexrelid)
+    i.indexrelid::regclass, o.opcname)
   from pg_index i join pg_opclass o on o.oid = i.indclass[0]
   where i.indrelid = p_table and i.indisunique and i.indkey[0] = (select attnum from tenant_column) and o.oid >= 16384
     -- Those of extensions, such as btree_gist, are trusted.
     and not exists (select from pg_depend where classid = 'pg_opclass'::regclass and objid = o.oid and deptype = 'e')
   union all
   -- An exclusion constraint with <> conflicts with the rows of all other tenants.
-  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname),
-    conparentid <> 0
+  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname)
   from pg_constraint
   where conrelid = p_table and conkey[1] = (select attnum from tenant_column) and conexclop[1] <> '=(uuid,uuid)'::regoperator
   union all
-  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname),
-    conparentid <> 0
+  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname)
   from pg_constraint c
   where conrelid = p_table and contype = 'f' and confrelid <> 'app.tenants'::regclass
     and exists (select from pg_attribute where attrelid = confrelid and attname = 'tenant_id' and not attisdropped)
@@ -377,8 +364,7 @@ as $$
   union all
   -- A foreign key's action runs as the owner of the table and ignores policies. Only ON DELETE can name the columns that it sets.
   select format('the foreign key %I would set tenant_id to %s', conname,
-      case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end),
-    conparentid <> 0
+    case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end)
   from pg_constraint
   where conrelid = p_table and contype = 'f' and (select attnum from tenant_column) = any (conkey)
     and (confupdtype in ('n', 'd')
@@ -386,22 +372,17 @@ as $$
   union all
   -- An id cannot be guessed, but a slug can.
   select format(case
-        when confkey <> array[t.id]
-          then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
-        else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, '
-          'so one tenant could keep another from being deleted' end, conname),
-    conparentid <> 0
+      when confkey <> array[t.id] then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
+      else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, '
+        'so one tenant could keep another from being deleted' end, conname)
   from pg_constraint
   cross join (select attnum from pg_attribute where attrelid = 'app.tenants'::regclass and attname = 'id') as t (id)
   where conrelid = p_table and contype = 'f' and confrelid = 'app.tenants'::regclass
     and (confkey <> array[t.id] or conkey <> array[(select attnum from tenant_column)] and confdeltype not in ('c', 'n'))
 $$;
-
-comment on function app.table_faults(regclass, name) is
-$$The rules that keep a table from being isolated, one sentence a fault; inherited tells whether the parent has the fault too.
-p_tenant_column: judges the table as if this column were named tenant_id.$$;
-revoke all on function app.table_faults(regclass, name) from public;
-grant execute on function app.table_faults(regclass, name) to tms_auditor;
+comment on function app.table_faults(regclass) is 'The rules that keep a table from being isolated, one sentence a fault.';
+revoke all on function app.table_faults(regclass) from public;
+grant execute on function app.table_faults(regclass) to tms_auditor;
 
 -- functions/app/adopt.sql
 

@@ -1,5 +1,5 @@
---! Previous: sha1:a6a68cb78bcd6e105cfe57010309bd31f14a5537
---! Hash: sha1:aeedb58e36a5ee1708048f49ee4c8fcc0109ef11
+--! Previous: sha1:4994f455a98fe9a87197a5c6190dcffb4430e89f
+--! Hash: sha1:fb6bb45dba140015b6c99557d6de4faa5ef7af2b
 --! Message: sample product
 
 -- The tables of the sample product (db/product/tables.sql), in a database that is to have it. Elsewhere they are made and dropped in this
