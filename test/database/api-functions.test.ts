@@ -36,7 +36,7 @@ test("every function that the service may call is known by its parameters and th
  * The functions of the schema \`api\`: their parameters without \`p_\`, and the types of those. From the catalog:
  * \`npm run release\` writes it again.
  */
-const API_FUNCTIONS = {
+export const API_FUNCTIONS = {
 ${lines.join("\n")}
 } as const;
 `,
