@@ -90,9 +90,25 @@ test("days are rounded, not cut: seven days end in seven days, thirty in thirty"
 });
 
 test("what is hidden in a text is shown; line breaks, tabs, emoji, and letters that need a joiner stay", () => {
-  for (const same of ["a\nb\tc", "می\u200cخواهم", "क्\u200dष", "👩‍👩‍👧‍👦 ❤️", "Zoë"])
+  const flag = (letters: string) =>
+    `\u{1F3F4}${[...letters].map(one => String.fromCodePoint(0xe0000 + one.codePointAt(0)!)).join("")}\u{E007F}`;
+  for (const same of [
+    "a\nb\tc",
+    "می\u200cخواهم",
+    "مَ\u200cخ",
+    "क्\u200dष",
+    "👩‍👩‍👧‍👦 ❤️ 👩🏽‍🚀 1\ufe0f\u20e3",
+    flag("gbsct"),
+    "葛\u{E0100}城",
+    "ᠠ\u180b",
+    "Zoë",
+  ])
     assert.equal(visible(same), same);
   assert.equal(visible("a\u200cb"), "a⟨200C⟩b");
+  // What could carry a text that nobody sees.
+  assert.equal(visible("❤️\ufe0f\ufe0f"), "❤️⟨FE0F⟩⟨FE0F⟩");
+  assert.equal(visible("❤\u200d"), "❤⟨200D⟩");
+  assert.match(visible(flag("secret")), /^🏴⟨E0073⟩/u);
   assert.equal(visible("\u202eemcA\u0007"), "⟨202E⟩emcA⟨0007⟩");
   assert.equal(visible("one\r\ntwo"), "one\ntwo");
 });

@@ -2,17 +2,29 @@
 const JOINING =
   "Arabic Syriac Mongolian Nko Mandaic Devanagari Bengali Gurmukhi Gujarati Oriya Tamil Telugu Kannada Malayalam Sinhala Tibetan Myanmar Khmer"
     .split(" ")
-    .map(script => `\\p{Script=${script}}`)
+    // With marks that several scripts share, such as Arabic vowels.
+    .map(script => `\\p{Script_Extensions=${script}}`)
     .join("");
 
-/**
- * Characters without a shape, or that turn what follows around. Not line feeds and tabs; nor what joins emoji, or letters of one of the
- * scripts above.
- */
+const EMOJI = "\\p{Extended_Pictographic}";
+
+/** Hidden characters that writing needs: after what, which, before what. */
+const NEEDED = [
+  ["", "[\\n\\t]", ""],
+  [`[${JOINING}]`, "[\\u200C\\u200D]", `[${JOINING}]`],
+  [EMOJI, "[\\uFE0E\\uFE0F]", ""],
+  [`${EMOJI}\\uFE0F?|\\p{Emoji_Modifier}`, "\\u200D", EMOJI],
+  ["[#*\\d]", "\\uFE0F", "\\u20E3"],
+  // Forms of one letter: of Japanese names, of Mongolian.
+  ["\\p{Script=Han}", "[\\u{E0100}-\\u{E01EF}]", ""],
+  ["\\p{Script=Mongolian}", "[\\u180B-\\u180F]", ""],
+] as const;
+
+/** Flags, of England and two others, are whole sequences. Else characters without a shape, or that turn what follows around. */
 const HIDDEN = new RegExp(
-  `(?!(?<=\\p{Extended_Pictographic}|\\p{Emoji_Modifier}|\\uFE0F)[\\uFE0F\\u200D])` +
-    `(?!(?<=[${JOINING}])[\\u200C\\u200D](?=[${JOINING}]))(?![\\n\\t])` +
-    `[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]`,
+  "(\\u{1F3F4}\\u{E0067}\\u{E0062}(?:\\u{E0065}\\u{E006E}\\u{E0067}|\\u{E0073}\\u{E0063}\\u{E0074}|\\u{E0077}\\u{E006C}\\u{E0073})\\u{E007F})|" +
+    `${NEEDED.map(([before, which, after]) => `(?!(?<=${before})${which}(?=${after}))`).join("")}` +
+    "[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\\p{Default_Ignorable_Code_Point}\\u2800]",
   "gu",
 );
 
@@ -20,4 +32,7 @@ const HIDDEN = new RegExp(
 export const visible = (text: string): string =>
   text
     .replaceAll("\r\n", "\n")
-    .replace(HIDDEN, one => `⟨${one.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`);
+    .replace(
+      HIDDEN,
+      (one, flag?: string) => flag ?? `⟨${one.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}⟩`,
+    );
