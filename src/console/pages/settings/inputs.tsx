@@ -1,6 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import { pretty } from "../../diff.ts";
-import { parseSettings } from "./json.ts";
+import { visible } from "../../parts/text.tsx";
+import { parseJson } from "./json.ts";
 import type { ControlProps } from "./schema.ts";
 
 /** A list of texts, one a line. */
@@ -22,37 +23,89 @@ export function Lines({ value, disabled, onChange, ids }: ControlProps & { ids: 
 }
 
 /** Says what is wrong until it is corrected; the form is not sent with it. */
-function JsonBox({ value, onChange, ...shared }: Pick<ControlProps, "value" | "onChange">) {
+function useFault() {
   const [fault, setFault] = useState("");
   const id = useId();
-  const said = (area: HTMLTextAreaElement, what: string) => {
-    area.setCustomValidity(what);
-    setFault(what);
+  return {
+    fault,
+    said: (input: HTMLTextAreaElement | HTMLInputElement, what: string) => {
+      input.setCustomValidity(what);
+      setFault(what);
+    },
+    marks: fault ? { "aria-invalid": true, "aria-errormessage": id } : {},
+    shown: fault && (
+      <p class="wrong" id={id} role="alert">
+        {visible(fault)}
+      </p>
+    ),
   };
+}
+
+function JsonBox({ value, onChange, ...shared }: Pick<ControlProps, "value" | "onChange">) {
+  const { fault, said, marks, shown } = useFault();
   return (
     <>
       <textarea
         {...shared}
         class="code"
         rows={4}
-        {...(fault && { "aria-invalid": true, "aria-errormessage": id })}
+        {...marks}
         defaultValue={value === undefined ? "" : pretty(value)}
         onChange={event => {
           const area = event.target as HTMLTextAreaElement;
-          const found = parseSettings(`{"value": ${area.value.trim() || "null"}}`);
+          const found = area.value.trim() === "" ? { value: undefined } : parseJson(area.value);
           said(area, typeof found === "string" ? found : "");
-          if (typeof found !== "string") onChange(area.value.trim() === "" ? undefined : found.value);
+          if (typeof found !== "string") onChange(found.value);
         }}
         onInput={event => fault && said(event.target as HTMLTextAreaElement, "")}
       />
-      {fault && (
-        <p class="wrong" id={id} role="alert">
-          {fault}
-        </p>
-      )}
+      {shown}
     </>
   );
 }
+
+/** What has more digits than a number keeps is not rounded. */
+function NumberBox({
+  schema: { minimum, maximum },
+  value,
+  onChange,
+  type,
+  ...shared
+}: Pick<ControlProps, "schema" | "value" | "onChange"> & { type: string }) {
+  const { said, marks, shown } = useFault();
+  const [text, setText] = useState(String(value ?? ""));
+  const shows = text !== "" && Number(text) === value ? text : String(value ?? "");
+  return (
+    <>
+      <input
+        {...shared}
+        type="number"
+        step={type === "integer" ? 1 : "any"}
+        {...(minimum !== undefined && { min: minimum })}
+        {...(maximum !== undefined && { max: maximum })}
+        {...marks}
+        value={shown ? text : shows}
+        onInput={event => {
+          const input = event.target as HTMLInputElement;
+          const found = input.value === "" ? { value: undefined } : parseNumber(input.value);
+          setText(input.value);
+          said(input, typeof found === "string" ? found : "");
+          if (typeof found !== "string") onChange(found.value);
+        }}
+      />
+      {shown}
+    </>
+  );
+}
+
+/** A form takes `01`, `1.` and `.5` too. */
+const parseNumber = (text: string) =>
+  parseJson(
+    text
+      .replace(/^(-?)0*(?=\d)/, "$1")
+      .replace(/^(-?)\./, "$10.")
+      .replace(/\.(?=$|e)/i, ""),
+  );
 
 export function Plain({
   schema,
@@ -82,20 +135,7 @@ export function Plain({
       </select>
     );
   if ((type === "number" || type === "integer") && (value === undefined || typeof value === "number"))
-    return (
-      <input
-        {...shared}
-        type="number"
-        step={type === "integer" ? 1 : "any"}
-        {...(schema.minimum !== undefined && { min: schema.minimum })}
-        {...(schema.maximum !== undefined && { max: schema.maximum })}
-        value={value ?? ""}
-        onInput={event => {
-          const { value: text, valueAsNumber } = event.target as HTMLInputElement;
-          onChange(text === "" ? undefined : valueAsNumber);
-        }}
-      />
-    );
+    return <NumberBox {...shared} {...{ schema, value, type, onChange }} />;
   if (type === "string" && (value === undefined || typeof value === "string"))
     return (
       <input

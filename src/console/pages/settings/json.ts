@@ -3,16 +3,21 @@ import { isObject, pretty } from "../../diff.ts";
 
 export type Json = Record<string, unknown>;
 
-/** The object that a text is, or why it is none. What the service would refuse is not rounded or dropped before it is asked. */
-export function parseSettings(text: string): Json | string {
+/** The value that a text is, or why it is none. What the service would refuse is not rounded or dropped before it is asked. */
+export function parseJson(text: string): { value: unknown } | string {
   try {
-    const found: unknown = JSON.parse(text);
-    if (!isObject(found)) return "Settings are one object: { … }";
+    const value: unknown = JSON.parse(text);
     const fault = faultOf(text);
-    return fault ? `${fault.field === "body" ? "The text" : fault.field} ${fault.message}.` : found;
+    return fault ? `${fault.field === "body" ? "The text" : fault.field} ${fault.message}.` : { value };
   } catch (error) {
     return `This is no JSON: ${(error as Error).message}`;
   }
+}
+
+export function parseSettings(text: string): Json | string {
+  const found = parseJson(text);
+  if (typeof found === "string") return found;
+  return isObject(found.value) ? found.value : "Settings are one object: { … }";
 }
 
 /** The reader's changes, key by key, made to what somebody else saved. */

@@ -9,6 +9,7 @@ import { route } from "../../router.ts";
 import { claimsOf } from "../../session.ts";
 import { settings } from "../../settings.ts";
 import { useStore } from "../../store.ts";
+import { parseSettings } from "../settings/json.ts";
 import { Answer } from "./answer.tsx";
 
 type Fields = Record<string, string>;
@@ -150,12 +151,8 @@ async function byIdentity({ tenant: named = "", person = "", provider = "" }: Fi
 
 async function byClaims({ claims = "", header = "" }: Fields): Promise<Explanation> {
   const text = claims.trim().replace(/^bearer\s+/i, "");
-  let parsed: Record<string, unknown>;
-  try {
-    parsed = text.startsWith("{") ? (JSON.parse(text) as Record<string, unknown>) : claimsOf(text);
-  } catch (error) {
-    throw new Mistake(`The claims are no JSON: ${(error as Error).message}`);
-  }
+  const parsed = text.startsWith("{") ? parseSettings(text) : claimsOf(text);
+  if (typeof parsed === "string") throw new Mistake(parsed.replace("This is", "The claims are"));
   if (Object.keys(parsed).length === 0) throw new Mistake("There are no claims in it.");
   return (
     await call("explainClaims", { body: { claims: parsed, ...(header.trim() && { header: header.trim() }) } })
