@@ -1,3 +1,5 @@
+import { useEffect, useRef } from "preact/hooks";
+import { denied } from "./api.ts";
 import { arriving, offered } from "./arrival.ts";
 import { Ending, Toast, Waiting } from "./banners.tsx";
 import { type Me, readMe } from "./me.ts";
@@ -6,9 +8,8 @@ import { firstOf, pageOf } from "./pages/index.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Palette } from "./palette.tsx";
 import { Dialog } from "./parts/form.tsx";
-import { Loaded, Loading, useLoad } from "./parts/load.tsx";
-import { Name } from "./parts/text.tsx";
-
+import { type Load, Loaded, Loading, useLoad } from "./parts/load.tsx";
+import { Name, say } from "./parts/text.tsx";
 import { leave, leaving, route, unsaved } from "./router.ts";
 import { claimsOf, session, signIn } from "./session.ts";
 import { signOut } from "./sign-out.ts";
@@ -55,8 +56,25 @@ function Offer({ token, name }: { token: string; name: string }) {
   );
 }
 
-function SignedIn() {
+/** What somebody else changed of the reader's own power is told, and the page goes by it. */
+function useMe(): Load<Me> {
   const me = useLoad("me", readMe);
+  useEffect(() => denied.follow(me.reload), []);
+  const before = useRef<Me | undefined>(undefined);
+  useEffect(() => {
+    for (const { slug, name, role, status } of before.current?.tenants ?? []) {
+      const now = me.value?.tenants.find(one => one.slug === slug);
+      if (!now) continue;
+      if (now.status !== status) say(`${name} is ${now.status} now`);
+      else if (now.role !== role) say(`You are ${now.role} of ${name} now`);
+    }
+    before.current = me.value ?? before.current;
+  }, [me.value]);
+  return me;
+}
+
+function SignedIn() {
+  const me = useMe();
   const offer = useStore(offered);
   if (me.value)
     return (
@@ -104,9 +122,9 @@ function Frame({ me, reload }: { me: Me; reload: () => void }) {
 
 /** What is typed and not saved is lost by a click on another page: asked first. */
 function Leaving() {
-  const to = useStore(leaving);
+  const asked = useStore(leaving);
   const what = unsaved.get();
-  if (to === null) return null;
+  if (asked === null) return null;
   const stay = () => leaving.set(null);
   return (
     <Dialog title="Leave without saving?" onClose={stay}>

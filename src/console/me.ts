@@ -25,10 +25,11 @@ async function read(signal: AbortSignal): Promise<MyTenants> {
   try {
     return (await call("listMyTenants", undefined, { signal })).body;
   } catch (error) {
-    // Such as a claim that names no tenant at all.
-    if (error instanceof Refused && error.status === 403)
-      return { operator: false, tenants: [], total_count: 0, token_tenant: null };
-    throw error;
+    // A claim that no tenant can have as its slug: no request with this token gets in anywhere.
+    if (!(error instanceof Refused) || error.status !== 403) throw error;
+    const { tenant } = session.get()!.claims;
+    const only = typeof tenant === "string" ? ({ slug: tenant, source: "tenant" } as const) : null;
+    return { operator: false, tenants: [], total_count: 0, token_tenant: only };
   }
 }
 

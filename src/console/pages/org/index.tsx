@@ -3,7 +3,7 @@ import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { type Me, namedBy } from "../../me.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
-import { Badge, Name, Title } from "../../parts/text.tsx";
+import { Badge, Name, Title, visible } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { Events } from "../activity/events.tsx";
 import type { Here } from "../here.ts";
@@ -23,7 +23,7 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
   const { only } = here.me;
   if (tab && !Object.hasOwn(TITLES, tab)) return <NotHere />;
   if (only && only.slug !== slug) return <Elsewhere only={only} mine={mine} here={here} />;
-  if (status === "active") return <Active slug={slug} tab={tab} here={here} />;
+  if (status === "active") return <Active key={mine.role} slug={slug} tab={tab} here={here} />;
   return (
     <>
       <Title id={slug}>
@@ -61,10 +61,10 @@ function Elsewhere({ only, mine, here }: { only: NonNullable<Me["only"]>; mine: 
     <>
       <Title id="elsewhere">Your sign-in is for another organization</Title>
       <p class="note warn">
-        You are {mine.role} of <Name>{mine.name}</Name>. But your sign-in names <code>{only.slug}</code> by{" "}
-        {namedBy(only.source)}, and the service goes by that. Sign in with a token that names{" "}
-        <code>{mine.slug}</code>, or none; an operator can let the chooser decide, with{" "}
-        <code>SERVICE_TENANT_PRECEDENCE=header</code>.
+        You are {mine.role} of <Name>{mine.name}</Name>. But your sign-in names{" "}
+        <code>{visible(only.slug)}</code> by {namedBy(only.source)}, and the service goes by that. Sign in
+        with a token that names <code>{mine.slug}</code>, or none; an operator can let the chooser decide,
+        with <code>SERVICE_TENANT_PRECEDENCE=header</code>.
       </p>
       {reachable && (
         <p>
