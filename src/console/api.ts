@@ -11,6 +11,7 @@ import {
   send as sendTo,
 } from "../client/client.ts";
 import { learnTime } from "./clock.ts";
+import { noProvider } from "./oidc.ts";
 import { endRefused, isStale, plan, renewal, session } from "./session.ts";
 import { BASE, settings } from "./settings.ts";
 import { createStore } from "./store.ts";
@@ -32,6 +33,9 @@ export interface Waiting {
   now: () => void;
 }
 export const waiting = createStore<Waiting | null>(null);
+
+/** Raised when an organization refuses the reader, whose role, or the organization itself, may have changed meanwhile. */
+export const denied = createStore(0);
 
 export interface Options {
   /** The slug in X-Tenant; the default tenant's where any will do. */
@@ -66,8 +70,8 @@ export async function send(request: Request, options: Options): Promise<Response
 async function renewed(): Promise<void> {
   try {
     await renewal();
-  } catch {
-    throw new Refused(0, { error: "No answer", detail: "The provider of your sign-in cannot be reached." });
+  } catch (error) {
+    throw noProvider(error);
   }
 }
 
@@ -76,6 +80,7 @@ async function sendOnce(request: Request, token: string, { tenant, signal }: Opt
   const answer = await sendTo(request, caller, { cache: "no-store", ...(signal && { signal }) });
   if (learnTime(answer.headers.get("date"))) plan();
   if (answer.ok) return answer;
+  if (answer.status === 403 && tenant !== undefined) denied.set(denied.get() + 1);
   throw await refusalOf(answer);
 }
 
@@ -84,7 +89,10 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
   for (let tries = 0; ; tries++) {
     try {
       const found = await work();
-      if (tries > 0) waiting.set(null);
+      if (tries > 0) {
+        waiting.set(null);
+        wakeAll();
+      }
       return found;
     } catch (error) {
       const seconds = pauseAfter(error, tries);
@@ -94,27 +102,32 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
       }
       const { status, message } = error as Refused;
       const why = `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}`;
-      await sleep(seconds * 1000, signal, now =>
-        waiting.set({ why, until: Date.now() + seconds * 1000, now }),
-      );
+      waiting.set({ why, until: Date.now() + seconds * 1000, now: wakeAll });
+      await sleep(seconds * 1000, signal);
     }
   }
 }
 
-/** Until the time has passed, the network is back, or `now` is called. */
-export const sleep = (ms: number, signal?: AbortSignal, begun?: (now: () => void) => void) =>
+/** Reads that wait, all for one service. */
+const sleepers = new Set<() => void>();
+const wakeAll = () => {
+  for (const wake of [...sleepers]) wake();
+};
+addEventListener("online", wakeAll);
+
+/** Until the time has passed, the network is back, the reader asks for it, or another read was answered. */
+export const sleep = (ms: number, signal?: AbortSignal) =>
   new Promise<void>((resolve, reject) => {
     const timer = setTimeout(wake, ms);
+    sleepers.add(wake);
     function wake() {
       clearTimeout(timer);
-      removeEventListener("online", wake);
+      sleepers.delete(wake);
       resolve();
     }
-    addEventListener("online", wake);
-    begun?.(wake);
     signal?.addEventListener("abort", () => {
       clearTimeout(timer);
-      removeEventListener("online", wake);
+      sleepers.delete(wake);
       waiting.set(null);
       reject(signal.reason as Error);
     });

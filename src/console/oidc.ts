@@ -1,5 +1,6 @@
 /** OpenID Connect: authorization code with PKCE, renewed by refresh token. */
 import * as oauth from "oauth4webapi";
+import { Refused } from "../client/client.ts";
 import { settings } from "./settings.ts";
 import { stored } from "./storage.ts";
 
@@ -25,15 +26,24 @@ const options = { [oauth.allowInsecureRequests]: configured?.issuer.startsWith("
 const client: oauth.Client = { client_id: configured?.clientId ?? "" };
 const redirectUri = new URL(location.pathname, location.origin).href;
 
+/** What a page cannot fetch is a TypeError in each browser's words. */
+export const noProvider = (cause: unknown) =>
+  new Refused(
+    0,
+    { error: "No answer", detail: "The provider of your sign-in cannot be reached." },
+    undefined,
+    { cause },
+  );
+
 let server: Promise<oauth.AuthorizationServer> | undefined;
 function discover(): Promise<oauth.AuthorizationServer> {
   const issuer = new URL(configured!.issuer);
   server ??= oauth
     .discoveryRequest(issuer, options)
     .then(answer => oauth.processDiscoveryResponse(issuer, answer))
-    .catch(error => {
+    .catch((cause: unknown) => {
       server = undefined;
-      throw error;
+      throw cause instanceof TypeError ? noProvider(cause) : cause;
     });
   return server;
 }
