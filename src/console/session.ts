@@ -1,5 +1,6 @@
 import { learnTime, now } from "./clock.ts";
 import { isOver, renew, type Tokens } from "./oidc.ts";
+import { BASE } from "./settings.ts";
 import { randomId, stored } from "./storage.ts";
 import { createStore } from "./store.ts";
 import { alone, join, leave, type Shared, tell } from "./tabs.ts";
@@ -89,7 +90,7 @@ export function plan(): void {
     return;
   }
   ending.set(rest < WARNING_MS ? Date.now() + rest : null);
-  if (rest <= 0) endSession(OVER);
+  if (rest <= 0) void endIfOver(current);
   else
     timer = setTimeout(
       plan,
@@ -97,6 +98,14 @@ export function plan(): void {
     );
 }
 for (const event of ["online", "focus", "pageshow"]) addEventListener(event, plan);
+
+/** Somebody may have set the reader's clock since the service last told the time: it is asked before. */
+async function endIfOver(current: Session): Promise<void> {
+  const answer = await fetch(new URL("health", BASE), { cache: "no-store" }).catch(() => undefined);
+  if (session.get() !== current) return;
+  if (learnTime(answer?.headers.get("date"))) plan();
+  else endSession(OVER);
+}
 
 const OVER = "Your sign-in has ended. Sign in again to go on where you were.";
 
