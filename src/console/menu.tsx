@@ -6,9 +6,9 @@ import { waitingChanged } from "./pages/waiting.tsx";
 import { Icon, type IconName } from "./parts/icon.tsx";
 import { useLoad } from "./parts/load.tsx";
 import { useCurrentInSight } from "./parts/sight.ts";
-import { Name } from "./parts/text.tsx";
+import { Name, visible } from "./parts/text.tsx";
 import { exactTimes } from "./parts/time.ts";
-import { go, path } from "./router.ts";
+import { go, leaving, path, unlessUnsaved } from "./router.ts";
 import { signOut } from "./sign-out.ts";
 import { useStore } from "./store.ts";
 
@@ -51,6 +51,8 @@ function useWaiting(): number | undefined {
 export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: string | undefined }) {
   const mine = me.tenants.find(tenant => tenant.slug === slug);
   const exact = useStore(exactTimes);
+  // Whoever stays has not chosen another organization.
+  useStore(leaving);
   return (
     <header class="side">
       <a class="brand" href="#/">
@@ -69,7 +71,8 @@ export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: strin
           >
             {me.tenants.map(one => (
               <option key={one.slug} value={one.slug}>
-                {one.name}
+                {visible(one.name)}
+                {me.only && me.only.slug !== one.slug && " (not with this sign-in)"}
               </option>
             ))}
           </select>
@@ -93,7 +96,7 @@ export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: strin
         <button type="button" class="quiet" aria-pressed={exact} onClick={() => exactTimes.set(!exact)}>
           Exact times
         </button>
-        <button type="button" onClick={() => void signOut()}>
+        <button type="button" onClick={() => unlessUnsaved(() => void signOut())}>
           Sign out
         </button>
       </div>

@@ -24,13 +24,14 @@ export const route = createStore(parse(globalThis.location?.hash ?? ""));
 
 /** What the reader has typed and not saved, in words: leaving the page asks first. */
 export const unsaved = createStore<string | null>(null);
-/** Where the reader wants to go, while they are asked. */
-export const leaving = createStore<string | null>(null);
+/** What the reader wants to do, such as to go elsewhere, while they are asked. */
+export const leaving = createStore<(() => void) | null>(null);
 let shown = globalThis.location?.hash ?? "";
 
 globalThis.addEventListener?.("hashchange", () => {
-  if (unsaved.get() !== null && location.hash !== shown) {
-    leaving.set(location.hash);
+  const { hash } = location;
+  if (unsaved.get() !== null && hash !== shown) {
+    leaving.set(() => go(hash));
     history.replaceState(null, "", location.pathname + shown);
     return;
   }
@@ -55,12 +56,18 @@ export function go(to: string): void {
   location.hash = to;
 }
 
-/** Goes on to where the reader wanted to go, without what they typed. */
+/** Does at once what loses nothing. */
+export function unlessUnsaved(act: () => void): void {
+  if (unsaved.get() === null) act();
+  else leaving.set(act);
+}
+
+/** Does what the reader wanted to do, without what they typed. */
 export function leave(): void {
-  const to = leaving.get();
+  const act = leaving.get();
   leaving.set(null);
   unsaved.set(null);
-  if (to !== null) go(to);
+  act?.();
 }
 
 /** Without an entry in the history: for filters that change while somebody types. */
