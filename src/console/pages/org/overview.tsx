@@ -149,7 +149,10 @@ function Facts({ own }: { own: Own }) {
 function Rename({ own }: { own: Own }) {
   const { slug, current, etag, load, here } = own;
   const action = useAction(load.reload);
-  const [name, setName] = useState(current.tenant.name);
+  const now = current.tenant.name;
+  const [name, setName] = useState(now);
+  /** The name that the reader began with: another one now is somebody else's. */
+  const [base, setBase] = useState(now);
   const rename = () =>
     action.run(async () => {
       await call(
@@ -158,14 +161,26 @@ function Rename({ own }: { own: Own }) {
         { tenant: slug },
       );
       say("The name is saved");
+      setBase(name);
       load.reload();
       here.reload();
     });
+  const theirs = action.error !== undefined && now !== base;
   return (
     <section class="panel" aria-label="Name">
       <h2>Name</h2>
-      <Form action={action} submit="Save name" disabled={name === current.tenant.name} onSubmit={rename}>
+      <Form
+        action={action}
+        submit={theirs ? "Save mine over it" : "Save name"}
+        disabled={name === now}
+        onSubmit={rename}
+      >
         <TextField label="Name" name="name" required maxLength={255} value={name} onInput={setName} />
+        {theirs && (
+          <p class="note warn">
+            Meanwhile somebody else saved: <Name>{now}</Name>
+          </p>
+        )}
       </Form>
     </section>
   );
