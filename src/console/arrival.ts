@@ -21,6 +21,9 @@ const kept = stored<Invited>("invitation");
 /** The invitation that the reader came with: it outlives signing in, and signing out for somebody else. */
 export const invited = createStore<Invited | null>(kept.read());
 
+/** Whether the service could have made it. */
+export const isWhole = ({ token }: Invited): boolean => /^tmi_[\da-f-]{36}_[\w-]{43}$/.test(token);
+
 export function forgetInvitation(): void {
   kept.forget();
   invited.set(null);

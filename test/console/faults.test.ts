@@ -200,6 +200,10 @@ test("the reader's own mistakes are no fault of the page, and rubbish is no invi
   await operator.open(`#/tenant/${ids.acme}/nonsense`, "There is no such page");
   await owner.open("#/org/acme/nonsense", "There is no such page");
   await owner.page.evaluate("location.hash = '#/invitation/xyz'");
+  await owner.heading("There is no invitation here");
+  await owner.sees("The link is not whole");
+  const made = `tmi_${ids.acme}_${"x".repeat(43)}`;
+  await owner.page.evaluate(`location.hash = "#/invitation/${made}"`);
   await owner.heading("You are invited");
   await owner.press("Accept the invitation");
   await owner.sees(/It was used already, was revoked, has ended, or is for another e-mail address/);

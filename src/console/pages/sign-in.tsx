@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { invited, offered } from "../arrival.ts";
+import { invited, isWhole, offered } from "../arrival.ts";
 import { goToProvider } from "../oidc.ts";
 import { useAction } from "../parts/action.ts";
 import { Failure } from "../parts/failure.tsx";
@@ -15,7 +15,8 @@ const icon = () => document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.
 export function SignIn() {
   const why = useStore(ended);
   const token = useStore(offered);
-  const invitation = useStore(invited);
+  const found = useStore(invited);
+  const invitation = found && isWhole(found) ? found : null;
   const provider = useAction();
   return (
     <main class="gate">

@@ -1,10 +1,10 @@
 import { call, Refused } from "../../api.ts";
-import { forgetInvitation, type Invited, invited } from "../../arrival.ts";
+import { forgetInvitation, type Invited, invited, isWhole } from "../../arrival.ts";
 import { type Me, namedBy } from "../../me.ts";
 import { useAction } from "../../parts/action.ts";
 import { Mistake } from "../../parts/failure.tsx";
 import { Form } from "../../parts/form.tsx";
-import { Copy, Name, say, Title } from "../../parts/text.tsx";
+import { Copy, Name, say, Title, visible } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { signOut } from "../../sign-out.ts";
 import { useStore } from "../../store.ts";
@@ -37,14 +37,31 @@ export function Invitation({ of: { to, as, by } }: { of: Invited }) {
 const linkTo = ({ token }: Invited) =>
   `${new URL(location.pathname, location.origin).href}#/invitation/${token}`;
 
+const NotNow = () => (
+  <button
+    type="button"
+    onClick={() => {
+      forgetInvitation();
+      go("#/");
+    }}
+  >
+    Not now
+  </button>
+);
+
 export function Accept({ here }: { here: Here }) {
   const found = useStore(invited);
   const action = useAction();
-  if (!found)
+  if (!found || !isWhole(found))
     return (
       <>
         <Title id="invitation">There is no invitation here</Title>
-        <p>Open the link of the invitation again.</p>
+        <p>
+          {found
+            ? "The link is not whole, or is none of an invitation: ask for it again."
+            : "Open the link of the invitation again."}
+        </p>
+        {found && <NotNow />}
       </>
     );
   const accept = () =>
@@ -60,24 +77,13 @@ export function Accept({ here }: { here: Here }) {
       <Title id="invitation">You are invited</Title>
       <section class="panel narrow" aria-label="Invitation">
         <Invitation of={found} />
-        <Form
-          action={action}
-          submit="Accept the invitation"
-          onSubmit={accept}
-          beside={
-            <button
-              type="button"
-              onClick={() => {
-                forgetInvitation();
-                go("#/");
-              }}
-            >
-              Not now
-            </button>
-          }
-        >
+        <Form action={action} submit="Accept the invitation" onSubmit={accept} beside={<NotNow />}>
           <p>
-            You join as <b>{here.me.name}</b>. An invitation works once.
+            You join as{" "}
+            <b>
+              <Name>{here.me.name}</Name>
+            </b>
+            . An invitation works once.
           </p>
           <Only me={here.me} />
         </Form>
@@ -111,9 +117,9 @@ function Only({ me: { only } }: { me: Me }) {
   if (!only) return null;
   return (
     <p class="note warn">
-      Your sign-in names the organization <code>{only.slug}</code> by {namedBy(only.source)}, and you can work
-      in no other with it. If you are invited to another one, you join it, but you get in only with a sign-in
-      that names it, or none. An operator can let the chooser decide:{" "}
+      Your sign-in names the organization <code>{visible(only.slug)}</code> by {namedBy(only.source)}, and you
+      can work in no other with it. If you are invited to another one, you join it, but you get in only with a
+      sign-in that names it, or none. An operator can let the chooser decide:{" "}
       <code>SERVICE_TENANT_PRECEDENCE=header</code>.
     </p>
   );
