@@ -163,7 +163,7 @@ test("settings that somebody else changed meanwhile: both versions, and one chan
   await operator.check();
   await operator.press("Put my changes on theirs");
   await operator.press("Save");
-  await operator.sees("The settings are saved");
+  await operator.sees("Nothing is changed yet.");
   const [row] = await sql`select settings from app.tenants where id = ${acme}`;
   assert.deepEqual(row!.settings, { plan: "free", seats: 50 });
   operator.assertFine();

@@ -60,7 +60,10 @@ export function Waiting() {
 
 function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => void }) {
   const { tenant_id, name, slug, created_at } = tenant;
-  const action = useAction(() => gone(tenant_id));
+  const action = useAction(() => {
+    say(`Another operator has decided about ${slug} in the meantime`);
+    gone(tenant_id);
+  });
   const [rejecting, setRejecting] = useState(false);
   const written = useLoad(tenant_id, signal => call("getTenant", { params: { tenant_id } }, { signal }));
   const approve = () =>
@@ -101,8 +104,11 @@ function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => 
 }
 
 export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => void; done: () => void }) {
-  const action = useAction();
   const { tenant_id, name, slug } = tenant;
+  const action = useAction(() => {
+    say(`Another operator has decided about ${slug} in the meantime`);
+    done();
+  });
   const reject = ({ reason = "" }: Record<string, string>) =>
     action.run(async () => {
       const body = reason.trim() ? { body: { reason: reason.trim() } } : {};

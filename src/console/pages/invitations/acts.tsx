@@ -77,7 +77,10 @@ export function Revoke({
   close: () => void;
   done: () => void;
 }) {
-  const action = useAction(done);
+  const action = useAction(() => {
+    say("It was used, has ended, or was revoked by somebody else already");
+    done();
+  });
   const revoke = () =>
     action.run(async () => {
       await of.revoke(invitation_id);

@@ -8,13 +8,16 @@ import { type AddBody, type MembersOf, nameOf, ROLES } from "./of.ts";
 export function Add({
   of,
   close,
+  again,
   done,
 }: {
   of: MembersOf;
   close: () => void;
+  /** Reads the list again: somebody else has changed it. */
+  again: () => void;
   done: (member: Member) => void;
 }) {
-  const action = useAction();
+  const action = useAction(again);
   const add = ({ role, ...texts }: Record<string, string>) =>
     action.run(async () => {
       const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text.trim() !== ""));

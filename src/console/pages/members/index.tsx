@@ -125,6 +125,7 @@ export function Members({ of }: { of: MembersOf }) {
         <Add
           of={of}
           close={close}
+          again={list.reload}
           done={member => {
             list.change(items => [member, ...items]);
             close();
@@ -136,6 +137,7 @@ export function Members({ of }: { of: MembersOf }) {
           of={of}
           member={open.member}
           close={close}
+          again={list.reload}
           done={member => {
             list.change(items => items.map(one => (one.user_id === member.user_id ? member : one)));
             close();
@@ -148,6 +150,7 @@ export function Members({ of }: { of: MembersOf }) {
           of={of}
           member={open.member}
           close={close}
+          again={list.reload}
           done={() => {
             list.change(items => items.filter(({ user_id }) => user_id !== open.member.user_id));
             close();

@@ -9,14 +9,17 @@ export function Remove({
   of,
   member,
   close,
+  again,
   done,
 }: {
   of: MembersOf;
   member: Member;
   close: () => void;
+  /** Reads the list again: somebody else has changed it. */
+  again: () => void;
   done: () => void;
 }) {
-  const action = useAction();
+  const action = useAction(again);
   const self = member.user_id === of.self;
   const remove = () =>
     action.run(async () => {

@@ -11,14 +11,17 @@ export function Role({
   of,
   member,
   close,
+  again,
   done,
 }: {
   of: MembersOf;
   member: Member;
   close: () => void;
+  /** Reads the list again: somebody else has changed it. */
+  again: () => void;
   done: (member: Member) => void;
 }) {
-  const action = useAction();
+  const action = useAction(again);
   const [role, setRole] = useState<MemberRole>(member.role);
   const self = member.user_id === of.self;
   const change = () =>

@@ -58,7 +58,10 @@ export function Make({
 }
 
 export function Revoke({ own, of, close, done }: { own: Own; of: Key; close: () => void; done: () => void }) {
-  const action = useAction(done);
+  const action = useAction(() => {
+    say(`Somebody else revoked the key ${of.name} already`);
+    done();
+  });
   const revoke = () =>
     action.run(async () => {
       await call("revokeKey", { params: { key_id: of.key_id } }, { tenant: own.slug });

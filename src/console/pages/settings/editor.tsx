@@ -29,6 +29,7 @@ interface Props {
   /** Replaces the whole, if it is still that of the tag. */
   save: (patch: Json | undefined, whole: Json, etag: string | null) => Promise<Settings>;
   read: () => Promise<Settings>;
+  /** The page goes by these: saved now, or by somebody else meanwhile. */
   saved: (settings: Settings) => void;
 }
 
@@ -70,7 +71,9 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
         say("The settings are saved");
       } catch (error) {
         if (!(error instanceof Refused) || error.status !== 412) throw error;
-        setTheirs(await read());
+        const found = await read();
+        setTheirs(found);
+        saved(found);
       }
     });
 

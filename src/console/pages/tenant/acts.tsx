@@ -80,7 +80,7 @@ export function Rename({
     setTheirs({ name: body.name, slug: body.slug });
     setBase({ name: body.name, slug: body.slug, etag });
   };
-  const action = useAction(() => void look());
+  const action = useAction(() => void look().catch(done));
   const rename = () =>
     action.run(async () => {
       const changed = Object.fromEntries(
