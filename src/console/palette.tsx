@@ -5,7 +5,7 @@ import type { Me } from "./me.ts";
 import { deploymentEntries, entriesOf } from "./menu.tsx";
 import { Dialog } from "./parts/form.tsx";
 import { useLoad } from "./parts/load.tsx";
-import { Badge, Name } from "./parts/text.tsx";
+import { Badge, Name, visible } from "./parts/text.tsx";
 import { go, path } from "./router.ts";
 import { useStore } from "./store.ts";
 
@@ -99,7 +99,8 @@ function Find({ me }: { me: Me }) {
           {places.map(({ label, more, status, to }) => (
             <li key={to}>
               <a href={to} onClick={close}>
-                <Name>{label}</Name> <span class="dim">{more}</span> {status && <Badge>{status}</Badge>}
+                <Name>{label}</Name> <span class="dim">{visible(more)}</span>{" "}
+                {status && <Badge>{status}</Badge>}
               </a>
             </li>
           ))}

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Me } from "../me.ts";
-import { Title } from "../parts/text.tsx";
+import { Title, visible } from "../parts/text.tsx";
 import { Activity } from "./activity/index.tsx";
 import type { Here } from "./here.ts";
 import { Accept } from "./invitations/accept.tsx";
@@ -21,8 +21,8 @@ const NotYours = ({ here, slug }: { here: Here; slug: string }) => (
     <Title id={`not ${slug}`}>You do not belong to this organization</Title>
     <Rejected here={here} />
     <p class="note">
-      You are no member of <code>{slug}</code>. You were removed, or it was rejected or deleted, or it never
-      was: the service gives one answer to all of these. Its owner or an operator can say why.
+      You are no member of <code>{visible(slug)}</code>. You were removed, or it was rejected or deleted, or
+      it never was: the service gives one answer to all of these. Its owner or an operator can say why.
     </p>
     <p>
       <a href="#/">Go to the first page</a>

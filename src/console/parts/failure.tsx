@@ -31,7 +31,7 @@ export function Failure({ error, again }: { error: unknown; again?: (() => void)
         <ul>
           {refused.problem.errors.map(({ field, message }) => (
             <li key={field + message}>
-              <code>{field}</code> {message}
+              <code>{visible(field)}</code> {visible(message)}
             </li>
           ))}
         </ul>

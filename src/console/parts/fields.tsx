@@ -1,6 +1,8 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 
+import { visible } from "./visible.ts";
+
 /** What the service says of the fields of a form, by the name of the field. */
 export interface Refusals {
   messages: Readonly<Record<string, string>>;
@@ -53,7 +55,7 @@ export function Field({
   );
 }
 
-const sentence = (message: string) => `It ${message.replace(/\.$/, "")}.`;
+const sentence = (message: string) => visible(`It ${message.replace(/\.$/, "")}.`);
 
 /** The text of a filter, which is used once the reader has stopped typing. It follows the address too. */
 export function useTyped(value: string, use: (text: string) => void): [string, (text: string) => void] {

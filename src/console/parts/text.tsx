@@ -54,11 +54,13 @@ async function write(text: string): Promise<boolean> {
       () => true,
       () => false,
     );
+  const focused = document.activeElement as HTMLElement | null;
   const area = Object.assign(document.createElement("textarea"), { value: text });
   document.body.append(area);
   area.select();
   const done = document.execCommand("copy");
   area.remove();
+  focused?.focus();
   return done;
 }
 
@@ -101,7 +103,9 @@ export function Title({ children, id }: { children: ComponentChildren; id: strin
     document.title = `${document.querySelector("h1")?.textContent ?? ""} · Tenants`;
   });
   useEffect(() => {
-    document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    // Whoever chooses by arrow keys goes on choosing.
+    if (document.activeElement?.tagName !== "SELECT")
+      document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [id]);
   return <h1 tabIndex={-1}>{children}</h1>;

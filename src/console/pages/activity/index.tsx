@@ -1,7 +1,7 @@
 import { call } from "../../api.ts";
 import { SelectField, TextField, useTyped } from "../../parts/form.tsx";
 import { Loaded, useLoad } from "../../parts/load.tsx";
-import { Title } from "../../parts/text.tsx";
+import { Title, visible } from "../../parts/text.tsx";
 import { path, replace, route } from "../../router.ts";
 import { useStore } from "../../store.ts";
 import { Events } from "./events.tsx";
@@ -49,7 +49,7 @@ export function Activity() {
           id === undefined ? (
             <div class="empty">
               <p>
-                No tenant has the slug <code>{slug}</code>.
+                No tenant has the slug <code>{visible(slug)}</code>.
               </p>
             </div>
           ) : (

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Event } from "../../../client/api.ts";
-import { Name } from "../../parts/text.tsx";
+import { Name, visible } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 
 /** Of members, by their ids: events have no personal data. */
@@ -115,7 +115,7 @@ export const isEnd = (type: string): boolean =>
 function By({ actor }: { actor: Event["actor"] }) {
   if (!actor) return <span class="dim">Somebody in the database</span>;
   return (
-    <b title={actor.auth_provider}>
+    <b title={visible(actor.auth_provider)}>
       <Name>{actor.auth_subject}</Name>
       {actor.auth_provider === "key" && " (an API key)"}
     </b>
@@ -130,7 +130,7 @@ export function Sentence({ event, tenants, names }: { event: Event; tenants: boo
     type,
     ({ tenant }: Parts) => (
       <>
-        did “{type}” to {tenant}
+        did “{visible(type)}” to {tenant}
       </>
     ),
   ];

@@ -29,7 +29,8 @@ function One({ finding }: { finding: Finding }) {
     <article class="panel">
       <div class="head">
         <h3>
-          <Badge>{severity}</Badge> <code>{check}</code> {relation && <code class="dim">{relation}</code>}
+          <Badge>{severity}</Badge> <code>{check}</code>{" "}
+          {relation && <code class="dim">{visible(relation)}</code>}
         </h3>
         {tenant_id && <a href={path(["tenant", tenant_id])}>The tenant</a>}
       </div>

@@ -2,7 +2,7 @@ import type { Explanation } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { useLoad } from "../../parts/load.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Badge, Name, Time } from "../../parts/text.tsx";
+import { Badge, Name, Time, visible } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 import { Because } from "../tenant/status.tsx";
 
@@ -23,7 +23,7 @@ export function Answer({ found, person }: { found: Explanation; person: string }
   return (
     <section class="stack" aria-label="Answer" aria-live="polite">
       <p class={`note ${allowed ? "good" : "bad"}`}>
-        <b>{allowed ? "Let in." : "Refused."}</b> {because}
+        <b>{allowed ? "Let in." : "Refused."}</b> {visible(because)}
         {/[.!]$/.test(because) ? "" : "."}
       </p>
       {!allowed && (
@@ -42,7 +42,7 @@ export function Answer({ found, person }: { found: Explanation; person: string }
       )}
       {notes.map(note => (
         <p key={note} class="note warn">
-          {note}.
+          {visible(note)}.
         </p>
       ))}
       {tenant && (
@@ -50,12 +50,12 @@ export function Answer({ found, person }: { found: Explanation; person: string }
           <li>
             <b>Identity</b>
             <Name>{identity?.subject}</Name>
-            <code class="dim">{identity?.provider}</code>
+            <code class="dim">{visible(identity?.provider ?? "")}</code>
             {operator && <Badge>operator</Badge>}
           </li>
           <li>
             <b>Tenant</b>
-            <code>{tenant.slug ?? "(default)"}</code>
+            <code>{visible(tenant.slug ?? "(default)")}</code>
             <span class="dim">
               {tenant.source === "given" ? "as given" : `named by ${tenant.source.replaceAll("_", " ")}`}
             </span>
