@@ -1,4 +1,4 @@
-"""For a suite with pytest and psycopg, 2 or 3. Each check fails where it checked nothing."""
+"""Assertions for a pytest suite with psycopg 2 or 3. Each one fails if it could check nothing."""
 import os, re, shlex, subprocess
 
 TENANCY = shlex.split(os.environ.get("TENANCY", "npx tenancy"))
@@ -13,7 +13,7 @@ select case when current_user <> session_user then 'is still ' || current_user e
 
 
 def assert_isolated(url, relation=None, *options):
-    """The audit's proof, of one relation or of all that have tenants' rows. Options are those of the command, such as --seed."""
+    """Runs the audit's proof on one relation, or on all that have tenants' rows. Options are those of the command, such as --seed."""
     one = ["--prove", relation] if relation else []
     command = [*TENANCY, "audit", "--database", url, "--format", "tap", "--writes", *one, *options]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -24,7 +24,7 @@ def assert_isolated(url, relation=None, *options):
 
 
 def assert_pool_clean(connections):
-    """Give it every idle connection of the pool, after requests that failed, too: the next request would find what is left there."""
+    """Pass every idle connection of the pool, also after requests that failed: the next request would find what is left there."""
     assert connections, "The pool has no connection, so nothing was checked: serve a request of your backend first"
     for connection in connections:
         assert connection.info.transaction_status == 0, "A connection is in a transaction"

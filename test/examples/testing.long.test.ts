@@ -86,7 +86,7 @@ function pytest(body: string): string {
 const isolated = (relation: string) =>
   pytest(`def test_isolated(): assert_isolated(URL, ${relation}, "--as-superuser")`);
 
-test("pytest: assert_isolated passes for an isolated table, fails for an open one, and where nothing was proved", {
+test("pytest: assert_isolated passes for an isolated table only, and fails if it could prove nothing", {
   skip: withoutPython,
 }, async () => {
   assert.match(isolated(`"shop.invoices"`), /\b1 passed/);
@@ -97,7 +97,7 @@ test("pytest: assert_isolated passes for an isolated table, fails for an open on
 });
 
 for (const driver of DRIVERS)
-  test(`pytest: assert_pool_clean finds what a connection of ${driver} kept, and fails for no connection`, {
+  test(`pytest: assert_pool_clean names what a connection of ${driver} kept, and fails for an empty pool`, {
     skip:
       withoutPython ||
       (spawnSync(python!, ["-c", `import ${driver}`]).status !== 0 && `no ${driver} for ${python}`),
@@ -135,7 +135,7 @@ def test_lock(connection): assert_pool_clean([committed(connection, "select pg_a
       assert.match(output, new RegExp(words, "i"));
   });
 
-test("pgTAP: isolated.sql passes for an isolated table, fails for an open one, and where nothing was proved", {
+test("pgTAP: isolated.sql passes for an isolated table only, and fails if it could prove nothing", {
   skip: withoutPgtap,
 }, async () => {
   // Functions only, so that any server can have it.
@@ -158,9 +158,15 @@ test("pgTAP: isolated.sql passes for an isolated table, fails for an open one, a
     return stdout + stderr;
   };
   assert.match(prove("shop.invoices"), /Result: PASS/);
-  assert.match(prove("shop.drafts"), /not ok 2 - every claim was proved[\s\S]*Result: FAIL/);
-  assert.match(prove("shop.countries"), /not ok 3 - something was proved[\s\S]*Result: FAIL/);
+  assert.match(prove("shop.drafts"), /not ok 2 - no claim is left unproved[\s\S]*Result: FAIL/);
+  assert.match(
+    prove("shop.countries"),
+    /not ok 3 - there is a relation of tenants to prove[\s\S]*Result: FAIL/,
+  );
   await whileOpen(() =>
-    assert.match(prove("shop.invoices"), /not ok 1 - tenants are isolated[\s\S]*Result: FAIL/),
+    assert.match(
+      prove("shop.invoices"),
+      /not ok 1 - each caller sees and writes the rows of their own tenants only[\s\S]*Result: FAIL/,
+    ),
   );
 });
