@@ -86,6 +86,29 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   operator.assertFine();
 });
 
+test("an approved registration leads to its tenant, and the keyboard goes on in the page", {
+  skip,
+}, async () => {
+  await seedTenant(world.database.sql, { slug: "fay", name: "Fay's", status: "pending" });
+  const { page } = operator;
+  const focus = () => page.evaluate<string>("document.activeElement.localName");
+  await operator.open("#/waiting", "Waiting for approval");
+  await operator.press("Refresh");
+  await operator.press("Approve", page.getByRole("article", { name: "Fay's" }));
+  await operator.sees(/Fay's is approved. Its people get in/);
+  await until("the focus is in the page", async () => (await focus()) === "h1");
+  await operator.check();
+  await page.getByRole("link", { name: "Open it" }).click();
+  await operator.heading("Fay's");
+  await page.getByTitle("Acts on this tenant").click();
+  await operator.press("Suspend…");
+  await operator.press("Suspend", operator.dialog());
+  await operator.press("Resume");
+  await operator.page.getByText("active", { exact: true }).waitFor();
+  await until("the focus is in the page", async () => (await focus()) === "h1");
+  operator.assertFine();
+});
+
 test("activity says from which role to which one", { skip }, async () => {
   await operator.open(`#/tenant/${acme}/members`, "Acme");
   await operator.press(/^member.*change the role of mia/);

@@ -22,6 +22,7 @@ export function Waiting() {
     const answer = await call("listTenants", { query }, { signal });
     return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
   });
+  const [approved, setApproved] = useState<Tenant | null>(null);
   const gone = (id: string) => {
     list.change(items => items.filter(({ tenant_id }) => tenant_id !== id));
     waitingChanged.set(waitingChanged.get() + 1);
@@ -39,26 +40,46 @@ export function Waiting() {
           Refresh
         </button>
       </div>
+      {approved && (
+        <p class="note good">
+          <Name>{approved.name}</Name> is approved. Its people get in when they look again; nobody is
+          notified. <a href={path(["tenant", approved.tenant_id])}>Open it</a>
+        </p>
+      )}
       <Rows
         list={list}
         empty={
           <>
             <p>Nobody waits for approval.</p>
-            <p>
-              New registrations appear here when <code>SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL</code> is
-              on. <a href="#/tenants">All tenants</a>
-            </p>
+            {!approved && (
+              <p>
+                New registrations appear here when <code>SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL</code>{" "}
+                is on. <a href="#/tenants">All tenants</a>
+              </p>
+            )}
           </>
         }
       >
-        {items => items.map(tenant => <Registration key={tenant.tenant_id} tenant={tenant} gone={gone} />)}
+        {items =>
+          items.map(tenant => (
+            <Registration key={tenant.tenant_id} tenant={tenant} gone={gone} approved={setApproved} />
+          ))
+        }
       </Rows>
       <More list={list} one="registration" />
     </>
   );
 }
 
-function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => void }) {
+function Registration({
+  tenant,
+  gone,
+  approved,
+}: {
+  tenant: Tenant;
+  gone: (id: string) => void;
+  approved: (tenant: Tenant) => void;
+}) {
   const { tenant_id, name, slug, created_at } = tenant;
   const action = useAction(() => {
     say(`Another operator has decided about ${slug} in the meantime`);
@@ -69,7 +90,8 @@ function Registration({ tenant, gone }: { tenant: Tenant; gone: (id: string) => 
   const approve = () =>
     action.run(async () => {
       await call("approveTenant", { params: { tenant_id } });
-      say(`${slug} is approved. Its people get in at their next look; nobody is notified`);
+      say(`${name} is approved`);
+      approved(tenant);
       gone(tenant_id);
     });
   return (
