@@ -3,7 +3,8 @@ import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
-import { ROLES } from "../members/of.ts";
+import { RoleChoice } from "../members/choice.tsx";
+import { MAY } from "../members/of.ts";
 import type { InvitationsOf } from "./of.ts";
 
 const DAYS = [
@@ -54,12 +55,7 @@ export function Invite({
           type="email"
           hint="Optional. With it only a person whose sign-in has this address can accept."
         />
-        <SelectField
-          label="Role"
-          name="role"
-          value={first}
-          options={ROLES.filter(([role]) => of.roles.includes(role))}
-        />
+        <RoleChoice roles={of.roles} may={MAY} first={first} />
         <SelectField label="Open for" name="days" value="7" options={DAYS} />
       </Form>
     </Dialog>

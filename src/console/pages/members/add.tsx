@@ -1,9 +1,10 @@
 import type { Member } from "../../../client/api.ts";
 import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
-import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
+import { Dialog, Form, TextField } from "../../parts/form.tsx";
 import { say } from "../../parts/text.tsx";
-import { type AddBody, type MembersOf, nameOf, ROLES } from "./of.ts";
+import { RoleChoice } from "./choice.tsx";
+import { type AddBody, MAY, type MembersOf, nameOf } from "./of.ts";
 
 export function Add({
   of,
@@ -47,12 +48,7 @@ export function Add({
         />
         <TextField label="E-mail" name="email" type="email" />
         <TextField label="Name" name="display_name" maxLength={255} />
-        <SelectField
-          label="Role"
-          name="role"
-          value="member"
-          options={ROLES.filter(([role]) => of.roles.includes(role))}
-        />
+        <RoleChoice roles={of.roles} may={MAY} first="member" />
       </Form>
     </Dialog>
   );

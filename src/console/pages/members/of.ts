@@ -41,10 +41,6 @@ export const MAY: Record<MemberRole, string> = {
   owner: "is an admin who also makes and removes owners",
 };
 
-export const ROLES = (["member", "admin", "owner"] as const).map(
-  role => [role, `${role}: ${MAY[role]}`] as const,
-);
-
 export function membersByOperator(tenant_id: string, slug: string): MembersOf {
   return {
     key: tenant_id,

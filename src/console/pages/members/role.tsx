@@ -4,6 +4,7 @@ import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
+import { RoleChoice } from "./choice.tsx";
 import { MAY, type MembersOf, nameOf } from "./of.ts";
 
 /** Nothing that gives or takes power happens at an arrow key: choosing is one act, changing another. */
@@ -46,24 +47,7 @@ export function Role({
         onSubmit={change}
         beside={<Cancel />}
       >
-        <fieldset class="choices">
-          <legend class="unseen">Role</legend>
-          {of.roles.map(one => (
-            <label key={one} class="choice">
-              <input
-                type="radio"
-                name="role"
-                value={one}
-                checked={one === role}
-                onChange={() => setRole(one)}
-              />
-              <span>
-                <b>{one}</b> {MAY[one]}
-                {one === member.role && <span class="dim"> (now)</span>}
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <RoleChoice roles={of.roles} may={MAY} first={member.role} current={member.role} onChange={setRole} />
         {self && role !== member.role && (
           <p class="note warn">
             This is your own role. You cannot undo it yourself: an owner has to give it back.

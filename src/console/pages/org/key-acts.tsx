@@ -2,15 +2,16 @@ import type { Key } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
-import { Dialog, Field, Form, SelectField, TextField } from "../../parts/form.tsx";
+import { Dialog, Field, Form, TextField } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
+import { RoleChoice } from "../members/choice.tsx";
 import type { Own } from "./own.ts";
 
 /** No key makes keys. */
-const ROLES = [
-  ["member", "member: works with what the organization has"],
-  ["admin", "admin: manages members, invitations and settings, too, but no keys"],
-] as const;
+const MAY = {
+  member: "works with what the organization has",
+  admin: "manages members, invitations and settings, too, but no keys",
+};
 
 export function Make({
   own,
@@ -44,7 +45,7 @@ export function Make({
           maxLength={255}
           hint="What uses it, such as “nightly export”."
         />
-        <SelectField label="Role" name="role" value="member" options={ROLES} />
+        <RoleChoice roles={["member", "admin"]} may={MAY} first="member" />
         <Field
           label="Ends"
           name="expires_at"
