@@ -21,8 +21,8 @@ export function Name({ children }: { children: string | null | undefined }) {
 export const said = createStore("");
 export const say = (text: string): void => said.set(visible(text));
 
-/** A slug or an id, with a button that copies it. */
-export function Copy({ children, label }: { children: string; label: string }) {
+/** A slug or an id, with a button that copies it. `main`: copying it is what the reader does next. */
+export function Copy({ children, label, main }: { children: string; label: string; main?: boolean }) {
   const [copied, setCopied] = useState(false);
   const code = useRef<HTMLElement>(null);
   const copy = async () => {
@@ -36,13 +36,19 @@ export function Copy({ children, label }: { children: string; label: string }) {
     say(`The browser does not let the page copy. The ${label} is selected: copy it yourself`);
   };
   return (
-    <span class="copy">
+    <span class={main ? "copy main" : "copy"}>
       <code ref={code} title={children.length > 20 && children.length < 300 ? visible(children) : undefined}>
         {visible(children)}
       </code>
-      <button type="button" class="icon" title={`Copy ${label}`} aria-label={`Copy ${label}`} onClick={copy}>
-        <Icon of={copied ? "done" : "copy"} />
-      </button>
+      {main ? (
+        <button type="button" class="primary" onClick={copy}>
+          Copy {label}
+        </button>
+      ) : (
+        <button type="button" class="icon" title={`Copy ${label}`} onClick={copy}>
+          <Icon of={copied ? "done" : "copy"} />
+        </button>
+      )}
     </span>
   );
 }

@@ -38,7 +38,9 @@ export function Invitations({ of }: { of: InvitationsOf }) {
       {made && (
         <div class="note good stack">
           <p>Send this link to the person you invite. It is shown this once; the service sends no mail.</p>
-          <Copy label="link">{made.link}</Copy>
+          <Copy label="link" main>
+            {made.link}
+          </Copy>
         </div>
       )}
       <div class="panel flush">

@@ -29,7 +29,9 @@ export function Keys({ own }: { own: Own }) {
       {secret && (
         <div class="note good stack">
           <p>Keep this key now: it is shown this once. Programs send it as a bearer token.</p>
-          <Copy label="key">{secret.key}</Copy>
+          <Copy label="key" main>
+            {secret.key}
+          </Copy>
           <div class="buttons">
             <button type="button" onClick={() => setSecret(null)}>
               I have it
