@@ -149,6 +149,11 @@ export class Visitor {
     const title = await page.title();
     for (const { id, nodes } of found.violations)
       this.violations.push(`${title}: ${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);
+    // Screen readers read a title after the name.
+    const twice = await page.evaluate<string[]>(
+      "[...document.querySelectorAll('[aria-label][title]')].filter(e => e.title === e.ariaLabel).map(e => e.title)",
+    );
+    for (const name of twice) this.violations.push(`${title}: ${name} is read twice`);
     await this.fits();
   }
 

@@ -25,7 +25,7 @@ export function Menu({ label, entries }: { label: string; entries: Entry[] }) {
   }, []);
   return (
     <details ref={menu} class="menu">
-      <summary class="button" aria-label={label} title={label}>
+      <summary class="button" title={label}>
         <Icon of="more" />
       </summary>
       <ul>
