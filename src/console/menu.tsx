@@ -90,11 +90,12 @@ export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: strin
           <Name>{me.name}</Name>
         </b>
         <span class="dim">
-          {[me.operator && "operator", mine && `${mine.role} of ${mine.slug}`].filter(Boolean).join(", ") ||
-            "no organization yet"}
+          {[me.operator && "operator of this deployment", mine && `${mine.role} of ${mine.slug}`]
+            .filter(Boolean)
+            .join(", ") || "no organization yet"}
         </span>
         <button type="button" class="quiet" aria-pressed={exact} onClick={() => exactTimes.set(!exact)}>
-          Exact times
+          <Icon of="waiting" /> Exact times
         </button>
         <button type="button" onClick={() => unlessUnsaved(() => void signOut())}>
           Sign out

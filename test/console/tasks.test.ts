@@ -64,7 +64,12 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   const id = await seedTenant(world.database.sql, { slug: "empty", name: "Empty" });
   await operator.open(`#/tenant/${id}`, "Empty");
   await page.getByRole("link", { name: "Invite its first owner" }).click();
-  assert.equal(await operator.dialog().getByLabel("Role").inputValue(), "owner");
+  assert.ok(
+    await operator
+      .dialog()
+      .getByRole("radio", { name: /^owner/ })
+      .isChecked(),
+  );
   await operator.press("Make the link", operator.dialog());
   await operator.sees("from an operator");
   // The address names the page again: loaded once more, it opens no dialog.
@@ -262,6 +267,9 @@ test("on a phone the parts of a tenant are one line, which shows where one is", 
   const [place, bar] = [await tab.boundingBox(), await page.locator(".tabs").boundingBox()];
   assert.ok(bar!.height < 50, `${bar!.height} px high`);
   assert.ok(place!.x >= 0 && place!.x + place!.width <= 375, "Settings, the last one, is in sight");
+  await operator.check();
+  await operator.open("#/waiting", "Waiting for approval");
+  await operator.sees("Nobody waits for approval.");
   await operator.check();
   await page.setViewportSize({ width: 1280, height: 900 });
   operator.assertFine();
