@@ -52,7 +52,12 @@ export function Tenants() {
   return (
     <>
       <div class="head">
-        <Title id="tenants">Tenants</Title>
+        <div>
+          <Title id="tenants">Tenants</Title>
+          <p class="lead">
+            The organizations of this deployment. A <i>slug</i> is the short name in requests (X-Tenant).
+          </p>
+        </div>
         <a class="button primary" href={path(["tenants", "new"])}>
           New tenant
         </a>

@@ -37,8 +37,9 @@ export function Members({ of }: { of: MembersOf }) {
       <div class="head">
         <p class="lead">
           {manages
-            ? "Who belongs, newest first. A removed member is out with the next request."
-            : "Who belongs, newest first."}
+            ? "Who belongs, newest first. A removed member is out with the next request. "
+            : "Who belongs, newest first. "}
+          The <i>subject</i> is what the sign-in's provider calls the account.
         </p>
         {manages && (
           <button type="button" class="primary" onClick={() => setOpen({ what: "add" })}>

@@ -15,7 +15,7 @@ import { nameOf } from "../members/of.ts";
 const PATIENCE_MS = 60_000;
 
 export function Overview({ tenant }: { tenant: TenantDetails }) {
-  const { tenant_id, slug, members_count, registration, updated_at } = tenant;
+  const { tenant_id, members_count, registration, updated_at } = tenant;
   const params = { tenant_id };
   const members = useLoad(`first members of ${tenant_id}`, async signal => {
     const { body } = await call("listTenantMembers", { params, query: { limit: 100 } }, { signal });
@@ -72,14 +72,6 @@ export function Overview({ tenant }: { tenant: TenantDetails }) {
           <dt>Owners</dt>
           <dd>
             <Loaded of={members}>{found => <Owners members={found} all={members_count} />}</Loaded>
-          </dd>
-          <dt>Members</dt>
-          <dd>
-            <a href={path(["tenant", tenant_id, "members"])}>{members_count.toLocaleString("en")}</a>
-          </dd>
-          <dt>Slug</dt>
-          <dd>
-            <Copy label="slug">{slug}</Copy>
           </dd>
           <dt>Id</dt>
           <dd>
