@@ -1,6 +1,7 @@
 import { call } from "../api.ts";
 import { Loaded, useLoad } from "../parts/load.tsx";
 import { Copy, count, Title } from "../parts/text.tsx";
+import { path } from "../router.ts";
 import { settings } from "../settings.ts";
 import { Health } from "./health.tsx";
 
@@ -21,7 +22,9 @@ export function Setup() {
               </h2>
               <ul class="sentences">
                 {body.recommendations.map(one => (
-                  <li key={one}>{one}</li>
+                  <li key={one}>
+                    <Recommendation>{one}</Recommendation>
+                  </li>
                 ))}
               </ul>
             </section>
@@ -39,9 +42,11 @@ export function Setup() {
                       "missing"
                     )}
                   </dd>
-                  <dt>Identities</dt>
+                  <dt>Sign-in</dt>
                   <dd>
-                    <code>{body.auth_provider}</code>
+                    {settings.oidc
+                      ? `at ${new URL(settings.oidc.issuer).host}`
+                      : "with a token that people paste"}
                   </dd>
                   <dt>Version</dt>
                   <dd>{settings.version}</dd>
@@ -56,6 +61,18 @@ export function Setup() {
           </>
         )}
       </Loaded>
+    </>
+  );
+}
+
+/** The API names a request; here is the page that makes it. */
+function Recommendation({ children: text }: { children: string }) {
+  const [, words, id] =
+    /^(.*): (?:GET|POST) \/api\/setup\/tenants?(?:\?status=pending|\/([0-9a-f-]{36})\/)/.exec(text) ?? [];
+  if (words === undefined) return <>{text}</>;
+  return (
+    <>
+      {words}. <a href={path(id ? ["tenant", id] : ["waiting"])}>{id ? "Open it" : "Look at them"}</a>
     </>
   );
 }

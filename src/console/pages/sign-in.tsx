@@ -28,7 +28,7 @@ export function SignIn() {
         {invitation && (
           <div class="note">
             <Invitation of={invitation} />
-            <p>Sign in here to accept. You come back to this invitation.</p>
+            <p class="dim">Sign in here to accept. You come back to this invitation.</p>
           </div>
         )}
         {why && (

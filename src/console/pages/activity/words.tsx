@@ -8,6 +8,8 @@ export type Names = ReadonlyMap<string, string>;
 
 interface Parts {
   tenant: ComponentChildren;
+  /** The tenant again, where a page is about several. */
+  of: ComponentChildren;
   /** The person, invitation or key that it is about. */
   on: ComponentChildren;
   changed: readonly string[];
@@ -27,8 +29,8 @@ const WORDS: Record<string, [kind: string, says: (parts: Parts) => ComponentChil
     "data replaced by an import",
     ({ tenant }) => <>replaced the data of {tenant} by an import</>,
   ],
-  "tenant.approved": ["registration approved", ({ tenant }) => <>approved the registration of {tenant}</>],
-  "tenant.rejected": ["registration rejected", ({ tenant }) => <>rejected the registration of {tenant}</>],
+  "tenant.approved": ["registration approved", ({ of }) => <>approved the registration{of}</>],
+  "tenant.rejected": ["registration rejected", ({ of }) => <>rejected the registration{of}</>],
   "tenant.suspended": ["tenant suspended", ({ tenant }) => <>suspended {tenant}</>],
   "tenant.resumed": ["tenant resumed", ({ tenant }) => <>resumed {tenant}</>],
   "tenant.updated": [
@@ -141,6 +143,7 @@ export function Sentence({ event, tenants, names }: { event: Event; tenants: boo
   ) : (
     "the organization"
   );
+  const of = tenants ? <> of {tenant}</> : "";
   const found = target_id === null ? undefined : names?.get(target_id);
   const on = found ? (
     <b>
@@ -153,7 +156,7 @@ export function Sentence({ event, tenants, names }: { event: Event; tenants: boo
   );
   return (
     <p>
-      <By actor={actor} /> {says({ tenant, on, changed: changed ?? [], role, before: role_before })}
+      <By actor={actor} /> {says({ tenant, of, on, changed: changed ?? [], role, before: role_before })}
       {reason && (
         <>
           : “<Name>{reason}</Name>”

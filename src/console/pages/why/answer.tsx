@@ -22,10 +22,13 @@ export function Answer({ found, person }: { found: Explanation; person: string }
   } = found;
   return (
     <section class="stack" aria-label="Answer" aria-live="polite">
-      <p class={`note ${allowed ? "good" : "bad"}`}>
-        <b>{allowed ? "Let in." : "Refused."}</b> {visible(because)}
-        {/[.!]$/.test(because) ? "" : "."}
-      </p>
+      <div class={`note ${allowed ? "good" : "bad"}`}>
+        <p>
+          <b>{allowed ? "Let in." : "Refused."}</b> {visible(because)}
+          {/[.!]$/.test(because) ? "" : "."}
+        </p>
+        {tenant?.tenant_id && tenant.status === "suspended" && <Suspended tenant_id={tenant.tenant_id} />}
+      </div>
       {!allowed && (
         <p>
           What they see: <b>{refusal ? `${refusal.status} ${refusal.error}` : "403 Access denied"}</b>
@@ -36,7 +39,6 @@ export function Answer({ found, person }: { found: Explanation; person: string }
           {tenant?.tenant_id && <TenantLink tenant_id={tenant.tenant_id} name={tenant.name ?? tenant.slug} />}
         </p>
       )}
-      {tenant?.tenant_id && tenant.status === "suspended" && <Suspended tenant_id={tenant.tenant_id} />}
       {tenant?.tenant_id && !membership && person.includes("@") && (
         <Invited tenant_id={tenant.tenant_id} email={person} />
       )}
