@@ -17,6 +17,9 @@ export function Name({ children }: { children: string | null | undefined }) {
   );
 }
 
+/** What somebody gave as a reason: whole, on as many lines as it takes. */
+export const Said = ({ children }: { children: string }) => <bdi class="said">{visible(children)}</bdi>;
+
 /** Said aloud by screen readers, and shown for a moment. */
 export const said = createStore("");
 export const say = (text: string): void => said.set(visible(text));

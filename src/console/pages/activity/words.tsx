@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Event } from "../../../client/api.ts";
-import { Name, visible } from "../../parts/text.tsx";
+import { Name, Said, visible } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 
 /** Of members, by their ids: events have no personal data. */
@@ -159,7 +159,7 @@ export function Sentence({ event, tenants, names }: { event: Event; tenants: boo
       <By actor={actor} /> {says({ tenant, of, on, changed: changed ?? [], role, before: role_before })}
       {reason && (
         <>
-          : “<Name>{reason}</Name>”
+          : “<Said>{reason}</Said>”
         </>
       )}
     </p>

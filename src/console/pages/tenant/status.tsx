@@ -5,7 +5,7 @@ import { call } from "../../api.ts";
 import { focusSomewhere, useAction } from "../../parts/action.ts";
 import { Failure } from "../../parts/failure.tsx";
 import { useLoad } from "../../parts/load.tsx";
-import { Name, say, Time } from "../../parts/text.tsx";
+import { Name, Said, say, Time } from "../../parts/text.tsx";
 import { exact } from "../../parts/time.ts";
 import type { Open } from "./open.ts";
 
@@ -18,7 +18,7 @@ export function Because({ of: { actor, at, reason } }: { of: Reason }) {
       By {actor ? <Name>{actor.auth_subject}</Name> : "somebody in the database"}, <Time at={at} />
       {reason ? (
         <>
-          : “<Name>{reason}</Name>”
+          : “<Said>{reason}</Said>”
         </>
       ) : (
         ", without a reason"
