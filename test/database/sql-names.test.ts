@@ -13,7 +13,9 @@ test("a name is quoted where quote_ident() quotes it, each keyword of the server
       select name, quote_ident(name) as quoted from (select word from pg_get_keywords()
         union select jsonb_array_elements_text(${JSON.stringify(odd)}::text::jsonb)) n (name)`;
   assert.ok(names.length > 400);
-  for (const { name, quoted } of names) assert.equal(ident(name), quoted);
+  // What only a newer server reserves is quoted for an older one, too.
+  for (const { name, quoted } of names)
+    if (odd.includes(name) || quoted !== name) assert.equal(ident(name), quoted);
 });
 
 test("a text is quoted as quote_literal() quotes it", async () => {
