@@ -1,7 +1,7 @@
 /** Foreign keys that carry the tenant: a plain one is checked past the policies, and may lead into another tenant. */
 import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
-import type { Key, Living, Table } from "./living.ts";
+import type { Index, Key, Living, Table } from "./living.ts";
 import { keyOf, uniqueOf } from "./names.ts";
 import { tenantColumn } from "./rows.ts";
 import type { Step } from "./step.ts";
@@ -91,15 +91,16 @@ export function uniqueSteps(living: Living, { keys = {} }: Answers, table: Table
     later.push(
       `drop index ${index.name}; -- or its constraint: alter table ${table.relation} drop constraint …`,
     );
-    if (table.indexes.some(one => one.unique && one.columns.join() === [column, ...index.columns].join()))
-      continue;
-    const name = uniqueOf(table.name, [column, ...index.columns.map(one => one ?? "expr")]);
-    const [, method, rest] = / USING (\w+) \((.*)$/s.exec(index.definition)!;
+    const carrying = `(${ident(column)}, ${index.keys.slice(1)}`;
+    const isThere = (one: Index) =>
+      one.unique &&
+      (one.keys === carrying || (one.referable && one.columns.join() === [column, ...index.columns].join()));
+    if (table.indexes.some(isThere)) continue;
     steps.push({
       phase: "indexes",
       table: table.relation,
       as: table.owner,
-      sql: `create unique index concurrently ${ident(name)} on ${table.relation} using ${method} (${ident(column)}, ${rest};`,
+      sql: `create unique index concurrently ${ident(keyOf(index.relname))} on ${table.relation} using ${index.method} ${carrying};`,
     });
   }
   return { steps, later };

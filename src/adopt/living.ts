@@ -36,8 +36,8 @@ export interface Table {
   /** Tables that say what it could be. */
   via: string | null;
   columns: string[];
-  /** With triggers of the product's on UPDATE. */
-  fires: boolean;
+  /** Those that are NOT NULL. */
+  required: string[];
   /** adopt's own trigger fills the tenant's column. */
   filled: boolean;
   partitioned: boolean;
@@ -55,13 +55,16 @@ export interface Table {
 }
 
 export interface Index {
+  /** As SQL writes it, with its schema. */
   name: string;
-  definition: string;
+  relname: string;
+  method: string;
+  /** What its definition has behind the method: columns in parentheses, and what comes after them. */
+  keys: string;
   /** The constraint that it belongs to. */
   constraint: string | null;
   columns: (string | null)[];
   unique: boolean;
-  primary: boolean;
   /** Whether a foreign key may refer to it. */
   referable: boolean;
   partial: boolean;
@@ -77,6 +80,8 @@ export interface Key {
   parents: string[];
   onDelete: string;
   onUpdate: string;
+  /** MATCH FULL. */
+  full: boolean;
   /** The columns that ON DELETE sets; empty: all. */
   sets: string[];
   deferrable: string;
@@ -85,7 +90,6 @@ export interface Key {
 
 export interface Living {
   database: string;
-  version: number;
   today: string;
   /** Whether `tenancy migrate` was here. */
   installed: boolean;
@@ -101,7 +105,7 @@ export interface Living {
   policyMakers: string[];
   /** The tenants that app.tenants lacks; null: it is not known yet. */
   uncopied: number | null;
-  /** `others`: what the tenants' table could be, too. */
+  /** `relation` is the catalog's name of it. `others`: what the tenants' table could be, too. */
   tenants: { relation: string; key: string; keyType: string; columns: string[]; others: string[] };
   /** The table that says which person belongs to which tenant. */
   membership: { relation: string; tenant: string; person: string; people: string; key: string } | null;

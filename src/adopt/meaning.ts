@@ -109,10 +109,10 @@ function ofRequests({ living, chosen, treatments }: Plan, rows: Table[]): Meanin
 }
 
 function ofKeys({ living, later }: Plan, table: Table): Meaning[] {
-  return globalKeys(living.keys, table).map(({ name, columns, definition, constraint }) => {
+  return globalKeys(living.keys, table).map(({ name, columns, keys, constraint }) => {
     const target = columns.every(column => column !== null)
       ? columns.map(column => ident(column!)).join(", ")
-      : definition.replace(/^.* USING \w+ /s, "");
+      : keys;
     const goes = `${constraint ? `drop constraint ${ident(constraint)}` : `drop index concurrently ${name}`};`;
     return later.some(sql => sql.endsWith(goes))
       ? {

@@ -47,7 +47,7 @@ function principals({ tenants, role }: Plan["living"]): string {
   const key = `t.${ident(tenants.key)}::text`;
   const as = (id: string) =>
     `array[${enter}, format('set local app.tenant_id = %L', case when app.has_context_secret() then app.sign_tenant(${id}) else ${id}::text end)]`;
-  const id = `t.${ident(idOfTenants({ tenants } as Plan["living"]))}`;
+  const id = `t.${ident(idOfTenants(tenants))}`;
   return [
     `select ${key}, ${as(id)}, array[${key}] from ${tenants.relation} t`,
     `select 'a tenant that does not exist', ${as("n.id")}, '{}' from (select gen_random_uuid() as id) n`,

@@ -5,7 +5,7 @@ import { seed, vouch } from "../audit/prepare.ts";
 import { runSteps } from "../audit/run.ts";
 import { compareWithRelease } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
-import { ident } from "../values/sql-names.ts";
+import { ident, literal } from "../values/sql-names.ts";
 import { FILL } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { LOCKING, type Phase, type Step } from "./step.ts";
@@ -195,15 +195,21 @@ const told = ({ check, severity, relation, row, detail }: Finding) =>
 /** No principal stands for a person: each tenant must see its members, and nobody none. */
 async function provePeople(tx: postgres.TransactionSql, { living }: Plan): Promise<{ fault: string }> {
   const { membership, tenants } = living;
-  const { people, key, person, tenant, relation } = membership!;
-  const [row] = await tx<{ fault: string | null }[]>`
+  const { people, relation } = membership!;
+  const [key, person, tenant, id] = [
+    membership!.key,
+    membership!.person,
+    membership!.tenant,
+    tenants.key,
+  ].map(ident);
+  const count = `select array[pg_catalog.count(${key})::pg_catalog.text] from ${people}`;
+  const [row] = await tx.unsafe<{ fault: string | null }[]>(`
     select string_agg(format('%s sees %s of %s people', p.principal, coalesce(s.answer[1], s.message), e.n), '; ') as fault
     from pg_temp.proof_principals p
     cross join lateral (
-      select count(distinct u.${tx(key)}) as n
-      from ${tx.unsafe(people)} u join ${tx.unsafe(relation)} m on m.${tx(person)} = u.${tx(key)}
-      join ${tx.unsafe(tenants.relation)} t on t.${tx(tenants.key)} = m.${tx(tenant)} where t.${tx(tenants.key)}::text = any (p.tenants)) e
-    cross join lateral pg_temp.as_principal(p.enter, ${`select array[pg_catalog.count(${ident(key)})::pg_catalog.text] from ${people}`}) s
-    where s.answer[1] is distinct from e.n::text`;
+      select count(distinct u.${key}) as n from ${people} u join ${relation} m on m.${person} = u.${key}
+      join ${tenants.relation} t on t.${id} = m.${tenant} where t.${id}::text = any (p.tenants)) e
+    cross join lateral pg_temp.as_principal(p.enter, ${literal(count)}) s
+    where s.answer[1] is distinct from e.n::text`);
   return { fault: row!.fault ?? "" };
 }

@@ -24,7 +24,7 @@ export const tenantColumn = (
 ) => (relation === tenants.relation ? tenants.key : (column ?? tenants.columns[0] ?? "tenant_id"));
 
 /** The column of the tenants' table that app.tenants has as its id. */
-export const idOfTenants = ({ tenants }: Living) => (tenants.keyType === "uuid" ? tenants.key : TENANCY_ID);
+export const idOfTenants = ({ key, keyType }: Living["tenants"]) => (keyType === "uuid" ? key : TENANCY_ID);
 
 /** The tenant of the transaction, as the product's tables name it: an InitPlan, asked once a statement. */
 function current(living: Living): string {
@@ -48,14 +48,16 @@ const stepsOf =
 export function idSteps(living: Living, table: Table): Step[] {
   if (living.tenants.keyType === "uuid") return [];
   const step = stepsOf(table);
-  const { relation, name, columns, indexes } = table;
-  const has = columns.includes(TENANCY_ID);
+  const { relation, name, columns, required, indexes } = table;
+  const complete = required.includes(TENANCY_ID);
   const unique = indexes.some(index => index.referable && index.columns.join() === TENANCY_ID);
   return [
-    ...(has
+    ...(columns.includes(TENANCY_ID)
+      ? []
+      : [step("columns", `alter table ${relation} add column ${TENANCY_ID} uuid;`)]),
+    ...(complete
       ? []
       : [
-          step("columns", `alter table ${relation} add column ${TENANCY_ID} uuid;`),
           step(
             "columns",
             `alter table ${relation} alter column ${TENANCY_ID} set default gen_random_uuid();`,
@@ -73,7 +75,7 @@ export function idSteps(living: Living, table: Table): Step[] {
             `create unique index concurrently ${ident(uniqueOf(name, [TENANCY_ID]))} on ${relation} (${TENANCY_ID});`,
           ),
         ]),
-    ...(has && unique ? [] : notNull(table, TENANCY_ID)),
+    ...(complete ? [] : notNull(table, TENANCY_ID)),
   ];
 }
 
@@ -126,7 +128,7 @@ end
       : [
           step(
             "columns",
-            `create function ${fill}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as ${literal(body)};`,
+            `create or replace function ${fill}() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as ${literal(body)};`,
           ),
           step("columns", `revoke all on function ${fill}() from public;`),
           step(
@@ -191,7 +193,8 @@ export function policySteps(
   ];
   const over = granted.filter(name => name !== "" && !kept.includes(name) && !name.startsWith("tms_"));
   const isOwn = `${ident(tenantColumn(living, table))} = ${current(living)}`;
-  const isMine = treatment === "tenants" ? `${ident(idOfTenants(living))} = (select app.tenant_id())` : isOwn;
+  const isMine =
+    treatment === "tenants" ? `${ident(idOfTenants(living.tenants))} = (select app.tenant_id())` : isOwn;
   const force = !ownerIsOpen && !unbound.includes(owner);
   return [
     ...(treatment === "people"
@@ -266,7 +269,7 @@ export const sharedSteps = ({ role }: Living, table: Table): Step[] =>
 export function tenantSteps(living: Living, name: string, slug: string): Step[] {
   if (living.uncopied === 0) return [];
   const { relation } = living.tenants;
-  const id = ident(idOfTenants(living));
+  const id = ident(idOfTenants(living.tenants));
   return [
     {
       phase: "tenants",

@@ -178,10 +178,10 @@ function askKeys({ keys }: Living, answers: Answers, table: Table): Question[] {
   const known = answers.keys ?? {};
   return globalKeys(keys, table)
     .filter(({ name }) => !known[name])
-    .map(({ name, definition }) => ({
+    .map(({ name, keys: columns }) => ({
       in: "keys" as const,
       about: name,
-      asks: `of ${table.relation} is unique over all tenants: ${definition.replace(/^.* USING \w+ /s, "")}`,
+      asks: `of ${table.relation} is unique over all tenants: ${columns}`,
       answers: Object.keys(KEY_ANSWERS),
       waits: false,
     }));

@@ -20,7 +20,7 @@ export interface LivingDatabase extends Database {
   inTenant<T>(tenantId: string | null, work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T>;
   plan(...args: string[]): Promise<Planned>;
   /** adopt.json in which this is answered. */
-  answer(answers: Answers): string;
+  answer(answers: Answers, profile?: Record<string, unknown>): string;
 }
 
 export interface Planned {
@@ -58,8 +58,8 @@ export async function createLiving(schema: (owner: string, app: string) => strin
         return work(tx);
       }) as never,
     plan: (...args) => outcome(tenancy(["adopt", "--plan", "--database", database.urls.root, ...args])),
-    answer: answers => {
-      writeFileSync(file, JSON.stringify({ adopt: answers }));
+    answer: (answers, profile) => {
+      writeFileSync(file, JSON.stringify({ profile, adopt: answers }));
       return file;
     },
     drop: async () => {

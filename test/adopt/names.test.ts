@@ -8,7 +8,7 @@ const BREAKS_OUT = "$$; drop table canary; --";
 const q = (name: string) => ident(name);
 const [schema, teams, team] = ["s.'h\"op", `t ${BREAKS_OUT}`, `team.id'"${BREAKS_OUT}`] as const;
 const [things, thing, part] = [
-  `x on y using btree (a) ${BREAKS_OUT}`,
+  `x ON y USING btree (a) ${BREAKS_OUT}`,
   `thing index concurrently\n; drop table canary; --`,
   `part not valid validate foreign key 'q'`,
 ] as const;
@@ -22,11 +22,18 @@ create table ${at("canary")} (id int primary key);
 create table ${at(teams)} (${q("i.d")} text primary key, name text);
 create table ${at(things)} (${q(thing)} int primary key, ${q(team)} text not null references ${at(teams)} on delete cascade,
   ${q("co de")} text not null, ${q("be fore")} int references ${at(things)});
-create unique index ${q("key using btree (x)")} on ${at(things)} (lower(${q("co de")}) desc) include (${q("be fore")}) where ${q("co de")} > 'using btree (';
+create unique index ${q("key USING btree (x)")} on ${at(things)} (lower(${q("co de")}) desc) include (${q("be fore")}) where ${q("co de")} > 'USING btree (';
 create table ${at(part)} (${q("i d")} int primary key, ${q(thing)} int not null references ${at(things)} deferrable initially deferred, note text);
+create table ${at("user.s")} (${q("id.u")} int primary key);
+create table ${at("member.s")} (${q(team)} text not null references ${at(teams)}, ${q("user.id")} int not null references ${at("user.s")},
+  primary key (${q(team)}, ${q("user.id")}));
+create table ${at("pointer")} (id int primary key, ${q(team)} text references ${at(teams)});
 insert into ${at(teams)} select 't' || i, 'Team ' || i from generate_series(1, 2) i;
 insert into ${at(things)} select i, 't' || i, 'zz' || i, null from generate_series(1, 2) i;
 insert into ${at(part)} select i, i, 'a note' from generate_series(1, 2) i;
+insert into ${at("user.s")} select i from generate_series(1, 2) i;
+insert into ${at("member.s")} select 't' || i, i from generate_series(1, 2) i;
+insert into ${at("pointer")} select i, 't' || i from generate_series(1, 2) i;
 grant usage on schema ${q(schema)} to ${app};
 grant select, insert, update, delete on all tables in schema ${q(schema)} to ${app};
 reset role`,
@@ -35,10 +42,14 @@ const { sql } = living;
 after(() => living.drop());
 
 test("a name with dollars, quotes, dots, lines or words of SQL is one name in the whole plan", async () => {
-  const file = living.answer({
-    tables: { [at("canary")]: "shared" },
-    keys: { [at("key using btree (x)")]: "tenant" },
-  });
+  // The profile's spelling of the tenants' table is not the catalog's.
+  const file = living.answer(
+    {
+      tables: { [at("canary")]: "shared", [at("pointer")]: "required" },
+      keys: { [at("key USING btree (x)")]: "tenant" },
+    },
+    { tenants: `${q(schema)} . "${teams}"`, tenant_key: "i.d" },
+  );
   const planned = await living.plan("--answers", file);
   assert.equal(planned.code, 0, planned.stdout + planned.stderr);
   await carryOut(sql, planned.stdout);
@@ -48,10 +59,12 @@ test("a name with dollars, quotes, dots, lines or words of SQL is one name in th
     where indrelid = ${at(things)}::text::regclass and pg_get_indexdef(indexrelid) like '%DESC%' and indnkeyatts = 2`;
   assert.ok(
     index!.definition.endsWith(
-      ` USING btree (${q(team)}, lower("co de") DESC) INCLUDE ("be fore") WHERE ("co de" > 'using btree ('::text)`,
+      ` USING btree (${q(team)}, lower("co de") DESC) INCLUDE ("be fore") WHERE ("co de" > 'USING btree ('::text)`,
     ),
     index!.definition,
   );
+  const [, ...members] = /"user\.s" +(each tenant sees its members)/.exec(planned.stdout) ?? [];
+  assert.equal(members.length, 1, planned.stdout);
   const [first] = await sql.unsafe<[{ id: string }]>(
     `select tenancy_id as id from ${at(teams)} where name = 'Team 1'`,
   );

@@ -1,0 +1,111 @@
+/** The tables of a database that lives, with what a plan needs to know of each, and their foreign keys: a query for all of each. */
+import type postgres from "postgres";
+import type { Key, Table } from "./living.ts";
+import { FILL } from "./names.ts";
+
+/** What `tenancy migrate` installs; nothing in it is the product's. Lists are sent as JSON: the driver knows no types of arrays. */
+export const SERVICE = JSON.stringify(["app", "api", "audit", "control", "graphile_migrate"]);
+
+export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
+  return tx<Table[]>`
+    with members as (
+      select u.confrelid as relid
+      from pg_temp.profile p
+      join pg_temp.foreign_keys k on k.confrelid = p.tenants
+      join pg_temp.foreign_keys u on u.conrelid = k.conrelid and u.confrelid <> p.tenants
+      join pg_temp.relations r on r.relid = u.confrelid and r.relation ~* 'user|person|people|profile|identit'
+      where u.confrelid not in (select relid from pg_temp.tables where steps > 0 or attnotnull)
+    ), filled as (
+      select tgrelid as relid from pg_trigger where tgname = ${FILL}
+    ), held as (
+      -- The nearest to a tenant, and rather one with which its rows go. The keys that the plan adds say that all parents agree.
+      select t.*, f.relid is not null as filled, case when t.steps > 0 or f.relid is not null then
+        (select k.confrelid from pg_temp.foreign_keys k cross join pg_temp.profile p join pg_temp.tables m on m.relid = k.confrelid
+          where k.conrelid = t.relid and k.required and k.confrelid not in (t.relid, p.tenants)
+          order by m.steps, k.confdeltype <> 'c', k.conname limit 1) end as by_parent
+      from pg_temp.tables t left join filled f using (relid)
+    )
+    select r.relation, n.nspname as schema, c.relname as name, o.rolname as owner, c.reltuples::float8 as rows,
+      pg_total_relation_size(c.oid)::float8 as bytes, t.attname as column, coalesce(not t.attnotnull, false) as nullable, 0 as homeless,
+      coalesce(t.filled, false) as filled, c.relkind = 'p' as partitioned, r.relrowsecurity as enabled, r.relforcerowsecurity as forced,
+      case
+        when r.relid = p.tenants then 'tenants'
+        when t.by_parent is not null then 'parent'
+        when t.steps = 0 and t.attnotnull then 'direct'
+        when t.steps = 0 then 'nullable'
+        when r.relid in (select relid from members) then 'people'
+        when u.names is not null and up.names is null then 'of people'
+        when up.names is not null then 'optional parent'
+        when c.relname ~* '(migration|schema_version|schema_history|databasechangelog)' and up.names is null and down.names is null
+          then 'migrations'
+        when down.names is not null then 'shared'
+        else 'unknown' end as class,
+      coalesce(up.names, down.names, u.names) as via,
+      (select row_to_json(x) from (
+        select m.relation, k.columns, k.parents from pg_temp.foreign_keys k join pg_temp.relations m on m.relid = k.confrelid
+        where k.conrelid = r.relid and k.confrelid = t.by_parent and k.required order by k.conname limit 1) x) as parent,
+      (select json_agg(a.attname order by a.attnum) from pg_attribute a
+        where a.attrelid = r.relid and a.attnum > 0 and not a.attisdropped) as columns,
+      array_to_json(array(select a.attname from pg_attribute a where a.attrelid = r.relid and a.attnum > 0 and a.attnotnull)) as required,
+      (select coalesce(json_agg(json_build_object('name', y.polname, 'roles',
+          array(select rolname from pg_roles where oid = any (y.polroles) order by 1)) order by y.polname), '[]')
+        from pg_policy y where y.polrelid = r.relid) as policies,
+      array_to_json(array(
+        select distinct coalesce(g.rolname, '') from (
+          select grantee from aclexplode(c.relacl)
+          union select x.grantee from pg_attribute y cross join lateral aclexplode(y.attacl) x where y.attrelid = r.relid) e
+        left join pg_roles g on g.oid = e.grantee where e.grantee <> c.relowner order by 1)) as granted,
+      array_to_json(array(
+        select s.oid::regclass::text from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
+        where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass and d.refobjid = r.relid and d.deptype = 'a'
+        order by 1)) as sequences,
+      (select coalesce(json_agg(json_build_object('name', x.indexrelid::regclass::text, 'relname', y.relname, 'method', quote_ident(m.amname),
+          -- A definition begins with names, which may have any text in them: it is cut by the length of its beginning.
+          'keys', substr(pg_get_indexdef(x.indexrelid), 1 + length(format('CREATE %sINDEX %I ON %s%s USING %I ',
+            case when x.indisunique then 'UNIQUE ' end, y.relname, case y.relkind when 'I' then 'ONLY ' end, r.relation, m.amname))),
+          'constraint', (select k.conname from pg_constraint k where k.conindid = x.indexrelid and k.contype in ('p', 'u', 'x')),
+          'columns', array(select a.attname from generate_series(0, x.indnkeyatts - 1) i
+            left join pg_attribute a on a.attrelid = x.indrelid and a.attnum = x.indkey[i] order by i),
+          'unique', x.indisunique, 'partial', x.indpred is not null,
+          'guessable', not (x.indnkeyatts = 1 and (x.indisprimary or exists (select from pg_attribute a
+            where a.attrelid = x.indrelid and a.attnum = x.indkey[0] and (a.atttypid = 'uuid'::regtype or a.attidentity <> '')))),
+          'referable', x.indisunique and x.indisvalid and x.indimmediate and x.indpred is null and x.indexprs is null)
+        order by x.indexrelid::regclass::text), '[]')
+        from pg_index x join pg_class y on y.oid = x.indexrelid join pg_am m on m.oid = y.relam
+        where x.indrelid = r.relid and x.indisvalid) as indexes,
+      array_to_json(array(select y.relname from pg_index x join pg_class y on y.oid = x.indexrelid
+        where x.indrelid = r.relid and not x.indisvalid order by 1)) as invalid,
+      (select coalesce(json_agg(json_build_object('name', k.conname, 'valid', k.convalidated) order by k.conname), '[]')
+        from pg_constraint k where k.conrelid = r.relid and k.contype = 'c') as checks
+    from pg_temp.relations r
+    join pg_class c on c.oid = r.relid
+    join pg_namespace n on n.oid = c.relnamespace and not ${SERVICE}::text::jsonb ? n.nspname
+    join pg_roles o on o.oid = c.relowner
+    cross join pg_temp.profile p
+    left join held t on t.relid = r.relid
+    cross join lateral (
+      select string_agg(distinct m.relation, ', ') as names from pg_temp.foreign_keys k join pg_temp.tables m on m.relid = k.confrelid
+      where k.conrelid = r.relid and k.confrelid <> r.relid and r.relid <> p.tenants) up
+    cross join lateral (
+      select string_agg(distinct m.relation, ', ') as names from pg_temp.foreign_keys k join pg_temp.tables m on m.relid = k.conrelid
+      where k.confrelid = r.relid and k.conrelid <> r.relid) down
+    cross join lateral (
+      select string_agg(distinct m.relation, ', ') as names from pg_temp.foreign_keys k join pg_temp.relations m on m.relid = k.confrelid
+      where k.conrelid = r.relid and k.confrelid in (select relid from members) and k.confrelid <> r.relid) u
+    where r.relkind in ('r', 'p') and not c.relispartition
+      and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = r.relid and d.deptype = 'e')
+    order by r.relid <> p.tenants, r.relation`;
+}
+
+export function keysOf(tx: postgres.TransactionSql): Promise<Key[]> {
+  return tx<Key[]>`
+    select k.conname as name, c.relation as child, m.relation as parent, array_to_json(k.columns) as columns,
+      array_to_json(k.parents) as parents, k.confdeltype as "onDelete", k.confupdtype as "onUpdate", x.confmatchtype = 'f' as full, k.convalidated as valid,
+      array_to_json(array(select a.attname from pg_attribute a where a.attrelid = k.conrelid and a.attnum = any (k.confdelsetcols))) as sets,
+      concat(case when x.condeferrable then ' deferrable' end, case when x.condeferred then ' initially deferred' end) as deferrable
+    from pg_temp.foreign_keys k
+    join pg_constraint x on x.oid = k.oid
+    join pg_temp.relations c on c.relid = k.conrelid
+    join pg_temp.relations m on m.relid = k.confrelid
+    order by c.relation, k.conname`;
+}
