@@ -3,13 +3,13 @@ import type { Vouched } from "../audit/baseline.ts";
 import { inSession } from "../audit/session.ts";
 import type { Answers } from "./answers.ts";
 import { makePlan, type Plan } from "./plan.ts";
-import { profileOf } from "./profile.ts";
+import { type Profile, profileOf } from "./profile.ts";
 import { readLiving } from "./read.ts";
 import { type Rehearsal, rehearse } from "./rehearse.ts";
 
 export interface AdoptRequest {
   /** The profile that the answers' file has. */
-  profile: Record<string, unknown>;
+  profile: Profile;
   answers: Answers;
   /** What people vouched for in it. */
   vouched: Vouched[];
@@ -38,14 +38,14 @@ export function adopt(
   return inSession(url, what, async tx => {
     const living = await readLiving(tx, given, answers);
     const plan = makePlan(living, answers, only);
-    const profile = profileOf(plan, given.per_table as Record<string, string | null> | undefined);
+    const profile = profileOf(plan, given);
     const { busy, installed } = living;
     const notRehearsed = !installed
-      ? "tenancy migrate was not here yet. It makes the schemas app, api, audit and control; docs/guides/adopt.md says what to grant before"
+      ? "the service is not installed here: run tenancy migrate, see docs/guides/adopt.md"
       : when === "never"
-        ? "as asked"
+        ? "--no-rehearse was given"
         : when === "idle" && busy.length > 0
-          ? `${busy.join(", ")} are at work here, and the rehearsal would lock their tables: rehearse in a restored copy, or say --rehearse`
+          ? `the rehearsal would lock tables that ${busy.join(", ")} may use now. Rehearse in a restored copy, or add --rehearse`
           : null;
     const rehearsal = notRehearsed ? null : await rehearse(tx, plan, { profile, vouched }, onStep);
     return { plan, rehearsal, notRehearsed, profile };

@@ -1,10 +1,11 @@
 /** Logins of the old application, which go on seeing every row until a day. */
 import type { Answers } from "./answers.ts";
 import type { Living, Table } from "./living.ts";
+import { isOurs } from "./names.ts";
 
 const DAYS = 90;
 
-/** As answered; else every role that has privileges on an adopted table, and the tables' owners, for 90 days. */
+/** As answered; else for 90 days each role with privileges on these tables, and each of their owners. */
 export function bridgesOf(
   { role, today, unbound }: Living,
   { bridges }: Answers,
@@ -22,3 +23,18 @@ export function bridgesOf(
 /** Those that are not over yet. */
 export const openBridges = (bridges: Record<string, string>, today: string) =>
   Object.fromEntries(Object.entries(bridges).filter(([, until]) => until >= today));
+
+/** The roles with privileges on a table for which no bridge is open, and no policy of the product's own. */
+export function withoutBridge(
+  { role, unbound }: Living,
+  { granted, policies }: Table,
+  open: Record<string, string>,
+): string[] {
+  const kept = [
+    role,
+    ...Object.keys(open),
+    ...unbound,
+    ...policies.filter(({ name }) => !isOurs(name)).flatMap(({ roles }) => roles),
+  ];
+  return granted.filter(name => name !== "" && !kept.includes(name) && !name.startsWith("tms_"));
+}

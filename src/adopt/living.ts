@@ -115,6 +115,8 @@ export interface Living {
   views: string[];
   /** Logins and roles that can see nothing of policies. */
   unbound: string[];
+  /** Of the owners that the given profile trusts, those that exist. */
+  roles: string[];
   /** The service's own tables. */
   own: string[];
 }

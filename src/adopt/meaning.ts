@@ -1,9 +1,10 @@
-/** Statements that mean something else after the plan: of the old application, and of the one that enters tenants. */
+/** Statements whose result changes by the plan: those of the old application, and those of the backend that enters tenants. */
 import { ident } from "../values/sql-names.ts";
+import { names } from "./foreign-key.ts";
+import { globalKeys } from "./global-keys.ts";
 import type { Table } from "./living.ts";
 import type { Plan } from "./plan.ts";
-import { tenantColumn } from "./rows.ts";
-import { globalKeys } from "./treat.ts";
+import { tenantColumn } from "./tenants.ts";
 
 export interface Meaning {
   statement: string;
@@ -21,74 +22,75 @@ export function meaningsOf(plan: Plan): Meaning[] {
   ];
 }
 
-/** While its bridge is open it goes on as before, but for these. */
-function ofOldApplication({ living, bridges, steps, chosen }: Plan, rows: Table[]): Meaning[] {
+/** While its bridge is open, its other statements do what they did. */
+function ofOldApplication({ living, open, steps }: Plan, rows: Table[]): Meaning[] {
   const filled = rows.filter(({ parent, nullable, column }) => parent && (!column || nullable));
   const required = rows.filter(({ parent, nullable }) => nullable && !parent);
-  const protectedTables = chosen.filter(({ relation }) =>
-    steps.some(step => step.table === relation && step.sql.includes("enable row level security")),
-  );
-  const loses = steps.filter(({ sql }) => sql.startsWith("revoke all on table"));
-  const moved = steps.filter(({ sql }) => sql.includes("not valid") && sql.includes("foreign key"));
-  const logins = Object.keys(bridges).map(ident).join(", ");
+  const [first, ...others] = steps.filter(step => step.protects).map(({ table }) => table!);
+  const logins = Object.keys(open).map(ident).join(", ");
+  const also = others.length > 0 ? ` (and of ${others.length} more tables)` : "";
   return [
     ...filled.map(table => ({
-      statement: `insert into ${table.relation} … without ${tenantColumn(living, table)}`,
-      becomes: `a trigger takes it from ${table.parent!.relation}; select * has one column more`,
+      statement: `insert into ${table.relation} … without ${ident(tenantColumn(living, table))}`,
+      becomes: `a trigger copies it from ${table.parent!.relation}; select * returns one more column`,
     })),
     ...required.map(table => ({
-      statement: `insert into ${table.relation} … with ${table.column} null, or without it`,
+      statement: `insert into ${table.relation} … without ${ident(table.column!)}, or with null`,
       becomes: "fails (23502)",
     })),
-    ...moved.map(({ table, sql }) => ({
-      statement: `insert or update of ${table} that refers to another tenant's row (${/constraint (\S+|".*?") foreign/.exec(sql)?.[1]})`,
-      becomes: "fails (23503)",
-    })),
-    ...(protectedTables.length > 0
+    ...steps.flatMap(({ table, key }) =>
+      key === undefined
+        ? []
+        : [
+            {
+              statement: `insert or update of ${table} that refers to a row of another tenant (${ident(key)})`,
+              becomes: "fails (23503)",
+            },
+          ],
+    ),
+    ...(first
       ? [
           {
-            statement: `copy ${protectedTables[0]!.relation} from …, and pg_dump, by a login that does not own the table${protectedTables.length > 1 ? ` (as of the other ${protectedTables.length - 1})` : ""}`,
-            becomes: "fails (0A000; pg_dump: 42501, it needs BYPASSRLS): insert instead, dump as the owner",
+            statement: `copy ${first} from …, or pg_dump, by a login that does not own the table${also}`,
+            becomes:
+              "fails: copy with 0A000, use insert; pg_dump with 42501, dump as the owner or with BYPASSRLS",
           },
-          ...(logins
-            ? [
-                {
-                  statement: `any statement of a role other than ${living.role}, ${logins}, superusers and BYPASSRLS on these tables`,
-                  becomes: "sees no row and writes none",
-                },
-              ]
-            : []),
+          {
+            statement: `any statement on ${first}${also} by a role other than ${[living.role, logins].filter(Boolean).join(", ")}, superusers and roles with BYPASSRLS`,
+            becomes: "finds no row and writes none",
+          },
         ]
       : []),
-    ...loses.map(({ sql }) => ({
-      statement: sql.replace(/^revoke all on table (\S+|".*?") from (.*);$/, "any statement of $2 on $1"),
-      becomes: "fails (42501): its bridge is over",
-    })),
+    ...steps.flatMap(({ table, revokes = [] }) =>
+      revokes.map(role => ({
+        statement: `any statement of ${ident(role)} on ${table}`,
+        becomes: "fails (42501): its bridge is closed",
+      })),
+    ),
   ];
 }
 
 /** Of the backend that becomes the role and enters a tenant. */
 function ofRequests({ living, chosen, treatments }: Plan, rows: Table[]): Meaning[] {
   const { role, tenants } = living;
-  const as = `as ${role}:`;
+  const as = `as ${ident(role)}:`;
   const of = (treatment: string) =>
     chosen.filter(({ relation }) => treatments.get(relation) === treatment).map(({ relation }) => relation);
-  const plain = rows.filter(({ parent }) => !parent);
-  const [people, shared] = [of("people"), of("shared")];
+  const [plain, ...others] = rows.filter(({ parent }) => !parent);
   if (chosen.length === 0) return [];
   return [
     {
       statement: `${as} select, update, delete without a tenant`,
-      becomes: "finds no row, and no error; TM428 with app.require_tenant = on",
+      becomes: "finds no row and raises no error; with app.require_tenant = on it raises TM428",
     },
     {
-      statement: `${as} select, update, delete without a where for the tenant`,
-      becomes: "finds the rows of the tenant that was entered, no others",
+      statement: `${as} select, update, delete without a condition on the tenant`,
+      becomes: "finds only the rows of the tenant that was entered",
     },
-    ...(plain.length > 0
+    ...(plain
       ? [
           {
-            statement: `${as} insert into ${plain[0]!.relation} … without ${tenantColumn(living, plain[0]!)}${plain.length > 1 ? ` (likewise ${plain.length - 1} more)` : ""}, or with another tenant's`,
+            statement: `${as} insert into ${plain.relation} … without ${ident(tenantColumn(living, plain))}, or with another tenant's${others.length > 0 ? ` (and into ${others.length} more tables)` : ""}`,
             becomes: "fails (42501)",
           },
         ]
@@ -97,11 +99,11 @@ function ofRequests({ living, chosen, treatments }: Plan, rows: Table[]): Meanin
       statement: `${as} insert into ${tenants.relation}, delete from ${tenants.relation}, truncate`,
       becomes: "fails (42501)",
     },
-    ...people.map(name => ({
+    ...of("people").map(name => ({
       statement: `${as} select from ${name}`,
       becomes: "finds the members of the tenant; writes fail (42501)",
     })),
-    ...shared.map(name => ({
+    ...of("shared").map(name => ({
       statement: `${as} select from ${name}`,
       becomes: "finds every row; writes fail (42501)",
     })),
@@ -109,18 +111,18 @@ function ofRequests({ living, chosen, treatments }: Plan, rows: Table[]): Meanin
 }
 
 function ofKeys({ living, later }: Plan, table: Table): Meaning[] {
-  return globalKeys(living.keys, table).map(({ name, columns, keys, constraint }) => {
-    const target = columns.every(column => column !== null)
-      ? columns.map(column => ident(column!)).join(", ")
-      : keys;
-    const goes = `${constraint ? `drop constraint ${ident(constraint)}` : `drop index concurrently ${name}`};`;
-    return later.some(sql => sql.endsWith(goes))
+  return globalKeys(living.keys, table).map(index => {
+    const columns = index.columns.filter(column => column !== null);
+    const isPlain = columns.length === index.columns.length && !index.partial;
+    const target = isPlain ? `(${names(columns)})` : index.keys;
+    const drop = later.find(one => one.index === index);
+    return drop
       ? {
-          statement: `insert into ${table.relation} … on conflict (${target})`,
-          becomes: `fails (42P10) once ${name} is dropped: on conflict (${ident(tenantColumn(living, table))}, ${target})`,
+          statement: `insert into ${table.relation} … on conflict ${target}`,
+          becomes: `fails (42P10) once ${index.name} is dropped: use on conflict (${ident(tenantColumn(living, table))}, ${target.slice(1)}`,
         }
       : {
-          statement: `as ${living.role}: insert into ${table.relation} … with a value of (${target}) that another tenant has`,
+          statement: `as ${ident(living.role)}: insert into ${table.relation} … with a value of ${target} that another tenant has`,
           becomes: "fails (23505); on conflict do nothing adds no row; on conflict do update fails (42501)",
         };
   });
@@ -129,5 +131,5 @@ function ofKeys({ living, later }: Plan, table: Table): Meaning[] {
 const ofViews = (views: string[]): Meaning[] =>
   views.map(view => ({
     statement: `select from the view ${view}`,
-    becomes: `reads as the view's owner. Before requests may: alter view ${view} set (security_invoker = true)`,
+    becomes: `reads with the rights of the view's owner. Before you grant it to requests: alter view ${view} set (security_invoker = true)`,
   }));

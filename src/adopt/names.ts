@@ -1,5 +1,6 @@
 /** The names of what a plan makes, by which the next plan knows what is there. */
 import { createHash } from "node:crypto";
+import type { Table } from "./living.ts";
 
 /** A name has at most 63 bytes. One that is cut has a hash, so that two names that begin alike stay two. */
 function named(stem: string, tail: string): string {
@@ -17,8 +18,13 @@ export const ONLY = "tenant_only";
 export const ROWS = "tenant_rows";
 export const PEOPLE = "tenancy_people";
 export const OWNER = "tenancy_owner";
+const BRIDGE = "bridge_until_";
 /** The audit reads the date in it (bridge_open). */
-export const bridgeOf = (until: string) => `bridge_until_${until.replaceAll("-", "_")}`;
+export const bridgeOf = (until: string) => BRIDGE + until.replaceAll("-", "_");
+export const isBridge = (policy: string) => policy.startsWith(BRIDGE);
+export const isOurs = (policy: string) => [ONLY, ROWS, PEOPLE, OWNER].includes(policy) || isBridge(policy);
+export const isAdopted = ({ policies }: Pick<Table, "policies">) =>
+  policies.some(({ name }) => name === ONLY || name === PEOPLE);
 export const keyOf = (key: string) => named(key, "tenant");
 export const indexOf = (table: string, columns: string[]) => named([table, ...columns].join("_"), "idx");
 export const uniqueOf = (table: string, columns: string[]) => named([table, ...columns].join("_"), "key");

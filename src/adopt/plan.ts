@@ -2,18 +2,24 @@
 import { StartupError } from "../errors/startup-error.ts";
 import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
-import { bridgesOf, openBridges } from "./bridges.ts";
+import { openBridges } from "./bridges.ts";
+import { columnSteps, idSteps } from "./columns.ts";
 import { keySteps, uniqueSteps } from "./keys.ts";
 import type { Living, Table } from "./living.ts";
-import { columnSteps, idSteps, nameAndSlug, policySteps, sharedSteps, tenantSteps } from "./rows.ts";
-import { PHASES, type Phase, type Step } from "./step.ts";
-import { type Question, type Treatment, treat } from "./treat.ts";
+import { isAdopted } from "./names.ts";
+import { policySteps, sharedSteps } from "./policies.ts";
+import { type Later, PHASES, type Phase, type Step } from "./step.ts";
+import { nameAndSlug, tenantSteps } from "./tenants.ts";
+import { ADOPTED, type Question, type Treatment, treat } from "./treat.ts";
 
 export interface Plan {
   living: Living;
   treatments: Map<string, Treatment>;
   questions: Question[];
+  /** As adopt.json has them. */
   bridges: Record<string, string>;
+  /** Those that are not over yet. */
+  open: Record<string, string>;
   /** SQL over a row t of the tenants' table. */
   name: string;
   slug: string;
@@ -22,23 +28,15 @@ export interface Plan {
   /** The tables whose rows have a tenant's column, once the plan was carried out. */
   adopted: Map<string, Table>;
   steps: Step[];
-  /** What a person may run when nothing needs the old keys any more. */
-  later: string[];
+  later: Later[];
 }
-
-const ADOPTED: Treatment[] = ["tenants", "rows", "people"];
 
 /** @param only The tables to adopt now; null: all */
 export function makePlan(living: Living, answers: Answers, only: string[] | null): Plan {
-  const { treatments, questions } = treat(living, answers);
+  const { treatments, questions, bridges } = treat(living, answers);
   const isOneOf = (table: Table, ...of: Treatment[]) => of.includes(treatments.get(table.relation)!);
   const chosen = inOrder(choose(living, treatments, only));
   const names = new Set(chosen.map(({ relation }) => relation));
-  const bridges = bridgesOf(
-    living,
-    answers,
-    living.tables.filter(table => isOneOf(table, ...ADOPTED)),
-  );
   const open = openBridges(bridges, living.today);
   const rows = chosen.filter(table => isOneOf(table, "rows"));
   const adopted = new Map(
@@ -68,6 +66,7 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     treatments,
     questions: questions.filter(({ about, in: where }) => !only || where === "keys" || names.has(about)),
     bridges,
+    open,
     name,
     slug,
     chosen,
@@ -81,14 +80,11 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
 const withoutInvalid = (steps: Step[], tables: Table[]): Step[] =>
   steps.flatMap(step => {
     const table = tables.find(({ relation }) => relation === step.table);
-    const left = table?.invalid.find(name => step.sql.includes(` index concurrently ${ident(name)} on `));
-    return left
-      ? [{ ...step, sql: `drop index concurrently ${ident(table!.schema)}.${ident(left)};` }, step]
+    const { index } = step;
+    return index !== undefined && table?.invalid.includes(index)
+      ? [{ ...step, sql: `drop index concurrently ${ident(table.schema)}.${ident(index)};` }, step]
       : [step];
   });
-
-export const isAdopted = ({ policies }: Table) =>
-  policies.some(({ name }) => name === "tenant_only" || name === "tenancy_people");
 
 /** @throws StartupError where a table is named that cannot be adopted now */
 function choose(living: Living, treatments: Map<string, Treatment>, only: string[] | null): Table[] {

@@ -1,45 +1,59 @@
 /** The audit's profile of the database as the plan leaves it. */
 import { ident, literal } from "../values/sql-names.ts";
-import { openBridges } from "./bridges.ts";
-import { isAdopted, type Plan } from "./plan.ts";
-import { idOfTenants } from "./rows.ts";
+import { isAdopted, isOurs } from "./names.ts";
+import type { Plan } from "./plan.ts";
+import { idOfTenants } from "./tenants.ts";
+import { ADOPTED } from "./treat.ts";
 
-export function profileOf(
-  { living, treatments, bridges, chosen }: Plan,
-  per: Record<string, string | null> = {},
-) {
-  const { tenants, role, own, today, unbound, tables } = living;
-  const nobodys = tables.filter(({ relation }) =>
-    ["people", "shared", "closed"].includes(treatments.get(relation)!),
+/** What adopt reads of a profile that was given. What it does not know stays as it is. */
+export interface Profile extends Record<string, unknown> {
+  tenants?: string;
+  tenant_key?: string;
+  tenant_columns?: string[];
+  per_table?: Record<string, string | null>;
+  bookkeeping?: string[];
+  sees_all?: string[];
+  trusted_owners?: string[];
+}
+
+export function profileOf({ living, treatments, open, chosen }: Plan, given: Profile) {
+  const { tenants, role, own, unbound, tables, roles } = living;
+  const is = (relation: string, ...of: string[]) => of.includes(treatments.get(relation)!);
+  const nobodys = tables.filter(({ relation }) => is(relation, "people", "shared", "closed"));
+  const kept = Object.entries(given.per_table ?? {}).filter(
+    ([relation, column]) => column !== null || !is(relation, ...ADOPTED, "open"),
   );
-  const named = Object.entries(per).filter(([, column]) => column !== null);
+  // A login goes from sees_all with its bridge. The others there see rows by a policy of the product's own.
+  const withPolicies = tables.flatMap(({ policies }) =>
+    policies.filter(({ name }) => !isOurs(name)).flatMap(policy => policy.roles),
+  );
+  const owners = tables.filter(table => isAdopted(table) || chosen.includes(table)).map(({ owner }) => owner);
   return {
+    ...given,
     tenants: tenants.relation,
     tenant_key: tenants.key,
     tenant_columns: tenants.columns,
     // The service's own tables have an audit of their own: tenancy audit without a profile.
     per_table: {
-      ...Object.fromEntries(named),
+      ...Object.fromEntries(kept),
       ...Object.fromEntries([...nobodys.map(({ relation }) => relation), ...own].map(name => [name, null])),
     },
     request_roles: [role],
     principals: principals(living),
-    sees_all: [
-      ...Object.keys(openBridges(bridges, today)),
-      "tms_registrar",
-      "tms_auditor",
-      "tms_owner",
-    ].filter(name => !unbound.includes(name)),
-    trusted_owners: [
-      ...new Set(
-        tables.filter(table => isAdopted(table) || chosen.includes(table)).map(({ owner }) => owner),
-      ),
-      "tms_owner",
-      "tms_registrar",
-      "tms_app",
-    ],
+    sees_all: unique(
+      Object.keys(open),
+      ["tms_registrar", "tms_auditor", "tms_owner"],
+      (given.sees_all ?? []).filter(name => withPolicies.includes(name)),
+    ).filter(name => !unbound.includes(name)),
+    trusted_owners: unique(
+      owners,
+      ["tms_owner", "tms_registrar", "tms_app"],
+      (given.trusted_owners ?? []).filter(name => roles.includes(name)),
+    ),
   };
 }
+
+const unique = (...lists: string[][]) => [...new Set(lists.flat())];
 
 /** Each tenant, one that is not there, and nobody. The proof of the context where the database asks for one. */
 function principals({ tenants, role }: Plan["living"]): string {

@@ -5,16 +5,9 @@ import { ident, literal } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
 import type { Living, Table } from "./living.ts";
 import { TENANCY_ID } from "./names.ts";
+import type { Profile } from "./profile.ts";
 import { keysOf, SERVICE, tablesOf } from "./read-tables.ts";
-import { idOfTenants } from "./rows.ts";
-
-interface Profile {
-  tenants?: string;
-  tenant_key?: string;
-  tenant_columns?: string[];
-  per_table?: Record<string, string | null>;
-  bookkeeping?: string[];
-}
+import { idOfTenants } from "./tenants.ts";
 
 export async function readLiving(
   tx: postgres.TransactionSql,
@@ -23,7 +16,7 @@ export async function readLiving(
 ): Promise<Living> {
   const tenants = await tenantsOf(tx, profile);
   await loadReadingProfile(tx, tenants, profile, answers);
-  const about = await aboutDatabase(tx, answers);
+  const about = await aboutDatabase(tx, answers, profile);
   const [membership] = await tx<NonNullable<Living["membership"]>[]>`
     select m.relation, m.tenant_column as tenant, m.user_column as person, p.relation as people, u.parents[1] as key
     from pg_temp.likely_membership(${tenants.relation}::text::regclass) m
@@ -41,10 +34,10 @@ export async function readLiving(
   };
 }
 
-async function aboutDatabase(tx: postgres.TransactionSql, answers: Answers) {
+async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, profile: Profile) {
   const [about] = await tx<Omit<Living, "uncopied" | "tenants" | "membership" | "tables" | "keys">[]>`
     with role as (
-      select coalesce(${answers.role ?? null}, current_database() || '_tenant') as name
+      select coalesce(${role ?? null}, current_database() || '_tenant') as name
     ), requests as (
       select name, r.oid from role left join pg_roles r on r.rolname = name
     )
@@ -60,6 +53,8 @@ async function aboutDatabase(tx: postgres.TransactionSql, answers: Answers) {
       array_to_json(array(select o.rolname from pg_roles o join pg_namespace n on n.nspname = 'app'
         where has_schema_privilege(o.oid, n.oid, 'usage'))) as "policyMakers",
       array_to_json(array(select rolname from pg_roles where rolsuper or rolbypassrls)) as unbound,
+      array_to_json(array(select rolname from pg_roles
+        where ${JSON.stringify(profile.trusted_owners ?? [])}::text::jsonb ? rolname)) as roles,
       array_to_json(array(
         select distinct r.relation from pg_temp.relations r
         join pg_temp.sources s on s.relid = r.relid join pg_temp.tables t on t.relid = s.source

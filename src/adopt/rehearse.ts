@@ -100,7 +100,7 @@ async function carryOut(
     const fault = await attempt(tx, step);
     const ms = performance.now() - began;
     done.took[step.phase] = (done.took[step.phase] ?? 0) + ms;
-    if (step.table && LOCKING.includes(step.phase) && !step.sql.includes(" validate "))
+    if (step.table && LOCKING.includes(step.phase) && !step.validates)
       done.locked.set(step.table, (done.locked.get(step.table) ?? 0) + ms);
     if (!fault) continue;
     const text = `${fault} (${step.sql.replaceAll(/\s+/g, " ")})`;
@@ -115,10 +115,11 @@ async function attempt(tx: postgres.TransactionSql, { sql, as, phase }: Step): P
   try {
     await tx.savepoint(async inner => {
       // A rehearsal elsewhere in the cluster holds roles until it ends.
-      await inner.unsafe(`set local lock_timeout = '${phase === "roles" ? "60s" : "2s"}'`);
-      if (as) await inner.unsafe(`set local role ${ident(as)}`);
-      await inner.unsafe(sql.replace(" concurrently ", " ")).simple();
-      await inner.unsafe("reset role");
+      const wait = phase === "roles" ? "60s" : "2s";
+      const become = as ? `set local role ${ident(as)};` : "";
+      // The statements of this phase have the word before any name.
+      const statement = phase === "indexes" ? sql.replace(" concurrently ", " ") : sql;
+      await inner.unsafe(`set local lock_timeout = '${wait}'; ${become} ${statement} reset role;`).simple();
     });
     return null;
   } catch (error) {
@@ -183,7 +184,7 @@ const isForLater = ({ later, living, adopted }: Plan, { check, relation, row }: 
     ({ child, name, parent }) =>
       child === relation &&
       name === row.object &&
-      (!adopted.has(parent) || later.includes(`alter table ${child} drop constraint ${ident(name)};`)),
+      (!adopted.has(parent) || later.some(one => one.key?.child === child && one.key.name === name)),
   );
 
 const told = ({ check, severity, relation, row, detail }: Finding) =>

@@ -1,4 +1,6 @@
 /** One statement of the plan. */
+import { ident } from "../values/sql-names.ts";
+import type { Index, Key, Table } from "./living.ts";
 
 /** In this order; the words are the plan's headings. */
 export const PHASES = {
@@ -36,4 +38,42 @@ export interface Step {
   /** Who must run it; null: an administrator. */
   as: string | null;
   sql: string;
+  /** The index that it makes, concurrently. */
+  index?: string;
+  /** The foreign key that it adds. */
+  key?: string;
+  /** It reads the whole table, while reads and writes go on. */
+  validates?: true;
+  /** It turns row-level security on. */
+  protects?: true;
+  /** Who loses all privileges on the table. */
+  revokes?: string[];
+}
+
+export const stepsOf =
+  ({ relation, owner }: Pick<Table, "relation" | "owner">) =>
+  (
+    phase: Phase,
+    sql: string,
+    facts: Pick<Step, "index" | "key" | "validates" | "protects" | "revokes"> = {},
+  ): Step => ({ phase, sql, table: relation, as: owner, ...facts });
+
+/** In a transaction CONCURRENTLY is not allowed: the rehearsal leaves the word out. */
+export const indexStep = (
+  table: Pick<Table, "relation" | "owner">,
+  index: string,
+  columns: string,
+  { unique = false, method = "" } = {},
+): Step =>
+  stepsOf(table)(
+    "indexes",
+    `create ${unique ? "unique " : ""}index concurrently ${ident(index)} on ${table.relation} ${method && `using ${method} `}${columns};`,
+    { index },
+  );
+
+/** What a person may run by hand once the plan was carried out: it drops what has a successor with the tenant. */
+export interface Later {
+  sql: string;
+  key?: Key;
+  index?: Index;
 }

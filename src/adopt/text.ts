@@ -1,4 +1,4 @@
-/** The plan as SQL; all that is no statement is a comment. */
+/** The plan as SQL. Everything but statements is a comment. */
 import { plainLines } from "../values/printable.ts";
 import { ident } from "../values/sql-names.ts";
 import type { Adoption } from "./adopt.ts";
@@ -37,7 +37,8 @@ function heading({ plan, rehearsal, notRehearsed }: Adoption): string {
         (steps.length > 0
           ? "Nothing was changed: read this, then run it in the order given."
           : "Nothing is left to do."),
-      "If it stops in the middle, plan again: the next plan begins where this one stopped.",
+      "If a statement fails, plan again: the next plan begins there.",
+      ...revoked(plan),
       "",
       notRehearsed
         ? `NOT REHEARSED: ${notRehearsed}`
@@ -55,39 +56,47 @@ function heading({ plan, rehearsal, notRehearsed }: Adoption): string {
         ),
       ...(Object.keys(rehearsal?.took ?? {}).length > 0
         ? [
-            `It took, by parts: ${Object.entries(rehearsal!.took)
+            `Time of each part: ${Object.entries(rehearsal!.took)
               .map(([phase, ms]) => `${phase} ${(ms / 1000).toFixed(1)} s`)
               .join(", ")}.`,
           ]
         : []),
       ...(rehearsal?.notes.length
-        ? ["", "The audit would say, too:", ...rehearsal.notes.map(note => `  ${note}`)]
+        ? ["", "The audit would also report:", ...rehearsal.notes.map(note => `  ${note}`)]
         : []),
     ].join("\n"),
   );
 }
 
+/** In the head, since nothing else in a plan takes something from the product. */
+function revoked({ steps }: Plan): string[] {
+  const found = steps.flatMap(({ table, revokes = [] }) => revokes.map(role => `  ${role} on ${table}`));
+  return found.length > 0
+    ? ["It REVOKES all privileges of these roles, whose bridges are closed:", ...found]
+    : [];
+}
+
 const questions = (asked: Question[]) =>
   comment(
     [
-      `Asked (${asked.length}). Answer in the file of --save, then plan again with --answers:`,
+      `Questions (${asked.length}). Answer them in the file that --save wrote, then plan again with --answers:`,
       ...asked.flatMap(({ in: where, about, asks, answers }) => [
         `  ${about} ${asks}`,
-        ...(where ? [`    "adopt": {"${where}": {${JSON.stringify(about)}: …}}, one of`] : []),
+        ...(where ? [`    "adopt": {"${where}": {${JSON.stringify(about)}: …}}; choose`] : []),
         ...answers.map(answer => `    ${JSON.stringify(answer)}: ${explained(answer)}`),
       ]),
     ].join("\n"),
   );
 
-function tables({ living, treatments, bridges }: Plan): string {
+function tables({ living, treatments, open }: Plan): string {
   const width = Math.max(...living.tables.map(({ relation }) => relation.length), 0);
   return comment(
     [
       `The tenants are the rows of ${living.tenants.relation} (${living.tenants.key}). ` +
         (living.tenants.others.length > 0
-          ? `Could be, too, as "profile": {"tenants": …, "tenant_key": …}: ${living.tenants.others.join(", ")}. `
+          ? `They could also be the rows of ${living.tenants.others.join(", ")}: then name it in "profile": {"tenants": …, "tenant_key": …}. `
           : "") +
-        "What each table is, and what becomes of it:",
+        "The tables, and what the plan makes of them:",
       ...living.tables.map(table =>
         [
           `  ${table.relation.padEnd(width)}`,
@@ -95,11 +104,11 @@ function tables({ living, treatments, bridges }: Plan): string {
           size(table),
         ].join("  "),
       ),
-      ...(Object.keys(bridges).length > 0
+      ...(Object.keys(open).length > 0
         ? [
             "",
-            "These go on seeing every row (bridges in the file of --save says until when):",
-            ...Object.entries(bridges).map(([login, until]) => `  ${login} until ${until}`),
+            'Logins that still see every row ("bridges" in the file that --save wrote sets the last day):',
+            ...Object.entries(open).map(([login, until]) => `  ${login} until ${until}`),
           ]
         : []),
     ].join("\n"),
@@ -120,12 +129,10 @@ const size = ({ rows, bytes }: Table) =>
 
 const meanings = (all: Meaning[]) => {
   const lines = all.flatMap(({ statement, becomes }) => [`  ${statement}`, `    ${becomes}`]);
-  return all.length > 0
-    ? [comment(["Statements that mean something else afterwards:", ...lines].join("\n"))]
-    : [];
+  return all.length > 0 ? [comment(["Statements whose result changes:", ...lines].join("\n"))] : [];
 };
 
-/** Less than Postgres's deadlock_timeout, 1 s: a statement that locks two tables fails, and no request. */
+/** Less than deadlock_timeout (1 s): in a deadlock this statement fails, and not a request. */
 const HURRIED = "set lock_timeout = '500ms';";
 
 function migration(plan: Plan): string {
@@ -138,7 +145,7 @@ function section({ living, steps }: Plan, phase: Phase, n: number): string {
   const lines = [comment(`${n}. ${PHASES[phase]}.\n${LOCKS[phase]}.`)];
   lines.push(
     LOCKING.includes(phase)
-      ? `${HURRIED}  -- others wait behind it; and before they are ended as a deadlock (deadlock_timeout) it gives up. Plan again`
+      ? `${HURRIED}  -- requests queue behind a statement that waits for its lock, so it fails soon (55P03): plan again`
       : "set lock_timeout = 0;",
   );
   let as: string | null = null;
@@ -170,19 +177,19 @@ function groups(steps: Step[]): Step[][] {
 }
 
 const logins = (role: string, database: string) =>
-  `The moved backend logs in as one of its own, which sees nothing until it becomes ${role} and enters a tenant:\n` +
+  `The moved backend needs a login of its own. It sees no row until it becomes ${role} and enters a tenant:\n` +
   `  create role … login noinherit password '…'; grant ${ident(role)} to …; grant connect on database ${ident(database)} to …;\n` +
-  "  alter role … set app.require_tenant = on;  -- without a tenant an error, and not no row (a superuser's statement)";
+  "  alter role … set app.require_tenant = on;  -- a statement without a tenant raises an error (needs a superuser)";
 
 function later({ later: old }: Plan): string[] {
   if (old.length === 0) return [];
   return [
     comment(
       [
-        "Later, by hand: each of these has a successor that carries the tenant. This plan drops nothing of yours.",
-        "Until then tenancy audit names the keys (key_crosses_tenants).",
-        `They lock two tables for a moment. First: ${HURRIED} What fails by it (55P03) may run again.`,
-        ...old.map(sql => `  ${sql}`),
+        "Later, by hand: drop the keys that have a successor with the tenant. The plan itself drops none of your keys.",
+        "Until then tenancy audit reports the foreign keys (key_crosses_tenants).",
+        `Each statement locks its tables for a moment. Run this first: ${HURRIED} If one fails with 55P03, run it again.`,
+        ...old.map(({ sql }) => `  ${sql}`),
       ].join("\n"),
     ),
   ];

@@ -1,8 +1,11 @@
 /** What becomes of each table, and what a person must say first. */
 import { ident } from "../values/sql-names.ts";
 import { type Answers, KEY_ANSWERS, TABLE_ANSWERS } from "./answers.ts";
-import type { Key, Living, Table } from "./living.ts";
-import { ONLY, OWNER, PEOPLE, ROWS } from "./names.ts";
+import { bridgesOf, openBridges, withoutBridge } from "./bridges.ts";
+import { actionOf, overwritten, thatKeeps } from "./foreign-key.ts";
+import { askKeys } from "./global-keys.ts";
+import type { Living, Table } from "./living.ts";
+import { isAdopted, isOurs } from "./names.ts";
 
 /** `rows`: a policy names the tenant of each row. `open`: somebody must answer first. */
 export type Treatment = "tenants" | "rows" | "people" | "shared" | "closed" | "open";
@@ -18,9 +21,13 @@ export interface Question {
   waits: boolean;
 }
 
+/** What gets a policy for its rows. */
+export const ADOPTED: Treatment[] = ["tenants", "rows", "people"];
+
 export interface Treated {
   treatments: Map<string, Treatment>;
   questions: Question[];
+  bridges: Record<string, string>;
 }
 
 export function treat(living: Living, answers: Answers): Treated {
@@ -30,6 +37,22 @@ export function treat(living: Living, answers: Answers): Treated {
     const { treatment, question } = judge(living, answers, table);
     treatments.set(table.relation, question?.waits ? "open" : treatment);
     if (question) questions.push(question);
+  }
+  // A table that waits is adopted later: its logins need their bridges then.
+  const bridges = bridgesOf(
+    living,
+    answers,
+    living.tables.filter(({ relation }) => !["shared", "closed"].includes(treatments.get(relation)!)),
+  );
+  const open = openBridges(bridges, living.today);
+  for (const table of living.tables) {
+    const { relation } = table;
+    // Of a table that was adopted before, the plan closes the bridges.
+    if (!ADOPTED.includes(treatments.get(relation)!) || isAdopted(table)) continue;
+    const logins = withoutBridge(living, table, open);
+    if (logins.length === 0) continue;
+    treatments.set(relation, "open");
+    questions.push(ask(null, relation, stranded(relation, logins)));
   }
   // What belongs to a tenant through a parent waits for that one.
   for (let changed = true; changed; ) {
@@ -55,8 +78,8 @@ export function treat(living: Living, answers: Answers): Treated {
     for (const [relation, treatment] of treatments)
       if (treatment === "rows" || treatment === "people") treatments.set(relation, "open");
   for (const table of living.tables)
-    if (treatments.get(table.relation) === "rows") questions.push(...askKeys(living, answers, table));
-  return { treatments, questions };
+    if (treatments.get(table.relation) === "rows") questions.push(...askKeys(living.keys, answers, table));
+  return { treatments, questions, bridges };
 }
 
 const ask = (where: Question["in"], about: string, asks: string, ...answers: string[]): Question => ({
@@ -112,10 +135,13 @@ function judge(
     return inDatabase(
       `has ${table.homeless} rows without a tenant: fill ${table.column}, or delete them, and plan again`,
     );
-  const unsets = living.keys.find(key => key.child === relation && takesTenant(key, table.column));
+  const { column } = table;
+  const unsets = living.keys.find(
+    key => key.child === relation && column !== null && overwritten(key).includes(column),
+  );
   if (treatment === "rows" && unsets)
     return inDatabase(
-      `loses its tenant by the key ${unsets.name} (ON DELETE SET NULL). Replace it: ${withoutUnset(table, unsets)}`,
+      `loses its tenant by the key ${unsets.name} (ON DELETE ${actionOf(unsets.onDelete).toUpperCase()}). ${thatKeeps(column!, unsets)}`,
     );
   if (treatment === "rows" && table.partitioned)
     return inDatabase(
@@ -123,7 +149,8 @@ function judge(
     );
   if (treatment !== "shared" && granted.includes(""))
     return inDatabase(
-      `gives privileges to PUBLIC, and so to ${living.role}: revoke all on table ${relation} from public; and grant them to the logins that need them`,
+      `gives privileges to PUBLIC, and so to ${living.role}. Grant them to the logins that need them, then revoke them:\n` +
+        `    grant … on table ${relation} to …; revoke all on table ${relation} from public;`,
     );
   const foreign = table.policies.filter(policy => isForRequests(policy, living.role)).map(({ name }) => name);
   if (treatment !== "shared" && foreign.length > 0)
@@ -142,7 +169,7 @@ function ofClass({ membership }: Living, { class: of, relation }: Table): Treatm
 
 function nullable({ keys, tenants }: Living, { relation, column, homeless }: Table) {
   const pointer = keys.some(
-    key => key.child === relation && key.parent === tenants.relation && takesTenant(key, column),
+    key => key.child === relation && key.parent === tenants.relation && overwritten(key).includes(column!),
   );
   return (
     `has ${column}, which may be null, and is in ${homeless} rows` +
@@ -150,55 +177,14 @@ function nullable({ keys, tenants }: Living, { relation, column, homeless }: Tab
   );
 }
 
-const takesTenant = ({ columns, onDelete, sets }: Key, column: string | null) =>
-  column !== null &&
-  /[nd]/.test(onDelete) &&
-  columns.includes(column) &&
-  (sets.length === 0 || sets.includes(column));
-
-/** The same key, that leaves the tenant's column alone. */
-function withoutUnset({ relation, column }: Table, key: Key) {
-  const rest = key.columns.filter(name => name !== column);
-  const action = rest.length > 0 ? `set null (${rest.map(ident).join(", ")})` : "cascade";
-  return (
-    `alter table ${relation} drop constraint ${ident(key.name)}, add constraint ${ident(key.name)} foreign key ` +
-    `(${key.columns.map(ident).join(", ")}) references ${key.parent} (${key.parents.map(ident).join(", ")}) on delete ${action};`
-  );
-}
+const stranded = (relation: string, logins: string[]) =>
+  `gives privileges to ${logins.join(", ")}, and no bridge is open for ${logins.length > 1 ? "them" : "it"}. ` +
+  'Name a last day in "adopt": {"bridges": …}, or revoke:\n' +
+  `    revoke all on table ${relation} from ${logins.map(ident).join(", ")};`;
 
 /** A policy of the product's own that would count for requests, too. One for another login is that one's matter. */
 const isForRequests = ({ name, roles }: Table["policies"][number], role: string) =>
   !isOurs(name) && (roles.length === 0 || roles.includes(role) || roles.includes("tms_app"));
-
-export const isOurs = (policy: string) =>
-  [ONLY, ROWS, PEOPLE, OWNER].includes(policy) || policy.startsWith("bridge_until_");
-
-/** Unique keys over all tenants. The table does not wait for these. */
-function askKeys({ keys }: Living, answers: Answers, table: Table): Question[] {
-  const known = answers.keys ?? {};
-  return globalKeys(keys, table)
-    .filter(({ name }) => !known[name])
-    .map(({ name, keys: columns }) => ({
-      in: "keys" as const,
-      about: name,
-      asks: `of ${table.relation} is unique over all tenants: ${columns}`,
-      answers: Object.keys(KEY_ANSWERS),
-      waits: false,
-    }));
-}
-
-/** A key of which one tenant could learn that another has a value. With a column that refers to a tenant's row it tells nothing. */
-export const globalKeys = (keys: Key[], table: Table) =>
-  table.indexes.filter(
-    ({ unique, guessable, columns }) =>
-      unique &&
-      guessable &&
-      !columns.includes(table.column) &&
-      !keys.some(
-        ({ child, columns: own, parent }) =>
-          child === table.relation && parent !== child && own.some(name => columns.includes(name)),
-      ),
-  );
 
 export const explained = (answer: string) =>
   ({ ...TABLE_ANSWERS, ...KEY_ANSWERS })[answer as keyof typeof TABLE_ANSWERS | keyof typeof KEY_ANSWERS];

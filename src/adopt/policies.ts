@@ -1,0 +1,114 @@
+/** The steps that keep each row to its tenant: policies, and privileges. */
+import { ident } from "../values/sql-names.ts";
+import { withoutBridge } from "./bridges.ts";
+import type { Living, Table } from "./living.ts";
+import { bridgeOf, isAdopted, isBridge, ONLY, OWNER, PEOPLE, ROWS, TENANCY_ID } from "./names.ts";
+import { type Step, stepsOf } from "./step.ts";
+import { idOfTenants, tenantColumn } from "./tenants.ts";
+import type { Treatment } from "./treat.ts";
+
+/** The tenant of the transaction, as the product's tables name it: an InitPlan, asked once a statement. */
+function current(living: Living): string {
+  const { relation, key, keyType } = living.tenants;
+  const own = "(select app.tenant_id())";
+  return keyType === "uuid"
+    ? own
+    : `(select x.${ident(key)} from ${relation} x where x.${TENANCY_ID} = ${own})`;
+}
+
+/** One policy that names the tenant, and one that admits rows at all: what is added later can only narrow. */
+export function policySteps(
+  living: Living,
+  table: Table,
+  treatment: Treatment,
+  bridges: Record<string, string>,
+): Step[] {
+  const { role, membership, unbound } = living;
+  const { relation, owner, granted, policies } = table;
+  const to = ident(role);
+  const own = (sql: string, facts = {}) => stepsOf(table)("policies", sql, facts);
+  const has = (name: string) => policies.some(policy => policy.name === name);
+  const ownerIsOpen = owner in bridges;
+  const wanted = new Map<string, string[]>();
+  for (const name of granted.filter(one => one in bridges)) {
+    const policy = bridgeOf(bridges[name]!);
+    wanted.set(policy, [...(wanted.get(policy) ?? []), name]);
+  }
+  const old = policies.filter(({ name }) => isBridge(name));
+  const same = (name: string, roles: string[]) =>
+    wanted.get(name)?.toSorted().join() === roles.toSorted().join();
+  const over = isAdopted(table) ? withoutBridge(living, table, bridges) : [];
+  const isOwn = `${ident(tenantColumn(living, table))} = ${current(living)}`;
+  const isMine =
+    treatment === "tenants" ? `${ident(idOfTenants(living.tenants))} = (select app.tenant_id())` : isOwn;
+  const force = !ownerIsOpen && !unbound.includes(owner);
+  return [
+    ...(treatment === "people"
+      ? has(PEOPLE)
+        ? []
+        : [
+            own(
+              `create policy ${PEOPLE} on ${relation} for select to ${to}\n  using (exists (select from ${membership!.relation} m where m.${ident(membership!.person)} = ${relation}.${ident(membership!.key)}));`,
+            ),
+          ]
+      : [
+          ...(has(ONLY)
+            ? []
+            : [
+                own(
+                  `create policy ${ONLY} on ${relation} as restrictive for all to ${to}\n  using (${isMine});`,
+                ),
+              ]),
+          ...(has(ROWS) ? [] : [own(`create policy ${ROWS} on ${relation} for all to ${to} using (true);`)]),
+        ]),
+    ...old
+      .filter(({ name, roles }) => !same(name, roles))
+      .map(({ name }) => own(`drop policy ${ident(name)} on ${relation};`)),
+    ...[...wanted]
+      .filter(([name]) => !old.some(one => one.name === name && same(name, one.roles)))
+      .map(([name, roles]) =>
+        own(
+          `create policy ${ident(name)} on ${relation} for all to ${roles.map(ident).join(", ")} using (true);`,
+        ),
+      ),
+    ...(over.length > 0
+      ? [own(`revoke all on table ${relation} from ${over.map(ident).join(", ")};`, { revokes: over })]
+      : []),
+    ...(force && !has(OWNER)
+      ? [
+          own(
+            `create policy ${OWNER} on ${relation} for all to ${ident(owner)}\n  using ((select current_setting('app.maintenance', true)) = 'on');`,
+          ),
+        ]
+      : []),
+    ...(table.enabled ? [] : [own(`alter table ${relation} enable row level security;`, { protects: true })]),
+    ...(force && !table.forced ? [own(`alter table ${relation} force row level security;`)] : []),
+    ...(granted.includes(role)
+      ? []
+      : [own(`grant ${rightsOf(living, table, treatment)} on table ${relation} to ${to};`)]),
+    ...(granted.includes(role) || treatment !== "rows"
+      ? []
+      : table.sequences.map(sequence => own(`grant usage on sequence ${sequence} to ${to};`))),
+  ];
+}
+
+const SECRET = /passw|secret|token|hash|salt|otp|mfa|credential/i;
+
+function rightsOf({ tenants }: Living, { columns }: Table, treatment: Treatment): string {
+  if (treatment === "rows") return "select, insert, update, delete";
+  // A new tenant is not made by a request in another one, and none becomes another.
+  if (treatment === "tenants") {
+    const own = columns.filter(name => name !== tenants.key && name !== TENANCY_ID);
+    return own.length > 0 ? `select, update (${own.map(ident).join(", ")})` : "select";
+  }
+  if (treatment === "shared" || !columns.some(name => SECRET.test(name))) return "select";
+  return `select (${columns
+    .filter(name => !SECRET.test(name))
+    .map(ident)
+    .join(", ")})`;
+}
+
+export const sharedSteps = ({ role }: Living, table: Table): Step[] =>
+  table.granted.includes(role)
+    ? []
+    : [stepsOf(table)("policies", `grant select on table ${table.relation} to ${ident(role)};`)];
