@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import path from "node:path";
 import type { CommandModule } from "yargs";
 import { type Adoption, adopt as adoptDatabase } from "../adopt/adopt.ts";
@@ -6,9 +6,11 @@ import { type Answers, answersIn } from "../adopt/answers.ts";
 import { toSql } from "../adopt/text.ts";
 import { type Baseline, readBaseline, writeBaseline } from "../audit/baseline.ts";
 import { requireAddress } from "../database/url.ts";
-import { StartupError, tell } from "../errors/startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
+import { plain } from "../values/printable.ts";
 import { flagOption, nameOption } from "./options.ts";
 import { printLine } from "./output.ts";
+import { endUnfinished, onParserFault, unfinished } from "./unfinished.ts";
 
 interface Arguments {
   plan: boolean;
@@ -23,7 +25,7 @@ function say(text: string) {
   if (process.stderr.isTTY) process.stderr.write(text);
 }
 
-/** With null for what is open, so that a person sees where to answer. */
+/** With null for each question that has no answer, so that a person sees where to answer. */
 function savedAnswers({ plan }: Adoption, given: Answers): Answers {
   const open = (where: "tables" | "keys") =>
     Object.fromEntries(plan.questions.filter(one => one.in === where).map(({ about }) => [about, null]));
@@ -32,9 +34,23 @@ function savedAnswers({ plan }: Adoption, given: Answers): Answers {
     name: plan.name,
     slug: plan.slug,
     bridges: plan.bridges,
-    tables: { ...given.tables, ...open("tables") },
-    keys: { ...given.keys, ...open("keys") },
+    tables: { ...open("tables"), ...given.tables },
+    keys: { ...open("keys"), ...given.keys },
   };
+}
+
+/** Before the rehearsal, which may take long. @throws StartupError */
+function requireWritable(file: string, answers: string | undefined) {
+  const exists = existsSync(file);
+  if (exists && file !== answers)
+    throw new StartupError(
+      `${file} exists. To update it, pass the same file with --answers; else choose another name`,
+    );
+  try {
+    accessSync(exists ? file : path.dirname(file), constants.W_OK);
+  } catch (error) {
+    throw new StartupError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+  }
 }
 
 function save(
@@ -42,9 +58,8 @@ function save(
   adoption: Adoption,
   given: Answers,
   { vouched, accepted }: Baseline,
-  answersFile?: string,
+  replace: boolean,
 ) {
-  const replace = answersFile !== undefined && path.resolve(answersFile) === path.resolve(file);
   const adopt = savedAnswers(adoption, given);
   writeBaseline(
     file,
@@ -57,11 +72,11 @@ function save(
     { replace },
   );
   console.error(
-    `Written: ${file}. Answer what is null in it, commit it, and audit with tenancy audit --profile ${file}`,
+    `Written: ${file}. Replace each null with an answer and commit the file; tenancy audit --baseline ${file} audits by it`,
   );
 }
 
-/** 0: nothing is asked, and the rehearsal passed. 1: a table failed, or something is asked. 2: it was not rehearsed. */
+/** 0: no questions, and the rehearsal passed. 1: a table failed, or there are questions. 2: not rehearsed. */
 function exitStatus({ plan, rehearsal }: Adoption): number {
   if (!rehearsal) return 2;
   return plan.questions.length > 0 || rehearsal.verdicts.some(({ passed }) => !passed) ? 1 : 0;
@@ -69,37 +84,36 @@ function exitStatus({ plan, rehearsal }: Adoption): number {
 
 export const adopt: CommandModule<object, Arguments> = {
   command: "adopt",
-  describe: "Plan how tenants are isolated in a database that lives, and rehearse the plan",
+  describe: "Plan how tenants are isolated in a database that is in use, and rehearse the plan",
   builder: yargs =>
     yargs
       .option("plan", flagOption("Print the plan, as SQL to review. Nothing is changed"))
-      .option("database", nameOption("database", "Address of the database, by an administrator's login"))
-      .option("answers", nameOption("answers", "File with what was answered before"))
+      .option("database", nameOption("database", "Address of the database, with a superuser's login"))
+      .option("answers", nameOption("answers", "File with the answers, as --save wrote it"))
       .option(
         "save",
-        nameOption("save", "Write answers and open questions, with the audit's profile, to this file"),
+        nameOption("save", "Write answers, open questions and the audit's profile to this file"),
       )
-      .option("tables", nameOption("tables", 'Adopt these alone: public."Order",public."Line"'))
+      .option("tables", nameOption("tables", 'Adopt only these tables: public."Order",public."Line"'))
       .option("rehearse", {
         type: "boolean",
-        describe: "Rehearse although others are at work; --no-rehearse: never",
+        describe: "Rehearse although other sessions are open; --no-rehearse: never",
       })
       .epilogue(
-        "The rehearsal carries the plan out in one transaction, proves it table by table, and rolls it back; its locks are held until " +
-          "then, so run it in a restored copy. Standard output is SQL: what is no statement is a comment. Exit status: 0 " +
-          "nothing is asked and the rehearsal passed, 1 a table failed or something is asked, 2 the plan was not rehearsed or " +
-          "could not be made. docs/guides/adopt.md",
-      ),
+        "The rehearsal carries the plan out in one transaction, proves each table, and rolls back. It holds its locks until " +
+          "then, so run it in a restored copy. Standard output is SQL. Exit status: 0 no questions and the rehearsal passed, 1 a " +
+          "table failed or there are questions, 2 the plan was not rehearsed or could not be made. See docs/guides/adopt.md",
+      )
+      .fail(onParserFault),
   handler: async args => {
+    process.on("uncaughtException", endUnfinished);
     try {
-      if (!args.plan) throw new StartupError("Say --plan: adopt prints a plan, and carries none out");
+      if (!args.plan) throw new StartupError("Add --plan: adopt prints a plan, and does not carry it out");
       if (args.database === undefined)
-        throw new StartupError("--database, the address of the database, is missing");
+        throw new StartupError("--database is missing: the address of the database");
       const url = requireAddress(args.database, "--database");
-      if (args.save && existsSync(args.save) && args.save !== args.answers)
-        throw new StartupError(
-          `${args.save} is there already: pass it with --answers too, and it is brought up to date`,
-        );
+      const [saved, answered] = [args.save, args.answers].map(file => file && path.resolve(file));
+      if (saved) requireWritable(saved, answered);
       const file: Baseline = args.answers ? readBaseline(args.answers) : { vouched: [], accepted: [] };
       const answers = answersIn(args.answers ?? "", file.adopt ?? {});
       const adoption = await adoptDatabase(
@@ -112,14 +126,13 @@ export const adopt: CommandModule<object, Arguments> = {
           only: args.tables?.split(",").map(name => name.trim()) ?? null,
           rehearse: args.rehearse === undefined ? "idle" : args.rehearse ? "always" : "never",
         },
-        step => say(`\r\x1b[K${step.slice(0, (process.stderr.columns || 80) - 1)}`),
+        step => say(`\r\x1b[K${plain(step).slice(0, (process.stderr.columns || 80) - 1)}`),
       ).finally(() => say("\r\x1b[K"));
-      if (args.save) save(args.save, adoption, answers, file, args.answers);
       await printLine(toSql(adoption));
+      if (saved) save(saved, adoption, answers, file, saved === answered);
       process.exitCode = exitStatus(adoption);
     } catch (error) {
-      tell(error);
-      process.exitCode = 2;
+      unfinished(error);
     }
   },
 };

@@ -12,11 +12,12 @@ import { toTap } from "../audit/tap.ts";
 import { toText } from "../audit/text.ts";
 import { VERSION } from "../config/version.ts";
 import { requireAddress } from "../database/url.ts";
-import { StartupError, tell } from "../errors/startup-error.ts";
+import { StartupError } from "../errors/startup-error.ts";
 import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { onOwnerDatabase } from "./owner.ts";
 import { table } from "./table.ts";
+import { endUnfinished, onParserFault, unfinished } from "./unfinished.ts";
 
 const FORMATS = {
   text: toText,
@@ -130,16 +131,6 @@ const readersTable = (readers: Reader[]) =>
     readers.map(({ role, login, reads, path }) => [role, login ? "yes" : "no", reads, path]),
   );
 
-function cannot(error: unknown) {
-  tell(error);
-  process.exitCode = 2;
-}
-
-function end(error: unknown): never {
-  cannot(error);
-  process.exit();
-}
-
 export const audit: CommandModule<object, Arguments> = {
   command: "audit",
   describe: "Prove that tenants are isolated, or show where they are not",
@@ -192,9 +183,9 @@ export const audit: CommandModule<object, Arguments> = {
           "embedded Postgres is audited, whether it runs or not. --database is another database's address. Exit status: 0 no " +
           "error found, 1 errors found, 2 the audit could not finish.",
       )
-      .fail((message, error) => end(error ?? new Error(message))),
+      .fail(onParserFault),
   handler: async args => {
-    process.on("uncaughtException", end); // the driver may throw outside of any promise
+    process.on("uncaughtException", endUnfinished);
     try {
       sampleOf(args.sample);
       if (args.database !== undefined)
@@ -206,7 +197,7 @@ export const audit: CommandModule<object, Arguments> = {
         ({ url }) => audited(args, url, "DATABASE_URL", true),
       );
     } catch (error) {
-      cannot(error);
+      unfinished(error);
     }
   },
 };

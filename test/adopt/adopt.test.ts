@@ -1,10 +1,11 @@
 /** `tenancy adopt` on a product that lives: what it asks, plans, rehearses; and that what it planned is so once it was carried out. */
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
+import path from "node:path";
 import { after, test } from "node:test";
 import postgres from "postgres";
 import type { Answers } from "../../src/adopt/answers.ts";
-import { outcome, tenancy } from "../cli/command.ts";
+import { built, outcome, tenancy } from "../cli/command.ts";
 import { long } from "../harness.ts";
 import { auditedBy, carryOut, createLiving, laterOf, readAnswers } from "./living.ts";
 import { product, uuidProduct } from "./product.ts";
@@ -129,6 +130,60 @@ test("what its own rules forbid is asked in words that are to be pasted", async 
   await sql.unsafe(`revoke all on "Product" from public; drop policy mine on "Folder"; drop table "Visit"`);
 });
 
+test("a login keeps its bridge to a table that waits, and loses no privilege on a table that was not adopted before", async () => {
+  const crew = `crew_${living.name.slice(-8)}`;
+  await sql.unsafe(`create role ${crew}; grant select on "Feedback" to ${crew}`);
+  try {
+    const { stdout } = await living.plan("--no-rehearse");
+    assert.match(stdout, new RegExp(`^-- {3}${crew} until \\d{4}-`, "m"));
+    const closed = await living.plan(
+      "--no-rehearse",
+      "--answers",
+      living.answer({ bridges: { [owner]: "2999-01-31", [app]: "2020-01-31" } }),
+    );
+    assert.match(
+      closed.stdout,
+      new RegExp(
+        `"Order" gives privileges to ${app}, and no bridge is open for it\\..*\\n-- {5}revoke all on table public\\."Order" from ${app};`,
+      ),
+    );
+    assert.doesNotMatch(closed.stdout, /^revoke all on table|REVOKES|^alter table .* enable row level/m);
+  } finally {
+    await sql.unsafe(`drop owned by ${crew}; drop role ${crew}`);
+  }
+});
+
+test("--save keeps what the file said: the answers, and what adopt does not write of a profile", async () => {
+  const auth = `reads_${living.name.slice(-8)}`;
+  await sql.unsafe(`create role ${auth}; create policy sign_in on "User" to ${auth} using (true)`);
+  try {
+    const file = living.answer(
+      { ...ANSWERS, tables: { ...ANSWERS.tables, 'public."Team"': "closed", 'public."Order"': "people" } },
+      {
+        bookkeeping: ["public"],
+        sees_less: true,
+        sees_all: [auth, app, "gone"],
+        trusted_owners: [auth, "gone"],
+        per_table: { "app.tenants": "id", 'public."Customer"': null },
+      },
+    );
+    const relative = path.relative(built, file);
+    const { stderr } = await living.plan("--no-rehearse", "--answers", file, "--save", relative);
+    assert.ok(stderr.startsWith(`Written: ${file}. `), stderr);
+    const { adopt, profile } = readAnswers(file);
+    assert.equal(adopt.tables['public."Order"'], "people");
+    assert.deepEqual([profile.bookkeeping, profile.sees_less], [["public"], true]);
+    assert.deepEqual(
+      [profile.sees_all, profile.trusted_owners].map(list => (list as string[]).includes(auth)),
+      [true, true],
+    );
+    assert.ok(!JSON.stringify(profile).includes("gone"));
+    assert.equal((profile.per_table as Record<string, null>)['public."Customer"'], undefined);
+  } finally {
+    await sql.unsafe(`drop owned by ${auth}; drop role ${auth}`);
+  }
+});
+
 test("answers that do not fit are refused, all at once", async () => {
   const refused = async (answers: object, ...args: string[]) => {
     const { code, stderr, stdout } = await living.plan(
@@ -160,7 +215,19 @@ test("answers that do not fit are refused, all at once", async () => {
     /^public\.nothing: no table that can be adopted now\. They are: public\."Team", /,
   );
   const { code, stderr } = await outcome(tenancy(["adopt", "--database", living.urls.root]));
-  assert.deepEqual([code, stderr], [2, "Say --plan: adopt prints a plan, and carries none out"]);
+  assert.deepEqual([code, stderr], [2, "Add --plan: adopt prints a plan, and does not carry it out"]);
+  for (const [args, message] of [
+    [
+      ["--plan", "--save", "/nowhere/adopt.json", "--database", living.urls.root],
+      /^\/nowhere\/adopt\.json cannot be written/,
+    ],
+    [["--plan", "--databases", "x"], /^Unknown argument/],
+    [["--plan", "--save", ""], /^--save is empty/],
+  ] as const) {
+    const refusal = await outcome(tenancy(["adopt", ...args]));
+    assert.equal(refusal.code, 2);
+    assert.match(refusal.stderr, message);
+  }
 });
 
 test("while others are at work, nothing is rehearsed unless that is said", async () => {
@@ -197,6 +264,10 @@ test("what was planned is so: the old application goes on, requests see one tena
   const planned = await living.plan("--answers", file, "--save", file);
   assert.equal(planned.code, 0, planned.stdout);
   assert.equal(lines(planned.stdout, "PASSED").length, 11);
+  assert.match(
+    planned.stdout,
+    /"Product" … on conflict \(sku\)\n-- {5}fails \(42P10\) once public\."Product_sku_key" is dropped: use on conflict \("teamId", sku\)/,
+  );
   await carryOut(sql, planned.stdout);
 
   const ids = Object.fromEntries(
@@ -277,6 +348,10 @@ test("with the bridges gone the old login is told so, and the owner sees rows in
     planned.stdout,
     new RegExp(`any statement of ${app} on public\\."Order"\n--     fails \\(42501\\): its bridge is closed`),
   );
+  const [head] = planned.stdout.split("\n--\n");
+  assert.match(head!, /^-- It REVOKES all privileges of these roles, whose bridges are closed:$/m);
+  assert.match(head!, new RegExp(`^-- {3}${app} on public\\."Order"$`, "m"));
+  assert.doesNotMatch(planned.stdout, new RegExp(`${app} until`));
   await carryOut(sql, planned.stdout);
   await assert.rejects(
     living.asApp(tx => tx`select from "Order"`),
