@@ -5,14 +5,15 @@ interface Found {
   database: string;
   schema: string | null;
   connect: string | null;
+  temporary: string | null;
   usage: string | null;
   creation: string | null;
 }
 
 /**
- * The first migration takes CONNECT on the database, and the schema public, from PUBLIC. Refuses if a login owns objects there (ids from
- * 16384 up), or has rights on them, and could reach them through PUBLIC only: the database may be another application's. A grant to the
- * login says that it is not. Refuses also if a schema has one of the service's names.
+ * The first migration revokes the database, and the schema public, from PUBLIC. Refuses if a login owns objects there (ids from 16384
+ * up), or has privileges on them, and would lose CONNECT, TEMPORARY, or USAGE or CREATE in public: the database may be another
+ * application's. A grant to the login says that it is not. Refuses also if a schema has one of the service's names.
  */
 export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
   const [found] = await sql<Found[]>`
@@ -33,25 +34,39 @@ export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
       where s.dbid = (select oid from pg_catalog.pg_database where datname = current_database())
         and s.refclassid = 'pg_authid'::regclass and s.objid >= 16384
         and s.classid not in ('pg_extension'::regclass, 'pg_default_acl'::regclass)
-    ), losing as (
-      select l.name, bool_or(o.in_public and o.owned) as owns,
-        not exists (
-          select from pg_catalog.pg_database d, aclexplode(d.datacl) a
-          where d.oid = l.database and a.privilege_type = 'CONNECT' and pg_has_role(l.oid, a.grantee, 'usage')) as connect,
-        coalesce(bool_or(o.in_public), false) and has_schema_privilege(l.oid, 'public', 'usage') and not exists (
-          select from pg_catalog.pg_namespace n, aclexplode(n.nspacl) a
-          where n.nspname = 'public' and a.privilege_type = 'USAGE'
-            and (pg_has_role(l.oid, a.grantee, 'usage') or pg_has_role(l.oid, n.nspowner, 'usage'))) as usage
+    ), named as (
+      select a.grantee, a.privilege_type as privilege
+      from pg_catalog.pg_database d, aclexplode(d.datacl) a
+      where d.datname = current_database() and a.grantee <> 0
+      union all
+      select a.grantee, a.privilege_type || ' in public'
+      from pg_catalog.pg_namespace n, aclexplode(n.nspacl) a
+      where n.nspname = 'public' and a.grantee <> 0
+      union all
+      select n.nspowner, privilege || ' in public'
+      from pg_catalog.pg_namespace n, unnest('{USAGE,CREATE}'::text[]) privilege
+      where n.nspname = 'public'
+    ), held as (
+      select l.oid, l.name, array(select n.privilege from named n where pg_has_role(l.oid, n.grantee, 'usage')) as by_name,
+        has_database_privilege(l.oid, l.database, 'temporary') as temporary,
+        coalesce(bool_or(o.in_public), false) as in_public, coalesce(bool_or(o.in_public and o.owned), false) as owns
       from logins l
       join objects o on pg_has_role(l.oid, o.role, 'usage')
       group by l.oid, l.name, l.database
+    ), losing as (
+      select name, 'CONNECT' <> all (by_name) as connect, temporary and 'TEMPORARY' <> all (by_name) as temporary, usage,
+        usage and owns or in_public and has_schema_privilege(oid, 'public', 'create') and 'CREATE in public' <> all (by_name) as creation
+      from held
+      cross join lateral (
+        select in_public and has_schema_privilege(oid, 'public', 'usage') and 'USAGE in public' <> all (by_name) as usage) u
     )
     select current_database() as database,
       (select min(nspname) from pg_catalog.pg_namespace where nspname in ('app', 'api', 'audit', 'control')) as schema,
       (select string_agg(name, ', ' order by name) from losing where connect) as connect,
+      (select string_agg(name, ', ' order by name) from losing where temporary) as temporary,
       (select string_agg(name, ', ' order by name) from losing where usage) as usage,
-      (select string_agg(name, ', ' order by name) from losing where usage and owns) as creation`;
-  const { database, schema, connect, usage, creation } = found!;
+      (select string_agg(name, ', ' order by name) from losing where creation) as creation`;
+  const { database, schema, connect, temporary, usage, creation } = found!;
   if (schema)
     throw new StartupError(
       `The database ${database} has a schema ${schema} already, which the first migration makes: use a database of its own, or rename yours before ` +
@@ -59,6 +74,7 @@ export async function refuseNeighbours(sql: postgres.Sql): Promise<void> {
     );
   const grants = [
     connect && `grant connect on database ${database} to ${connect};`,
+    temporary && `grant temporary on database ${database} to ${temporary};`,
     usage && `grant usage on schema public to ${usage};`,
     creation && `grant create on schema public to ${creation};`,
   ].filter(Boolean);

@@ -311,17 +311,17 @@ test("a database that others use is refused before anything changes, until they 
         stderr,
         `The first migration closes the database ${name} and its schema public, in which others have objects or rights: use a database of ` +
           "its own (with ROOT_DATABASE_URL migrate makes one), or let them in by name before: " +
-          `grant connect on database ${name} to "${member}", ${web};`,
+          `grant connect on database ${name} to "${member}", ${web}; grant temporary on database ${name} to "${member}", ${web};`,
       );
     }
     assert.deepEqual([...(await inside`select from pg_namespace where nspname = 'app'`)], []);
-    await inside.unsafe(`grant connect on database ${name} to ${group}, ${web}`);
-    // Rights in public are lost with the schema's.
+    await inside.unsafe(`grant connect, temporary on database ${name} to ${group}, ${web}`);
+    // Rights in public are lost with the schema's. Up to Postgres 14 everybody may create there.
     await inside.unsafe(
-      `create table public.things (id int); alter table public.things owner to ${web}; grant select (id) on public.things to ${group}`,
+      `grant create on schema public to public; create table public.things (id int); alter table public.things owner to ${web}; grant select (id) on public.things to ${group}`,
     );
     const { stderr } = await migrate({ DATABASE_URL: urls.owner });
-    const grants = `grant usage on schema public to "${member}", ${web}; grant create on schema public to ${web};`;
+    const grants = `grant usage on schema public to "${member}", ${web}; grant create on schema public to "${member}", ${web};`;
     assert.ok(stderr.endsWith(`by name before: ${grants}`), stderr);
     await inside.unsafe(grants);
     assert.equal((await migrate({ DATABASE_URL: urls.owner })).stderr, "");
