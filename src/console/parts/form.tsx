@@ -10,10 +10,35 @@ export { Field, SelectField, TextField, useTyped } from "./fields.tsx";
 
 type Messages = Record<string, string>;
 
-/** By field; only the first of each. */
-function messagesOf(error: unknown): Messages {
-  const errors = error instanceof Refused ? (error.problem.errors ?? []) : [];
-  return Object.fromEntries([...errors].reverse().map(({ field, message }) => [field, message]));
+/** The field that the form has for what the service names: `sizes` for `sizes.0`. */
+function nearest(form: HTMLFormElement | null, field: string): string | undefined {
+  for (let name = field; name; name = name.slice(0, Math.max(0, name.lastIndexOf("."))))
+    if (form?.querySelector(`[data-field="${CSS.escape(name)}"]`)) return name;
+  return undefined;
+}
+
+/** What the service refuses, at the fields of a form. */
+export function useRefusals(error: unknown) {
+  const form = useRef<HTMLFormElement>(null);
+  const [messages, setMessages] = useState<Messages>({});
+  const [whole, setWhole] = useState(false);
+  useEffect(() => {
+    const found: Messages = {};
+    const errors = (error instanceof Refused && error.problem.errors) || [];
+    let elsewhere = error !== undefined && errors.length === 0;
+    for (const { field, message } of errors) {
+      const name = nearest(form.current, field);
+      if (name === undefined) elsewhere = true;
+      else found[name] ??= message;
+    }
+    setMessages(found);
+    setWhole(elsewhere);
+    if (errors.length > 0)
+      setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
+  }, [error]);
+  const clear = (name: string) =>
+    setMessages(before => Object.fromEntries(Object.entries(before).filter(([field]) => field !== name)));
+  return { form, whole, refusals: { messages, clear } };
 }
 
 /** Gives the fields by name; shows the refusal of what it did, at the fields that are wrong. */
@@ -34,22 +59,9 @@ export function Form({
   children?: ComponentChildren;
   beside?: ComponentChildren;
 }) {
-  const form = useRef<HTMLFormElement>(null);
-  const [messages, setMessages] = useState<Messages>({});
-  const [whole, setWhole] = useState(false);
-  useEffect(() => {
-    const found = messagesOf(action.error);
-    const isHere = (field: string) => form.current?.querySelector(`[data-field="${CSS.escape(field)}"]`);
-    const fields = Object.keys(found);
-    setMessages(found);
-    setWhole(action.error !== undefined && (fields.length === 0 || !fields.every(isHere)));
-    if (fields.length > 0)
-      setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus());
-  }, [action.error]);
-  const clear = (name: string) =>
-    setMessages(before => Object.fromEntries(Object.entries(before).filter(([field]) => field !== name)));
+  const { form, whole, refusals } = useRefusals(action.error);
   return (
-    <FieldRefusals.Provider value={{ messages, clear }}>
+    <FieldRefusals.Provider value={refusals}>
       <form
         ref={form}
         onSubmit={event => {

@@ -6,8 +6,9 @@ import { dropDraft, keepDraft, takeDraft } from "../../draft.ts";
 import { useAction } from "../../parts/action.ts";
 import { Diff } from "../../parts/diff.tsx";
 import { Failure } from "../../parts/failure.tsx";
-import { Field } from "../../parts/form.tsx";
-import { say } from "../../parts/text.tsx";
+import { FieldRefusals } from "../../parts/fields.tsx";
+import { Field, useRefusals } from "../../parts/form.tsx";
+import { say, visible } from "../../parts/text.tsx";
 import { unsaved } from "../../router.ts";
 import { Conflict } from "./conflict.tsx";
 import { type Json, parseSettings } from "./json.ts";
@@ -45,6 +46,7 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
   const [theirs, setTheirs] = useState<Settings | null>(null);
   const [raw, setRaw] = useState(schema === null);
   const action = useAction();
+  const { form, whole, refusals } = useRefusals(reviewing ? undefined : action.error);
   const parsed = parseSettings(text);
   const fault = typeof parsed === "string" ? parsed : undefined;
   const value = typeof parsed === "string" ? null : parsed;
@@ -70,7 +72,11 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
         saved(found);
         say("The settings are saved");
       } catch (error) {
-        if (!(error instanceof Refused) || error.status !== 412) throw error;
+        if (!(error instanceof Refused) || error.status !== 412) {
+          // What is refused stands at its control.
+          if (schema && !raw && error instanceof Refused && error.problem.errors) setReviewing(false);
+          throw error;
+        }
         const found = await read();
         setTheirs(found);
         saved(found);
@@ -117,6 +123,7 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
         </>
       ) : (
         <form
+          ref={form}
           onSubmit={event => {
             event.preventDefault();
             action.clear();
@@ -148,18 +155,22 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
               )}
             </Field>
           ) : (
-            <SchemaForm
-              schema={schema}
-              value={value}
-              writable={writable}
-              onChange={next => setText(pretty(next))}
-            />
+            <FieldRefusals.Provider value={refusals}>
+              <SchemaForm
+                of="settings"
+                schema={schema}
+                value={value}
+                writable={writable}
+                onChange={next => setText(pretty(next))}
+              />
+            </FieldRefusals.Provider>
           )}
           {fault && (
             <p class="note bad" role="alert">
-              {fault}
+              {visible(fault)}
             </p>
           )}
+          {whole && <Failure error={action.error} />}
           <div class="buttons">
             <button type="submit" class="primary" disabled={!changed || fault !== undefined}>
               Review the change

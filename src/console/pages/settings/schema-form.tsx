@@ -7,6 +7,8 @@ import type { ControlProps, Schema } from "./schema.ts";
 type Json = Record<string, unknown>;
 
 interface Props {
+  /** What the API calls the object. */
+  of: string;
   schema: Schema;
   value: Json;
   writable: readonly string[] | null;
@@ -14,7 +16,7 @@ interface Props {
 }
 
 /** One control for each property of the schema. Keys that it does not name are kept as they are. */
-export function SchemaForm({ schema, value, writable, onChange }: Props) {
+export function SchemaForm({ of, schema, value, writable, onChange }: Props) {
   const set = (key: string, next: unknown) => {
     const { [key]: _, ...rest } = value;
     onChange(next === undefined ? rest : { ...rest, [key]: next });
@@ -25,6 +27,7 @@ export function SchemaForm({ schema, value, writable, onChange }: Props) {
         <Control
           key={key}
           name={key}
+          field={`${of}.${key}`}
           schema={part}
           value={value[key]}
           disabled={writable !== null && !writable.includes(key)}
@@ -37,7 +40,7 @@ export function SchemaForm({ schema, value, writable, onChange }: Props) {
 }
 
 function Control(props: ControlProps): ComponentChildren {
-  const { name, schema, value, disabled, onChange } = props;
+  const { name, field, schema, value, disabled, onChange } = props;
   const label = schema.title ?? name;
   const type = Array.isArray(schema.type) ? schema.type.find(one => one !== "null") : schema.type;
   const list = type === "array" && schema.items?.type === "string" && isTexts(value);
@@ -55,7 +58,7 @@ function Control(props: ControlProps): ComponentChildren {
       <fieldset disabled={disabled}>
         <legend>{label}</legend>
         {hint && <p class="hint">{hint}</p>}
-        <SchemaForm schema={schema} value={value ?? {}} writable={null} onChange={onChange} />
+        <SchemaForm of={field} schema={schema} value={value ?? {}} writable={null} onChange={onChange} />
       </fieldset>
     );
   if (type === "boolean" && (value === undefined || typeof value === "boolean"))
@@ -74,7 +77,7 @@ function Control(props: ControlProps): ComponentChildren {
       </div>
     );
   return (
-    <Field label={label} hint={hint}>
+    <Field label={label} hint={hint} name={field}>
       {ids => (list ? <Lines {...props} ids={ids} /> : <Plain {...props} type={type} ids={ids} />)}
     </Field>
   );

@@ -16,6 +16,8 @@ export interface Schema {
 
 export interface ControlProps {
   name: string;
+  /** What the API calls it. */
+  field: string;
   schema: Schema;
   value: unknown;
   disabled: boolean;

@@ -79,12 +79,14 @@ export function Why() {
                 label="Person"
                 name="person"
                 field="subject"
+                maxLength={320}
                 value={asked.person}
                 hint="The e-mail address that the tenant has of them, or their subject: the “sub” of their token."
               />
               <TextField
                 label="Provider"
                 name="provider"
+                maxLength={255}
                 value={asked.provider}
                 hint="Who signs their token, its “iss”. Empty: a token without one, or the provider of the member with that address."
               />
