@@ -20,7 +20,7 @@ export const API_EPILOGUE =
   "Without both, the command signs an operator's token as the command token does: with SERVICE_JWT_SECRET, else with the secret in the " +
   "embedded database's data folder.";
 
-interface Api {
+export interface Api {
   /** @throws StartupError with the service's own words */
   call<O extends Name>(operation: O, ...input: Given<O>): Promise<Done<O>>;
   /** The entries of a list, page after page, until `limit`. `more` tells that the list goes on. */

@@ -1,10 +1,9 @@
-import { createInterface } from "node:readline/promises";
 import type { CommandModule } from "yargs";
 import { KINDS } from "../config/kinds.ts";
 import { StartupError } from "../errors/startup-error.ts";
-import type { Header } from "../transfer/file.ts";
 import { importTenant } from "../transfer/import.ts";
-import { findReplaced, type Replaced, withHeader } from "../transfer/replace.ts";
+import { findReplaced, withHeader } from "../transfer/replace.ts";
+import { ask } from "./ask.ts";
 import { isStandardInput, linesFrom } from "./file-argument.ts";
 import { flagOption, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
@@ -17,22 +16,6 @@ interface Arguments {
   "delete-unknown": boolean;
   yes: boolean;
   json: boolean;
-}
-
-/** Asks on the terminal. Throws StartupError unless the answer is the slug. */
-async function confirm({ id, slug, rows }: Replaced, { exported_at }: Header): Promise<void> {
-  // Not in raw mode, in which readline would keep Ctrl-C from us. At the end of the input it would wait for ever.
-  const terminal = createInterface({ input: process.stdin, output: process.stderr, terminal: false });
-  const ended = new Promise<string>(resolve => terminal.once("close", () => resolve("")));
-  try {
-    const answer = terminal.question(
-      `${rows} rows of ${slug} (${id}) will be replaced by those of its export of ${exported_at}.\n` +
-        "tenancy diff shows which tables differ. Type the slug to replace them: ",
-    );
-    if ((await Promise.race([answer, ended])).trim() !== slug) throw new StartupError("Nothing was replaced");
-  } finally {
-    terminal.close();
-  }
 }
 
 export const importCommand: CommandModule<object, Arguments> = {
@@ -69,7 +52,12 @@ export const importCommand: CommandModule<object, Arguments> = {
           throw new StartupError(
             "--replace asks before it deletes rows, and there is no terminal to ask on: --yes answers",
           );
-        await confirm(replaced, opened!.header);
+        const { id, slug, rows } = replaced;
+        const answer = await ask(
+          `${rows} rows of ${slug} (${id}) will be replaced by those of its export of ${opened!.header.exported_at}.\n` +
+            "tenancy diff shows which tables differ. Type the slug to replace them: ",
+        );
+        if (answer !== slug) throw new StartupError("Nothing was replaced");
       }
       const done = await importTenant(sql, opened?.all ?? content, slug, {
         replaces: replace,

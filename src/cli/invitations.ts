@@ -1,6 +1,6 @@
 import type { CommandModule } from "yargs";
 import { choices, type MemberRole } from "../client/api.ts";
-import { openTenant } from "./api-client.ts";
+import { type Api, openTenant } from "./api-client.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second } from "./table.ts";
@@ -54,19 +54,27 @@ const create: CommandModule<
   },
 };
 
-const revoke: CommandModule<object, { tenant: string; id: string; json: boolean }> = {
+/** The command that revokes an invitation or an API key. */
+export const revokeCommand = (
+  describe: string,
+  idName: string,
+  revoke: (api: Api, id: string) => Promise<{ message: string }>,
+): CommandModule<object, { tenant: string; id: string; json: boolean }> => ({
   command: "revoke <tenant> <id>",
-  describe: "Revoke an open invitation",
+  describe,
   builder: yargs =>
     slugArgument(yargs)
-      .positional("id", { type: "string", demandOption: true, describe: "invitation_id" })
+      .positional("id", { type: "string", demandOption: true, describe: idName })
       .option("json", flagOption("As JSON")),
   handler: async ({ tenant, id, json }) => {
-    const api = await openTenant(tenant);
-    const gone = await api.call("revokeInvitation", { params: { invitation_id: id } });
+    const gone = await revoke(await openTenant(tenant), id);
     await printLine(json ? JSON.stringify(gone) : gone.message);
   },
-};
+});
+
+const revoke = revokeCommand("Revoke an open invitation", "invitation_id", (api, invitation_id) =>
+  api.call("revokeInvitation", { params: { invitation_id } }),
+);
 
 export const invitations: CommandModule = {
   command: "invitations <action>",

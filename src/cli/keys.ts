@@ -1,7 +1,7 @@
 import type { CommandModule } from "yargs";
 import { choices, type KeyRole } from "../client/api.ts";
 import { openTenant } from "./api-client.ts";
-import { MEMBER_EPILOGUE } from "./invitations.ts";
+import { MEMBER_EPILOGUE, revokeCommand } from "./invitations.ts";
 import { choiceOption, flagOption, nameOption, numberFrom } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second } from "./table.ts";
@@ -55,19 +55,9 @@ const create: CommandModule<
   },
 };
 
-const revoke: CommandModule<object, { tenant: string; id: string; json: boolean }> = {
-  command: "revoke <tenant> <id>",
-  describe: "Revoke an API key; its next request is refused",
-  builder: yargs =>
-    slugArgument(yargs)
-      .positional("id", { type: "string", demandOption: true, describe: "key_id" })
-      .option("json", flagOption("As JSON")),
-  handler: async ({ tenant, id, json }) => {
-    const api = await openTenant(tenant);
-    const gone = await api.call("revokeKey", { params: { key_id: id } });
-    await printLine(json ? JSON.stringify(gone) : gone.message);
-  },
-};
+const revoke = revokeCommand("Revoke an API key; its next request is refused", "key_id", (api, key_id) =>
+  api.call("revokeKey", { params: { key_id } }),
+);
 
 export const keys: CommandModule = {
   command: "keys <action>",

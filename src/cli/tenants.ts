@@ -1,10 +1,10 @@
-import { createInterface } from "node:readline/promises";
 import type { Argv, CommandModule } from "yargs";
 import { choices, type TenantStatus } from "../client/api.ts";
 import type { Input } from "../client/client.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { plain } from "../values/printable.ts";
 import { API_EPILOGUE, findTenant, openApi } from "./api-client.ts";
+import { ask } from "./ask.ts";
 import { choiceOption, flagOption, nameOption, numberFrom, textOption } from "./options.ts";
 import { printLine } from "./output.ts";
 import { fields, printRows, second, table } from "./table.ts";
@@ -135,6 +135,8 @@ const deletion = (
       await printLine(json ? JSON.stringify(counted) : text);
     }
     if (dryRun) return;
+    if (!yes && !process.stdin.isTTY)
+      throw new StartupError("Nothing was deleted: --yes deletes without asking");
     if (!yes && (await ask(`${question} ${slug} and these rows? Type its slug: `)) !== slug)
       throw new StartupError("Nothing was deleted");
     const deleted = await api.call("deleteTenant", {
@@ -153,15 +155,6 @@ const purge = deletion(
   "Delete for good",
   { purge: true },
 );
-
-/** On standard error: standard output may go to a file. */
-async function ask(question: string): Promise<string> {
-  if (!process.stdin.isTTY) throw new StartupError("Nothing was deleted: --yes deletes without asking");
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question(question);
-  lines.close();
-  return answer.trim();
-}
 
 export const tenants: CommandModule = {
   command: "tenants <action>",
