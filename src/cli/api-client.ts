@@ -9,10 +9,10 @@ import {
   type Name,
   Refused,
 } from "../client/client.ts";
-import { loadConfig } from "../config/config.ts";
 import { KINDS } from "../config/kinds.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { isSlug } from "../values/slug.ts";
+import { readVariables } from "./owner.ts";
 import { signingSecret, signToken } from "./token.ts";
 
 export const API_EPILOGUE =
@@ -36,7 +36,7 @@ const LARGEST_PAGE = 1_000;
 
 /** Operators may name any tenant, so they name the default one. For one's own tenant see openTenant(). */
 export async function openApi(slug?: string): Promise<Api> {
-  const { url, token, tenant, unauthorized } = await callerOf(process.env);
+  const { url, token, tenant, unauthorized } = await callerOf();
   const client = createClient({ url, token, tenant: slug ?? tenant });
   const told = (error: unknown): never => {
     throw error instanceof Refused ? new StartupError(wordsOf(error, url, unauthorized)) : error;
@@ -83,17 +83,16 @@ interface Caller {
   unauthorized?: string;
 }
 
-async function callerOf(env: NodeJS.ProcessEnv): Promise<Caller> {
+async function callerOf(): Promise<Caller> {
+  const { env } = process;
   const url = KINDS.webAddress.parse(env.TENANCY_URL || `http://127.0.0.1:${env.SERVICE_PORT || 3000}`);
   if (url === undefined) throw new StartupError(`TENANCY_URL: expected ${KINDS.webAddress.expects}`);
   // The service's addresses need not be here; its keys only where they sign.
-  const readConfig = (names: RegExp) =>
-    loadConfig(Object.fromEntries(Object.entries(env).filter(([name]) => names.test(name)))).config;
-  const tenant = readConfig(/^SERVICE_DEFAULT_TENANT_SLUG$/).defaultTenant.slug;
+  const tenant = readVariables(/^SERVICE_DEFAULT_TENANT_SLUG$/).defaultTenant.slug;
   if (env.TENANCY_TOKEN) return { url, token: env.TENANCY_TOKEN, tenant };
   if (env.TENANCY_URL)
     throw new StartupError("TENANCY_TOKEN, the caller's token, is missing, and TENANCY_URL is set");
-  const config = readConfig(/^SERVICE_(JWT|OPERATOR)_|^SERVICE_DATA_DIR$/);
+  const config = readVariables(/^SERVICE_(JWT|OPERATOR)_|^SERVICE_DATA_DIR$/);
   const { secret, folder } = await signingSecret(config);
   const token = signToken(config, secret, { sub: "tenancy", operator: true, expiresIn: 60 });
   const unauthorized = folder

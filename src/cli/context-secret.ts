@@ -1,9 +1,8 @@
 import type { CommandModule } from "yargs";
-import { loadConfig } from "../config/config.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { dropOldSecret, removeSecret, storeSecret } from "../migrate/tenant-context.ts";
 import { flagOption } from "./options.ts";
-import { asOwner } from "./owner.ts";
+import { asOwner, readVariables } from "./owner.ts";
 
 interface Arguments {
   "drop-old": boolean;
@@ -16,10 +15,8 @@ const SAID = {
   unchanged: "The database has this secret already",
 };
 
-/** Null: not set. Other variables are not validated. */
-export const contextSecret = (): string | null =>
-  loadConfig({ SERVICE_TENANT_CONTEXT_SECRET: process.env.SERVICE_TENANT_CONTEXT_SECRET }).config
-    .tenantContextSecret;
+/** Null: not set. */
+export const contextSecret = () => readVariables(/^SERVICE_TENANT_CONTEXT_SECRET$/).tenantContextSecret;
 
 export const contextSecretCommand: CommandModule<object, Arguments> = {
   command: "context-secret",

@@ -1,5 +1,4 @@
 import type { CommandModule } from "yargs";
-import { loadConfig } from "../config/config.ts";
 import { requireAddress } from "../database/url.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { applyRoles } from "../migrate/administrator.ts";
@@ -11,7 +10,7 @@ import { inWords } from "../migrate/released.ts";
 import { contextSecret } from "./context-secret.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 import { flagOption } from "./options.ts";
-import { environmentFolder, environmentProduct, onOwnerDatabase } from "./owner.ts";
+import { environmentFolder, environmentProduct, onOwnerDatabase, readVariables } from "./owner.ts";
 
 interface Arguments {
   "only-roles": boolean;
@@ -61,13 +60,11 @@ export const migrate: CommandModule<object, Arguments> = {
   },
 };
 
-/** Null: not set. Other variables are not validated. */
-function multiTenantMode(): boolean | null {
-  const { SERVICE_MULTI_TENANT_MODE = "" } = process.env;
-  return SERVICE_MULTI_TENANT_MODE.trim() === ""
-    ? null
-    : loadConfig({ SERVICE_MULTI_TENANT_MODE }).config.multiTenantMode;
-}
+/** Null: not set. */
+const multiTenantMode = () =>
+  process.env.SERVICE_MULTI_TENANT_MODE?.trim()
+    ? readVariables(/^SERVICE_MULTI_TENANT_MODE$/).multiTenantMode
+    : null;
 
 async function onlyRoles() {
   const rootUrl = process.env.ROOT_DATABASE_URL;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type postgres from "postgres";
-import { loadConfig } from "../config/config.ts";
+import { type Config, loadConfig } from "../config/config.ts";
 import { DATA_DIR, DEMO_DATA_DIR } from "../config/paths.ts";
 import { connect, UNHURRIED } from "../database/command-connection.ts";
 import { explainDatabase } from "../database/connection-errors.ts";
@@ -11,13 +11,15 @@ import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { Interrupted, onInterruption } from "./interruption.ts";
 
-/** SERVICE_DATA_DIR or its default; other variables are not validated. */
-export const environmentFolder = () =>
-  loadConfig({ SERVICE_DATA_DIR: process.env.SERVICE_DATA_DIR }).config.dataDir;
+/** The configuration as these variables of the environment give it; others are not validated. */
+export const readVariables = (names: RegExp): Config =>
+  loadConfig(Object.fromEntries(Object.entries(process.env).filter(([name]) => names.test(name)))).config;
 
-/** SERVICE_SAMPLE_PRODUCT; null: not set. */
-export const environmentProduct = () =>
-  loadConfig({ SERVICE_SAMPLE_PRODUCT: process.env.SERVICE_SAMPLE_PRODUCT }).config.sampleProduct;
+/** SERVICE_DATA_DIR or its default. */
+export const environmentFolder = () => readVariables(/^SERVICE_DATA_DIR$/).dataDir;
+
+/** Null: not set. */
+export const environmentProduct = () => readVariables(/^SERVICE_SAMPLE_PRODUCT$/).sampleProduct;
 
 /** The data folder of a service that was started before: the demo's if only the demo was. */
 export function begunFolder(log: (line: string) => void): string {
