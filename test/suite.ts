@@ -17,6 +17,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { spec, type TestEvent, tap } from "node:test/reporters";
+import { inspect } from "node:util";
 import postgres from "postgres";
 import { startEmbedded } from "../src/embedded/embedded.ts";
 import { applyRoles } from "../src/migrate/administrator.ts";
@@ -153,9 +154,10 @@ async function* withSummary(events: AsyncIterable<TestEvent>): AsyncGenerator<Te
       (event.data.details.error as { failureType?: string }).failureType !== "subtestsFailed"
     ) {
       const { file = "", line = 0, name, details } = event.data;
-      failures.push(
-        `failed: ${path.relative(process.cwd(), file)}:${line}: ${name}: ${details.error.cause ?? details.error}`,
-      );
+      const cause: unknown = details.error.cause ?? details.error;
+      // What a test throws need not be an Error, nor have a toString().
+      const text = cause instanceof Error ? String(cause) : inspect(cause);
+      failures.push(`failed: ${path.relative(process.cwd(), file)}:${line}: ${name}: ${text}`);
     }
     if (!told && event.type === "test:diagnostic" && /^tests \d/.test(event.data.message)) {
       told = true;
