@@ -1,0 +1,225 @@
+/** What somebody else does meanwhile: to the reader's own power, to what the page shows, to the service. */
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { seedTenant, seedUser, token } from "../harness.ts";
+import { createWorld, type World } from "../http/world.ts";
+import { until } from "../until.ts";
+import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+
+let world: World;
+let browser: Browser;
+let url: string;
+let operator: Visitor;
+let owner: Visitor;
+const ids: Record<string, string> = {};
+
+before(async () => {
+  if (skip) return;
+  world = await createWorld();
+  const { sql } = world.database;
+  for (const slug of ["acme", "globex"]) {
+    ids[slug] = await seedTenant(sql, { slug, name: slug.replace(/^./, one => one.toUpperCase()) });
+    await seedUser(sql, ids[slug]!, { subject: "ada", role: "owner" });
+  }
+  await seedUser(sql, ids.acme!, { subject: "ben" });
+  url = await listen(world.service);
+  browser = await startBrowser();
+  operator = await Visitor.arrive(browser, url);
+  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
+  owner = await Visitor.arrive(browser, url);
+  await owner.signIn(await token({ sub: "ada" }));
+});
+after(async () => {
+  await browser?.close();
+  await world?.end();
+});
+
+const role = (is: string) =>
+  world.database
+    .sql`update app.users set role = ${is} where tenant_id = ${ids.acme!} and auth_subject = 'ada'`;
+const status = (slug: string, is: string) =>
+  world.database.sql`update app.tenants set status = ${is} where id = ${ids[slug]!}`;
+
+test("a role, a membership or an organization that ended elsewhere goes on in no open page", {
+  skip,
+}, async () => {
+  const { sql } = world.database;
+  await seedUser(sql, ids.acme!, { subject: "olaf", role: "owner" });
+  await owner.open("#/org/acme/members", "Members");
+  await role("member");
+  await owner.press("Add a member");
+  await owner.dialog().getByLabel("Subject").fill("carl");
+  await owner.press("Add", owner.dialog());
+  await owner.sees("You are member of Acme now");
+  await owner.sees("member of acme", owner.page.locator(".who"));
+  await owner.button("Add a member").waitFor({ state: "detached" });
+  assert.equal(await owner.dialog().count(), 0);
+  assert.equal(await owner.page.getByRole("link", { name: "API keys" }).count(), 0);
+  await role("owner");
+  await owner.page.reload();
+  await owner.button("Add a member").waitFor();
+  await status("acme", "suspended");
+  await owner.page.getByRole("link", { name: "Invitations" }).click();
+  await owner.sees(/It is suspended: everybody is refused/);
+  await owner.check();
+  await status("acme", "active");
+  await owner.press("Look again");
+  await owner.sees("No invitation is open.");
+  await sql`update app.users set removed_at = now() where tenant_id = ${ids.acme!} and auth_subject = 'ada'`;
+  await owner.page.getByRole("link", { name: "Members", exact: true }).click();
+  await owner.heading("You do not belong to this organization");
+  await sql`update app.users set removed_at = null where tenant_id = ${ids.acme!} and auth_subject = 'ada'`;
+  owner.assertFine();
+});
+
+test("what another reader did first is said, and the list shows it", { skip }, async () => {
+  const { sql } = world.database;
+  await operator.open(`#/tenant/${ids.acme}/members`, "Acme");
+  const ben = operator.page.locator("tbody tr", { hasText: "ben" });
+  const removed = (at: Date | null) => sql`
+    update app.users set removed_at = ${at} where tenant_id = ${ids.acme!} and auth_subject = 'ben'`;
+  for (const act of ["Remove… ben", /change the role of ben/]) {
+    await removed(null);
+    await operator.page.reload();
+    await ben.waitFor();
+    await removed(new Date());
+    await operator.press(act);
+    const dialog = operator.dialog();
+    if (act instanceof RegExp) await dialog.getByRole("radio", { name: /^admin/ }).check();
+    await dialog.locator("button[type=submit]").click();
+    await operator.sees("This does not exist, or no longer.", dialog);
+    await ben.waitFor({ state: "detached" });
+    await operator.press("Cancel", dialog);
+  }
+  for (const act of ["Approve", "Reject…"]) {
+    ids.hooli = await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
+    await operator.open("#/waiting", "Waiting for approval");
+    await operator.page.reload();
+    const waits = operator.page.getByRole("article", { name: "Hooli" });
+    await waits.waitFor();
+    await sql`update app.tenants set slug = ${`was-${act.slice(0, 3).toLowerCase()}`}, status = 'active' where id = ${ids.hooli}`;
+    await operator.press(act, waits);
+    if (act !== "Approve") await operator.press("Reject and delete", operator.dialog());
+    await operator.sees("Another operator has decided about hooli in the meantime");
+    await waits.waitFor({ state: "detached" });
+    assert.equal(await operator.dialog().count(), 0);
+  }
+  operator.assertFine();
+});
+
+test("an owner and another who rename at once: the other's name is shown before mine goes over it", {
+  skip,
+}, async () => {
+  await owner.open("#/org/globex", "Globex");
+  const { page } = owner;
+  await page.getByRole("textbox", { name: "Name" }).fill("Globex Mine");
+  await world.database
+    .sql`update app.tenants set name = 'Globex Theirs', updated_at = now() where id = ${ids.globex!}`;
+  await owner.press("Save name");
+  await owner.sees("Meanwhile somebody else saved:");
+  await owner.heading("Globex Theirs");
+  await owner.check();
+  await owner.press("Save mine over it");
+  await owner.heading("Globex Mine");
+  await page.getByText("Meanwhile somebody else saved:").waitFor({ state: "detached" });
+  owner.assertFine();
+});
+
+test("settings that somebody else saved are shown also after mine were dropped and the page was left", {
+  skip,
+}, async () => {
+  await operator.open(`#/tenant/${ids.acme}/settings`, "Acme");
+  const area = operator.page.getByLabel("Settings as JSON");
+  await area.fill('{"mine": 1}');
+  await operator.press("Review the change");
+  await world.database.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${ids.acme!}`;
+  await operator.press("Save");
+  await operator.press("Drop mine");
+  const parts = operator.page.locator(".tabs");
+  await parts.getByRole("link", { name: "Members" }).click();
+  await operator.button("Add a member").waitFor();
+  await parts.getByRole("link", { name: "Settings" }).click();
+  assert.match(await area.inputValue(), /"theirs": 1/);
+  operator.assertFine();
+});
+
+test("the chooser of organizations is for arrow keys too, says which are out of reach, and shows where one is", {
+  skip,
+}, async () => {
+  const chooser = owner.page.getByRole("combobox", { name: "Organization" });
+  await owner.open("#/org/acme", "Acme");
+  await chooser.focus();
+  await owner.page.keyboard.press("ArrowDown");
+  await owner.heading("Globex Mine");
+  await owner.page.keyboard.press("ArrowUp");
+  await owner.heading("Acme");
+  const bound = await Visitor.arrive(browser, url);
+  await bound.signIn(await token({ sub: "ada", tenant: "globex" }));
+  await bound.heading("Globex Mine");
+  const options = await bound.page.getByRole("combobox", { name: "Organization" }).innerText();
+  assert.match(options, /Acme \(not with this sign-in\)/);
+  assert.doesNotMatch(options, /Globex Mine \(not/);
+  await bound.leave();
+  owner.assertFine();
+});
+
+test("neither another organization nor signing out takes unsaved settings along unasked", {
+  skip,
+}, async () => {
+  // An operator who belongs to two organizations.
+  const { sql } = world.database;
+  for (const slug of ["acme", "globex"]) await seedUser(sql, ids[slug]!, { subject: "oscar", role: "owner" });
+  const oscar = await Visitor.arrive(browser, url);
+  await oscar.signIn(await token({ sub: "oscar", roles: ["tenant-operator"] }));
+  await oscar.open(`#/tenant/${ids.acme}/settings`, "Acme");
+  const area = oscar.page.getByLabel("Settings as JSON");
+  await area.fill('{"typed": 1}');
+  const chooser = oscar.page.getByRole("combobox", { name: "Organization" });
+  const before = await chooser.inputValue();
+  await chooser.selectOption(before === "acme" ? "globex" : "acme");
+  await oscar.press("Stay here", oscar.dialog());
+  assert.equal(await chooser.inputValue(), before);
+  await oscar.press("Sign out");
+  await oscar.press("Stay here", oscar.dialog());
+  assert.equal(await area.inputValue(), '{"typed": 1}');
+  await oscar.press("Sign out");
+  await oscar.press("Leave, and lose it", oscar.dialog());
+  await oscar.heading("Sign in");
+  assert.equal(await oscar.stored(), "[{},{}]");
+  oscar.assertFine();
+  await oscar.leave();
+});
+
+test("after a stop everything that waits is asked again at once, not what was asked last", {
+  skip,
+}, async () => {
+  const { page } = operator;
+  let away = true;
+  let asked = 0;
+  const busy = { status: 503, headers: { "retry-after": "25" }, json: { error: "Busy", detail: "Busy" } };
+  await page.route("**/api/**", route => {
+    asked++;
+    return away ? route.fulfill(busy) : route.continue();
+  });
+  await page.reload();
+  await operator.sees(/Busy \(503\)/);
+  away = false;
+  // The reader is known again: now the list and the menu's count wait.
+  await page.unroute("**/api/**");
+  away = true;
+  await page.route("**/api/setup/**", route => {
+    asked++;
+    return away ? route.fulfill(busy) : route.continue();
+  });
+  await operator.press("Try now");
+  await operator.sees(/Busy \(503\)/);
+  await page.evaluate("location.hash = '#/tenants'");
+  await until("the list was asked for", () => asked >= 3);
+  away = false;
+  await operator.press("Try now");
+  await operator.page.locator("tbody tr", { hasText: "Acme" }).waitFor({ timeout: 10_000 });
+  await until("the banner goes", async () => (await page.locator(".banner").count()) === 0);
+  await page.unroute("**/api/setup/**");
+  operator.assertFine();
+});
