@@ -215,8 +215,31 @@ test("the hint of a refusal is SQL to paste: for the keys, or the adoption of a 
       alter table app."Bare" owner to tms_owner; alter table app.careless owner to tms_owner`);
     await pasted('app."Bare"', /default tenant's: (.*); else/);
     await tx`select app.isolate('app."Bare"')`;
-    await pasted("app.careless", /for its primary key: (.*;)$/);
+    await pasted("app.careless", /^for its primary key: (.*;)$/);
     await tx`select app.isolate('app.careless')`;
+  }));
+
+test("each fault of a table has a hint of its own, and a table without the fault does not get the hint", () =>
+  rolledBack(database.sql, async tx => {
+    await tx.unsafe(`create table app.part (tenant_id uuid not null, id int, primary key (tenant_id, id), unique (id), unique (tenant_id, id));
+      create table app.keyless (tenant_id uuid not null);
+      create table app.open (tenant_id uuid, id int not null, other int references app.part (id));
+      create table app.texts (tenant_id text not null, id int, primary key (tenant_id, id))`);
+    const hintOf = async (table: string) => {
+      const refused = await tx
+        .savepoint(sp => sp`select app.isolate(${table})`)
+        .catch((error: postgres.PostgresError) => error);
+      return (refused as postgres.PostgresError).hint;
+    };
+    const primary = "alter table app.open add primary key (tenant_id, …);";
+    const hints: unknown[] = [];
+    for (const table of ["app.part", "app.keyless", "app.open", "app.texts"]) hints.push(await hintOf(table));
+    assert.deepEqual(hints, [
+      "for its other unique keys: begin them with tenant_id, or call audit.vouch();",
+      primary.replace("open", "keyless"),
+      `${primary} for its foreign keys: select remedy from audit.key_crosses_tenants where relation = 'app.open'; once no row is without a tenant: alter table app.open alter column tenant_id set not null;`,
+      "see *Rules for a table* in docs/guides/own-tables.md",
+    ]);
   }));
 
 test("a table is not adopted while foreign keys need its primary key, and the hint names each of them", () =>
