@@ -1,4 +1,4 @@
-/** Plans how tenants are isolated in a database that lives, and rehearses the plan. Nothing is changed. */
+/** Plans how tenants are isolated in a database in use, and rehearses the plan. Nothing is changed. */
 import type { Vouched } from "../audit/baseline.ts";
 import { inSession } from "../audit/session.ts";
 import type { Answers } from "./answers.ts";
@@ -8,23 +8,23 @@ import { readLiving } from "./read.ts";
 import { type Rehearsal, rehearse } from "./rehearse.ts";
 
 export interface AdoptRequest {
-  /** The profile that the answers' file has. */
+  /** The profile in the file of answers. */
   profile: Profile;
   answers: Answers;
-  /** What people vouched for in it. */
+  /** The functions that it vouches for. */
   vouched: Vouched[];
   /** The tables to adopt now; null: all. */
   only: string[] | null;
-  /** `idle`: unless others are at work in the database, whom its locks would stop. */
+  /** `idle`: only if no other session could wait for its locks. */
   rehearse: "never" | "idle" | "always";
 }
 
 export interface Adoption {
   plan: Plan;
   rehearsal: Rehearsal | null;
-  /** Why there is none. */
+  /** Why there is no rehearsal. */
   notRehearsed: string | null;
-  /** What adopt.json has: the audit's profile of the database after the plan. */
+  /** The audit's profile of the database after the plan, for adopt.json. */
   profile: Record<string, unknown>;
 }
 

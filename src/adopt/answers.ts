@@ -1,30 +1,30 @@
-/** What adopt.json answers, beside the audit's profile that it holds. Null: a question that is open. */
+/** The answers in adopt.json, beside the audit's profile. Null: not answered yet. */
 import { Ajv } from "ajv";
 import { StartupError } from "../errors/startup-error.ts";
 
 export const TABLE_ANSWERS = {
-  required: "its rows without a tenant are a fault: the column becomes NOT NULL",
-  shared: "every tenant reads all of it, and none writes it",
+  required: "a row without a tenant is an error: the column becomes NOT NULL",
+  shared: "every tenant reads all rows, and none writes them",
   people: "a tenant reads the rows of its own members",
-  closed: "requests of tenants have no right on it",
+  closed: "requests of tenants have no privilege on it",
 } as const;
 export type TableAnswer = keyof typeof TABLE_ANSWERS;
 
 export const KEY_ANSWERS = {
-  tenant: "two tenants may have the same value: a unique key that begins with the tenant is added",
-  world: "one tenant has a value in the whole system, and others may learn that it is taken",
+  tenant: "two tenants may have the same value: the plan adds a unique key that begins with the tenant",
+  world: "a value is unique across all tenants, and a tenant may learn that another one has it",
 } as const;
 export type KeyAnswer = keyof typeof KEY_ANSWERS;
 
 export interface Answers {
   /** The role that requests of tenants act as. */
   role?: string;
-  /** SQL over a row t of the tenants' table: what app.tenants has of it. */
+  /** SQL over a row t of the tenants' table, for the columns of app.tenants. */
   name?: string;
   slug?: string;
   tables?: Record<string, TableAnswer | null>;
   keys?: Record<string, KeyAnswer | null>;
-  /** Logins of the old application that go on seeing every row, and the last day on which they may. */
+  /** Logins of the old application that still see every row, each with the last day. */
   bridges?: Record<string, string>;
 }
 
@@ -46,7 +46,7 @@ const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Ans
   },
 });
 
-/** @throws StartupError with all that is wrong with them */
+/** @throws StartupError with all faults at once */
 export function answersIn(file: string, given: unknown): Answers {
   if (validate(given)) return given;
   const faults = validate.errors!.map(({ instancePath, message, params }) => {

@@ -1,4 +1,4 @@
-/** Logins of the old application, which go on seeing every row until a day. */
+/** Logins of the old application, which still see every row until a day. */
 import type { Answers } from "./answers.ts";
 import type { Living, Table } from "./living.ts";
 import { isOurs } from "./names.ts";
@@ -20,11 +20,11 @@ export function bridgesOf(
   return Object.fromEntries(old.sort().map(name => [name, until]));
 }
 
-/** Those that are not over yet. */
+/** The bridges whose last day is not over. */
 export const openBridges = (bridges: Record<string, string>, today: string) =>
   Object.fromEntries(Object.entries(bridges).filter(([, until]) => until >= today));
 
-/** The roles with privileges on a table for which no bridge is open, and no policy of the product's own. */
+/** The roles with privileges on a table that have neither an open bridge nor a policy of the product's own. */
 export function withoutBridge(
   { role, unbound }: Living,
   { granted, policies }: Table,

@@ -5,7 +5,7 @@ import { checkOf, FILL, fillOf, indexOf, TENANCY_ID, uniqueOf } from "./names.ts
 import { indexStep, type Step, stepsOf } from "./step.ts";
 import { tenantColumn } from "./tenants.ts";
 
-/** The uuid of each tenant, where its key is none. New tenants get one by the default. */
+/** A uuid for each tenant, where the key of the table is none. New tenants get one by default. */
 export function idSteps(living: Living, table: Table): Step[] {
   if (living.tenants.keyType === "uuid") return [];
   const step = stepsOf(table);
@@ -33,7 +33,7 @@ export function idSteps(living: Living, table: Table): Step[] {
   ];
 }
 
-/** VALIDATE has read the rows, so that SET NOT NULL does not. */
+/** With a valid check SET NOT NULL reads no rows under its lock. */
 function notNull(table: Table, column: string): Step[] {
   const step = stepsOf(table);
   const check = checkOf(table.name, column);
@@ -52,12 +52,12 @@ function notNull(table: Table, column: string): Step[] {
       ? []
       : [step("constraints", `${alter} validate constraint ${ident(check)};`, { validates: true })]),
     step("constraints", `${alter} alter column ${ident(column)} set not null;`),
-    // Of the plan's own making: the column itself says it now.
+    // The column itself is NOT NULL now.
     step("constraints", `${alter} drop constraint ${ident(check)};`),
   ];
 }
 
-/** The column of a table whose rows are a tenant's through a parent. A trigger fills it for the old application, which does not name it. */
+/** The column of a table that belongs to tenants through a parent. The old application does not set it, so a trigger fills it. */
 function parentSteps(living: Living, table: Table): Step[] {
   const step = stepsOf(table);
   const { relation, schema, name, parent } = table;
@@ -99,7 +99,7 @@ end
   ];
 }
 
-/** The column, its index, and that it is never null. */
+/** The column, its index, and NOT NULL. */
 export function columnSteps(living: Living, table: Table): Step[] {
   const column = tenantColumn(living, table);
   const isTenants = table.relation === living.tenants.relation;

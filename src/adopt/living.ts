@@ -1,14 +1,14 @@
-/** A database that lives, as adopt reads it. */
+/** A database in use, as adopt reads it. */
 
-/** What a table is to the tenants. */
+/** How the rows of a table belong to tenants. */
 export type Class =
   | "tenants"
   | "direct"
-  /** It has the column, and a row may be without a tenant. */
+  /** It has the tenant's column, which may be null. */
   | "nullable"
   | "parent"
   | "people"
-  /** It refers to people, and to nothing of a tenant. */
+  /** It refers to people, and to no table of tenants. */
   | "of people"
   /** It refers to a tenant's table, by a key that may be null. */
   | "optional parent"
@@ -21,22 +21,22 @@ export interface Table {
   schema: string;
   name: string;
   owner: string;
-  /** As the server estimates; -1: it was never analyzed. */
+  /** The server's estimate; -1: the table was never analyzed. */
   rows: number;
   bytes: number;
   class: Class;
-  /** Says whose a row is; null: its parent does, or nothing. */
+  /** The tenant's column; null: none, as where a parent has it. */
   column: string | null;
-  /** The column may hold null. */
+  /** The tenant's column may be null. */
   nullable: boolean;
-  /** Rows in which it does. */
+  /** The number of rows in which it is null. */
   homeless: number;
-  /** The key through which its rows are a tenant's, where it has no column of its own. */
+  /** The foreign key by which its rows belong to a tenant, where the table has no tenant's column. */
   parent: { relation: string; columns: string[]; parents: string[] } | null;
-  /** Tables that say what it could be. */
+  /** The tables by which it was classed, for the question. */
   via: string | null;
   columns: string[];
-  /** Those that are NOT NULL. */
+  /** The columns that are NOT NULL. */
   required: string[];
   /** adopt's own trigger fills the tenant's column. */
   filled: boolean;
@@ -44,12 +44,12 @@ export interface Table {
   enabled: boolean;
   forced: boolean;
   policies: { name: string; roles: string[] }[];
-  /** Who has privileges on it, the owner aside; "" is PUBLIC. */
+  /** The roles with privileges on it, except the owner; "" is PUBLIC. */
   granted: string[];
-  /** What serial columns draw from. */
+  /** The sequences of serial columns. */
   sequences: string[];
   indexes: Index[];
-  /** What CREATE INDEX CONCURRENTLY left where it failed. */
+  /** The INVALID indexes that a failed CREATE INDEX CONCURRENTLY left. */
   invalid: string[];
   checks: { name: string; valid: boolean }[];
 }
@@ -61,14 +61,14 @@ export interface Index {
   method: string;
   /** What its definition has behind the method: columns in parentheses, and what comes after them. */
   keys: string;
-  /** The constraint that it belongs to. */
+  /** The constraint that uses it. */
   constraint: string | null;
   columns: (string | null)[];
   unique: boolean;
-  /** Whether a foreign key may refer to it. */
+  /** A foreign key may refer to it. */
   referable: boolean;
   partial: boolean;
-  /** Whether a value in it can be guessed. */
+  /** A value in it can be guessed. */
   guessable: boolean;
 }
 
@@ -82,7 +82,7 @@ export interface Key {
   onUpdate: string;
   /** MATCH FULL. */
   full: boolean;
-  /** The columns that ON DELETE sets; empty: all. */
+  /** The columns that ON DELETE SET overwrites; empty: all. */
   sets: string[];
   deferrable: string;
   valid: boolean;
@@ -91,29 +91,29 @@ export interface Key {
 export interface Living {
   database: string;
   today: string;
-  /** Whether `tenancy migrate` was here. */
+  /** The service is installed in it. */
   installed: boolean;
-  /** Roles with sessions at work in it, superusers aside. */
+  /** Roles with open sessions, except superusers. */
   busy: string[];
   role: string;
   roleExists: boolean;
-  /** Whether it is a member of tms_app, and so may enter tenants. */
+  /** It is a member of tms_app, and so may enter tenants. */
   enters: boolean;
   /** The schemas on which it has USAGE. */
   usable: string[];
-  /** Who may name app.tenant_id() in a policy. */
+  /** The roles that may use app.tenant_id() in a policy. */
   policyMakers: string[];
-  /** The tenants that app.tenants lacks; null: it is not known yet. */
+  /** The number of tenants that app.tenants lacks; null: not known yet. */
   uncopied: number | null;
-  /** `relation` is the catalog's name of it. `others`: what the tenants' table could be, too. */
+  /** `relation`: the catalog's name. `others`: tables that could be the tenants' table, too. */
   tenants: { relation: string; key: string; keyType: string; columns: string[]; others: string[] };
   /** The table that says which person belongs to which tenant. */
   membership: { relation: string; tenant: string; person: string; people: string; key: string } | null;
   tables: Table[];
   keys: Key[];
-  /** Views that read tenants' rows as their owner. */
+  /** Views that read tenants' rows with the rights of their owner. */
   views: string[];
-  /** Logins and roles that can see nothing of policies. */
+  /** Roles that policies do not bind: superusers and BYPASSRLS. */
   unbound: string[];
   /** Of the owners that the given profile trusts, those that exist. */
   roles: string[];

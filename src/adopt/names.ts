@@ -1,8 +1,8 @@
-/** The names of what a plan makes, by which the next plan knows what is there. */
+/** The names of the objects that a plan makes. The next plan recognizes them by these names. */
 import { createHash } from "node:crypto";
 import type { Table } from "./living.ts";
 
-/** A name has at most 63 bytes. One that is cut has a hash, so that two names that begin alike stay two. */
+/** Postgres cuts names at 63 bytes. The hash keeps two names apart that begin alike. */
 function named(stem: string, tail: string): string {
   const whole = `${stem}_${tail}`;
   if (Buffer.byteLength(whole) <= 63) return whole;
@@ -19,7 +19,7 @@ export const ROWS = "tenant_rows";
 export const PEOPLE = "tenancy_people";
 export const OWNER = "tenancy_owner";
 const BRIDGE = "bridge_until_";
-/** The audit reads the date in it (bridge_open). */
+/** The audit reads the date in this name (bridge_open). */
 export const bridgeOf = (until: string) => BRIDGE + until.replaceAll("-", "_");
 export const isBridge = (policy: string) => policy.startsWith(BRIDGE);
 export const isOurs = (policy: string) => [ONLY, ROWS, PEOPLE, OWNER].includes(policy) || isBridge(policy);

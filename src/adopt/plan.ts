@@ -1,4 +1,4 @@
-/** The plan: what becomes of each table, the steps, and what is asked. */
+/** The plan: the treatment of each table, the steps, and the questions. */
 import { StartupError } from "../errors/startup-error.ts";
 import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
@@ -18,14 +18,14 @@ export interface Plan {
   questions: Question[];
   /** As adopt.json has them. */
   bridges: Record<string, string>;
-  /** Those that are not over yet. */
+  /** The bridges whose last day is not over. */
   open: Record<string, string>;
   /** SQL over a row t of the tenants' table. */
   name: string;
   slug: string;
   /** The tables of this plan, each after its parent. */
   chosen: Table[];
-  /** The tables whose rows have a tenant's column, once the plan was carried out. */
+  /** The tables with a tenant's column after the plan. */
   adopted: Map<string, Table>;
   steps: Step[];
   later: Later[];
@@ -76,7 +76,7 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
   };
 }
 
-/** An index that an earlier run of the plan could not finish has the name of the one that is made. */
+/** An index that an earlier run could not finish has the name of the new one. */
 const withoutInvalid = (steps: Step[], tables: Table[]): Step[] =>
   steps.flatMap(step => {
     const table = tables.find(({ relation }) => relation === step.table);
@@ -86,7 +86,7 @@ const withoutInvalid = (steps: Step[], tables: Table[]): Step[] =>
       : [step];
   });
 
-/** @throws StartupError where a table is named that cannot be adopted now */
+/** @throws StartupError if a named table cannot be adopted now */
 function choose(living: Living, treatments: Map<string, Treatment>, only: string[] | null): Table[] {
   const can = living.tables.filter(({ relation }) =>
     [...ADOPTED, "shared"].includes(treatments.get(relation)!),
@@ -95,9 +95,9 @@ function choose(living: Living, treatments: Map<string, Treatment>, only: string
   const wrong = only.filter(name => !can.some(({ relation }) => relation === name));
   if (wrong.length > 0)
     throw new StartupError(
-      `${wrong.join(", ")}: no table that can be adopted now. They are: ${can.map(({ relation }) => relation).join(", ")}`,
+      `--tables names ${wrong.join(", ")}, which cannot be adopted now. These can: ${can.map(({ relation }) => relation).join(", ")}`,
     );
-  // Policies of the others may look into it.
+  // Policies of the other tables may read the tenants' table.
   const chosen = can.filter(
     ({ relation }) => only.includes(relation) || treatments.get(relation) === "tenants",
   );
@@ -106,7 +106,7 @@ function choose(living: Living, treatments: Map<string, Treatment>, only: string
     const before = can.find(one => one.relation === needs);
     if (before && !only.includes(before.relation) && !isAdopted(before))
       throw new StartupError(
-        `${relation} belongs to a tenant through ${before.relation}: name that one too, or before`,
+        `${relation} belongs to a tenant through ${before.relation}: add that table, or adopt it first`,
       );
   }
   return chosen;
@@ -134,7 +134,7 @@ function roleSteps(living: Living, chosen: Table[]): Step[] {
     ...(roleExists ? [] : [step(`create role ${to} nologin;`)]),
     ...(enters ? [] : [step(`grant tms_app to ${to};`)]),
     ...[...schemas].map(schema => step(`grant usage on schema ${ident(schema)} to ${to};`)),
-    // Whoever makes a policy must be able to name app.tenant_id().
+    // CREATE POLICY needs the right to use app.tenant_id().
     ...[...owners].map(owner => step(`grant usage on schema app to ${ident(owner)};`)),
   ];
 }

@@ -7,7 +7,7 @@ import { type Step, stepsOf } from "./step.ts";
 import { idOfTenants, tenantColumn } from "./tenants.ts";
 import type { Treatment } from "./treat.ts";
 
-/** The tenant of the transaction, as the product's tables name it: an InitPlan, asked once a statement. */
+/** The transaction's tenant as the product's tables name it: an InitPlan, so it runs once in a statement. */
 function current(living: Living): string {
   const { relation, key, keyType } = living.tenants;
   const own = "(select app.tenant_id())";
@@ -16,7 +16,7 @@ function current(living: Living): string {
     : `(select x.${ident(key)} from ${relation} x where x.${TENANCY_ID} = ${own})`;
 }
 
-/** One policy that names the tenant, and one that admits rows at all: what is added later can only narrow. */
+/** A restrictive policy for the tenant and a permissive one: no later policy can show rows of another tenant. */
 export function policySteps(
   living: Living,
   table: Table,
@@ -96,7 +96,7 @@ const SECRET = /passw|secret|token|hash|salt|otp|mfa|credential/i;
 
 function rightsOf({ tenants }: Living, { columns }: Table, treatment: Treatment): string {
   if (treatment === "rows") return "select, insert, update, delete";
-  // A new tenant is not made by a request in another one, and none becomes another.
+  // A request inserts no tenants, and does not change the key of its own.
   if (treatment === "tenants") {
     const own = columns.filter(name => name !== tenants.key && name !== TENANCY_ID);
     return own.length > 0 ? `select, update (${own.map(ident).join(", ")})` : "select";

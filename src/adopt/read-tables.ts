@@ -1,9 +1,9 @@
-/** The tables of a database that lives, with what a plan needs to know of each, and their foreign keys: a query for all of each. */
+/** The tables of a database in use with their columns, indexes, policies and privileges; and their foreign keys. */
 import type postgres from "postgres";
 import type { Key, Table } from "./living.ts";
 import { FILL } from "./names.ts";
 
-/** What `tenancy migrate` installs; nothing in it is the product's. Lists are sent as JSON: the driver knows no types of arrays. */
+/** The schemas that `tenancy migrate` makes. Lists are sent as JSON, since the driver does not know the types of arrays. */
 export const SERVICE = JSON.stringify(["app", "api", "audit", "control", "graphile_migrate"]);
 
 export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
@@ -18,7 +18,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
     ), filled as (
       select tgrelid as relid from pg_trigger where tgname = ${FILL}
     ), held as (
-      -- The nearest to a tenant, and rather one with which its rows go. The keys that the plan adds say that all parents agree.
+      -- The parent nearest to a tenant; of two, one that deletes its children. The keys that the plan adds enforce that all parents agree.
       select t.*, f.relid is not null as filled, case when t.steps > 0 or f.relid is not null then
         (select k.confrelid from pg_temp.foreign_keys k cross join pg_temp.profile p join pg_temp.tables m on m.relid = k.confrelid
           where k.conrelid = t.relid and k.required and k.confrelid not in (t.relid, p.tenants)
@@ -60,7 +60,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
         where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass and d.refobjid = r.relid and d.deptype = 'a'
         order by 1)) as sequences,
       (select coalesce(json_agg(json_build_object('name', x.indexrelid::regclass::text, 'relname', y.relname, 'method', quote_ident(m.amname),
-          -- A definition begins with names, which may have any text in them: it is cut by the length of its beginning.
+          -- The definition begins with names that may contain any text, so it is cut by length.
           'keys', substr(pg_get_indexdef(x.indexrelid), 1 + length(format('CREATE %sINDEX %I ON %s%s USING %I ',
             case when x.indisunique then 'UNIQUE ' end, y.relname, case y.relkind when 'I' then 'ONLY ' end, r.relation, m.amname))),
           'constraint', (select k.conname from pg_constraint k where k.conindid = x.indexrelid and k.contype in ('p', 'u', 'x')),

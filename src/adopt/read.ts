@@ -1,4 +1,4 @@
-/** Reads a database that lives: its catalog, by the views of the audit, and how many rows have no tenant. */
+/** Reads a database in use: its catalog, by the views of the audit, and how many rows have no tenant. */
 import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
 import { ident, literal } from "../values/sql-names.ts";
@@ -65,7 +65,7 @@ async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, pro
   return about!;
 }
 
-/** In one query: each one takes a while, and the columns are few. */
+/** The number of rows without a tenant, of all tables in one query. */
 async function countHomeless(tx: postgres.TransactionSql, tables: Table[]) {
   const asked = tables.filter(({ nullable, column }) => nullable && column !== null);
   if (asked.length === 0) return;
@@ -80,7 +80,7 @@ async function countHomeless(tx: postgres.TransactionSql, tables: Table[]) {
   for (const table of asked) table.homeless = counts.find(({ relation }) => relation === table.relation)!.n;
 }
 
-/** How many tenants of the product are not the service's yet; null: those of a key that is no uuid have no id yet. */
+/** The number of tenants that app.tenants lacks; null: the tenants have no uuid yet. */
 async function uncopied(tx: postgres.TransactionSql, tenants: Living["tenants"], tables: Table[]) {
   const { relation } = tenants;
   const id = idOfTenants(tenants);
@@ -92,7 +92,7 @@ async function uncopied(tx: postgres.TransactionSql, tenants: Living["tenants"],
   return row!.n;
 }
 
-/** As the file says, or else the likeliest; by the name that the catalog gives it. */
+/** The table that the profile names, or else the likeliest, by the catalog's name. */
 async function tenantsOf(tx: postgres.TransactionSql, profile: Profile): Promise<Living["tenants"]> {
   const likely = await tx<{ relation: string; key: string; children: number; named: boolean }[]>`
     select relation, key, children::int as children, relid is not distinct from to_regclass(${profile.tenants ?? null}) as named
@@ -115,8 +115,8 @@ async function tenantsOf(tx: postgres.TransactionSql, profile: Profile): Promise
     );
   if (!found)
     throw new StartupError(
-      "No table looks like the tenants' one, to which the others refer: name it in the file of --answers, " +
-        '{"profile": {"tenants": "public.\\"Team\\"", "tenant_key": "id"}}. A database of one organization has its own way: docs/guides/existing-tables.md',
+      "No table looks like the table of tenants, to which other tables refer. Name it in the file of --answers: " +
+        '{"profile": {"tenants": "public.\\"Team\\"", "tenant_key": "id"}}. If the database belongs to one organization, see docs/guides/existing-tables.md',
     );
   const others = likely.filter(one => one.children > 1 && one.relation !== found.relation).slice(0, 3);
   return {
@@ -128,7 +128,7 @@ async function tenantsOf(tx: postgres.TransactionSql, profile: Profile): Promise
   };
 }
 
-/** Only what its views need: which tables are whose. */
+/** Only what the audit's views need: how tables belong to tenants. */
 async function loadReadingProfile(
   tx: postgres.TransactionSql,
   { relation, key, columns }: Living["tenants"],
@@ -142,7 +142,7 @@ async function loadReadingProfile(
     where name not in (select relation from pg_temp.relations)`;
   if (unknown.length > 0)
     throw new StartupError(
-      `The answers name what is not in this database: ${unknown.map(({ name }) => name).join(", ")}`,
+      `The answers name tables that this database does not have: ${unknown.map(({ name }) => name).join(", ")}`,
     );
   await tx`
     insert into pg_temp.profile (tenants, tenant_key, tenant_columns, per_table, bookkeeping, request_roles, principals)

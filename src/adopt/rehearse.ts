@@ -1,4 +1,4 @@
-/** Carries the plan out in the transaction that is rolled back, and lets the audit prove what came of it. */
+/** Carries the plan out in a transaction that is rolled back, and lets the audit prove the result. */
 import type postgres from "postgres";
 import type { Vouched } from "../audit/baseline.ts";
 import { seed, vouch } from "../audit/prepare.ts";
@@ -13,17 +13,17 @@ import { LOCKING, type Phase, type Step } from "./step.ts";
 export interface Verdict {
   relation: string;
   passed: boolean;
-  /** What was proved of it, or why it failed. */
+  /** What was proved, or why it failed. */
   why: string;
-  /** For how long the statements ran that lock the whole table. */
+  /** How long the statements took that lock the whole table. */
   lockedMs: number;
 }
 
 export interface Rehearsal {
   verdicts: Verdict[];
-  /** What is about no table of the plan, and what is no error. */
+  /** Findings about other tables, and those that are no errors. */
   notes: string[];
-  /** What each phase took. */
+  /** Milliseconds of each phase. */
   took: Partial<Record<Phase, number>>;
   /** The functions that the plan makes. */
   vouched: Vouched[];
@@ -64,7 +64,7 @@ async function functionsMade(tx: postgres.TransactionSql, vouched: Vouched[]): P
     .map(one => ({ kind: "function", ...one, reason: "fills the tenant's column; tenancy adopt made it" }));
 }
 
-/** One line for each check, and severity. */
+/** One line for each check and severity. */
 function summed(findings: Finding[]): string[] {
   const found = new Map<string, Finding[]>();
   for (const one of findings) {
@@ -82,7 +82,7 @@ interface Done {
   faults: Map<string, string>;
   locked: Map<string, number>;
   took: Partial<Record<Phase, number>>;
-  /** A fault of what all tables need. */
+  /** A fault in a step that all tables need. */
   stopped?: string;
 }
 
@@ -92,7 +92,7 @@ async function carryOut(
   onStep: (text: string) => void,
 ): Promise<Done> {
   const done: Done = { faults: new Map(), locked: new Map(), took: {} };
-  // A statement that changes a table waits for no check of a row.
+  // ALTER TABLE fails while a deferred check is pending.
   await tx`set constraints all immediate`;
   for (const step of plan.steps) {
     onStep(step.sql.split("\n")[0]!);
@@ -110,14 +110,14 @@ async function carryOut(
   return done;
 }
 
-/** A table that failed stays as it is; the others go on. */
+/** A table that failed keeps its state; the others go on. */
 async function attempt(tx: postgres.TransactionSql, { sql, as, phase }: Step): Promise<string | null> {
   try {
     await tx.savepoint(async inner => {
-      // A rehearsal elsewhere in the cluster holds roles until it ends.
+      // Another rehearsal in the cluster locks roles until it ends.
       const wait = phase === "roles" ? "60s" : "2s";
       const become = as ? `set local role ${ident(as)};` : "";
-      // The statements of this phase have the word before any name.
+      // In this phase the word stands before any name.
       const statement = phase === "indexes" ? sql.replace(" concurrently ", " ") : sql;
       await inner.unsafe(`set local lock_timeout = '${wait}'; ${become} ${statement} reset role;`).simple();
     });
@@ -177,7 +177,7 @@ async function judge(tx: postgres.TransactionSql, plan: Plan, findings: Finding[
   return { verdicts, rest };
 }
 
-/** A key that has a successor, or leads to a table that is not adopted yet. */
+/** A key with a successor, or to a table that is not adopted yet. */
 const isForLater = ({ later, living, adopted }: Plan, { check, relation, row }: Finding) =>
   check === "key_crosses_tenants" &&
   living.keys.some(
@@ -193,7 +193,7 @@ const told = ({ check, severity, relation, row, detail }: Finding) =>
     .join(" ")
     .replaceAll(/\s+/g, " ");
 
-/** No principal stands for a person: each tenant must see its members, and nobody none. */
+/** The audit's proof knows tenants only: each must see its own members, and nobody must see none. */
 async function provePeople(tx: postgres.TransactionSql, { living }: Plan): Promise<{ fault: string }> {
   const { membership, tenants } = living;
   const { people, relation } = membership!;

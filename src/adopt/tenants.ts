@@ -4,16 +4,16 @@ import type { Living, Table } from "./living.ts";
 import { TENANCY_ID } from "./names.ts";
 import type { Step } from "./step.ts";
 
-/** The column that says whose a row is, once the plan was carried out. */
+/** The column that names the tenant of a row after the plan. */
 export const tenantColumn = (
   { tenants }: Living,
   { relation, column }: Pick<Table, "relation" | "column">,
 ) => (relation === tenants.relation ? tenants.key : (column ?? tenants.columns[0] ?? "tenant_id"));
 
-/** The column of the tenants' table that app.tenants has as its id. */
+/** The column of the tenants' table that becomes app.tenants.id. */
 export const idOfTenants = ({ key, keyType }: Living["tenants"]) => (keyType === "uuid" ? key : TENANCY_ID);
 
-/** app.tenants has each tenant of the product; run it again whenever there may be new ones. */
+/** Copies the tenants that app.tenants lacks. It may run again whenever there may be new ones. */
 export function tenantSteps(living: Living, name: string, slug: string): Step[] {
   if (living.uncopied === 0) return [];
   const { relation } = living.tenants;
@@ -30,7 +30,7 @@ where not exists (select from app.tenants a where a.id = t.${id});`,
   ];
 }
 
-/** What app.tenants should have as name and slug: SQL over a row t. */
+/** The name and slug for app.tenants, as SQL over a row t. */
 export function nameAndSlug({ tenants, tables }: Living): { name: string; slug: string } {
   const columns = tables.find(({ relation }) => relation === tenants.relation)?.columns ?? [];
   const like = (pattern: RegExp) => columns.find(column => pattern.test(column));

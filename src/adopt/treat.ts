@@ -1,4 +1,4 @@
-/** What becomes of each table, and what a person must say first. */
+/** The treatment of each table, and the questions that a person must answer first. */
 import { ident } from "../values/sql-names.ts";
 import { type Answers, KEY_ANSWERS, TABLE_ANSWERS } from "./answers.ts";
 import { bridgesOf, openBridges, withoutBridge } from "./bridges.ts";
@@ -7,21 +7,21 @@ import { askKeys } from "./global-keys.ts";
 import type { Living, Table } from "./living.ts";
 import { isAdopted, isOurs } from "./names.ts";
 
-/** `rows`: a policy names the tenant of each row. `open`: somebody must answer first. */
+/** `rows`: a policy compares the tenant of each row. `open`: the table waits for an answer. */
 export type Treatment = "tenants" | "rows" | "people" | "shared" | "closed" | "open";
 
 export interface Question {
-  /** Where the answer goes in adopt.json: adopt.tables or adopt.keys. Null: it is answered in the database. */
+  /** The place of the answer in adopt.json: adopt.tables or adopt.keys. Null: a person changes the database instead. */
   in: "tables" | "keys" | null;
   about: string;
   asks: string;
-  /** What may be answered. */
+  /** The possible answers. */
   answers: string[];
-  /** Whether its table waits for the answer. */
+  /** The table waits for the answer. */
   waits: boolean;
 }
 
-/** What gets a policy for its rows. */
+/** The treatments that add policies. */
 export const ADOPTED: Treatment[] = ["tenants", "rows", "people"];
 
 export interface Treated {
@@ -38,7 +38,7 @@ export function treat(living: Living, answers: Answers): Treated {
     treatments.set(table.relation, question?.waits ? "open" : treatment);
     if (question) questions.push(question);
   }
-  // A table that waits is adopted later: its logins need their bridges then.
+  // A table that waits counts too: its logins need their bridges once it is adopted.
   const bridges = bridgesOf(
     living,
     answers,
@@ -47,14 +47,14 @@ export function treat(living: Living, answers: Answers): Treated {
   const open = openBridges(bridges, living.today);
   for (const table of living.tables) {
     const { relation } = table;
-    // Of a table that was adopted before, the plan closes the bridges.
+    // The plan closes bridges only on tables that were adopted before.
     if (!ADOPTED.includes(treatments.get(relation)!) || isAdopted(table)) continue;
     const logins = withoutBridge(living, table, open);
     if (logins.length === 0) continue;
     treatments.set(relation, "open");
     questions.push(ask(null, relation, stranded(relation, logins)));
   }
-  // What belongs to a tenant through a parent waits for that one.
+  // A table that belongs to tenants through a parent waits for the parent.
   for (let changed = true; changed; ) {
     changed = false;
     for (const { relation, parent } of living.tables) {
@@ -65,7 +65,7 @@ export function treat(living: Living, answers: Answers): Treated {
         ask(
           "tables",
           relation,
-          `belongs to a tenant through ${parent.relation}, which is ${of}`,
+          `belongs to a tenant through ${parent.relation}, which ${of === "open" ? "waits" : `is ${of}`}`,
           "closed",
           "shared",
         ),
@@ -73,7 +73,7 @@ export function treat(living: Living, answers: Answers): Treated {
       changed = true;
     }
   }
-  // All policies lead to the tenants' table.
+  // All policies depend on the tenants' table.
   if (treatments.get(living.tenants.relation) !== "tenants")
     for (const [relation, treatment] of treatments)
       if (treatment === "rows" || treatment === "people") treatments.set(relation, "open");
@@ -109,25 +109,25 @@ function judge(
       case "nullable":
         return open(nullable(living, table), "required", "closed", "shared");
       case "of people":
-        return open(`is of people (${via}), and of no tenant`, "closed", "shared");
+        return open(`refers to people (${via}) and to no tenant`, "closed", "shared");
       case "optional parent":
         return open(
-          `refers to ${via} by a key that may be null, so nothing says whose a row is`,
+          `refers to ${via} by a key that may be null, so a row may belong to no tenant`,
           "closed",
           "shared",
         );
       case "people":
-        return open("has people, and no table says which tenants they belong to", "closed", "shared");
+        return open("holds people, and no table says which tenants they belong to", "closed", "shared");
       default:
         return open(
-          via ? `is shared? It has no tenant, and ${via} refer to it` : "refers to no tenant",
+          via ? `refers to no tenant, and ${via} refer to it: is it shared?` : "refers to no tenant",
           "shared",
           "closed",
         );
     }
   if (answer === "people" && living.membership?.people !== relation)
     return open(
-      `cannot be people: ${living.membership ? `the members are of ${living.membership.people}` : "no table has the members"}`,
+      `cannot be "people": ${living.membership ? `the members are rows of ${living.membership.people}` : "no table has the members"}`,
       "closed",
       "shared",
     );
@@ -145,7 +145,7 @@ function judge(
     );
   if (treatment === "rows" && table.partitioned)
     return inDatabase(
-      "is partitioned: its indexes cannot be made concurrently, and each partition needs policies of its own. Isolate it by hand",
+      "is partitioned: Postgres makes no index on it concurrently, and each partition needs policies of its own. Isolate it by hand",
     );
   if (treatment !== "shared" && granted.includes(""))
     return inDatabase(
@@ -155,7 +155,7 @@ function judge(
   const foreign = table.policies.filter(policy => isForRequests(policy, living.role)).map(({ name }) => name);
   if (treatment !== "shared" && foreign.length > 0)
     return inDatabase(
-      `has policies of its own (${foreign.join(", ")}): adopt leaves them alone. Drop them, or answer "closed" and judge them by tenancy audit`,
+      `has policies of its own (${foreign.join(", ")}): adopt does not change them. Drop them, or answer "closed" and check the table with tenancy audit`,
     );
   return { treatment };
 }
@@ -172,8 +172,8 @@ function nullable({ keys, tenants }: Living, { relation, column, homeless }: Tab
     key => key.child === relation && key.parent === tenants.relation && overwritten(key).includes(column!),
   );
   return (
-    `has ${column}, which may be null, and is in ${homeless} rows` +
-    (pointer ? "; it is set to null as the tenant goes, so it may only point to one" : "")
+    `has ${column}, which may be null and is null in ${homeless} rows` +
+    (pointer ? "; deleting a tenant sets it to null, so it may only be a reference" : "")
   );
 }
 
@@ -182,7 +182,7 @@ const stranded = (relation: string, logins: string[]) =>
   'Name a last day in "adopt": {"bridges": …}, or revoke:\n' +
   `    revoke all on table ${relation} from ${logins.map(ident).join(", ")};`;
 
-/** A policy of the product's own that would count for requests, too. One for another login is that one's matter. */
+/** A policy of the product's own that also applies to requests. Policies for other logins do not matter here. */
 const isForRequests = ({ name, roles }: Table["policies"][number], role: string) =>
   !isOurs(name) && (roles.length === 0 || roles.includes(role) || roles.includes("tms_app"));
 

@@ -61,7 +61,7 @@ test("a plan classes each table, asks what the catalog does not say, and changes
   assert.match(stdout, /^-- Questions \(5\)/m);
   assert.match(
     stdout,
-    /"Document" has teamId, which may be null, and is in 0 rows; it is set to null as the tenant goes/,
+    /"Document" has teamId, which may be null and is null in 0 rows; deleting a tenant sets it to null/,
   );
   assert.match(stdout, /^-- Rehearsed and rolled back: PASSED for 9 tables\.$/m);
   assert.doesNotMatch(
@@ -200,19 +200,19 @@ test("answers that do not fit are refused, all at once", async () => {
   );
   assert.equal(
     await refused({ tables: { "public.gone": "closed" } }),
-    "The answers name what is not in this database: public.gone",
+    "The answers name tables that this database does not have: public.gone",
   );
   assert.match(
     await refused({}, "--tables", 'public."LineNote"'),
-    /public\."LineNote" belongs to a tenant through public\."OrderLine": name that one too/,
+    /public\."LineNote" belongs to a tenant through public\."OrderLine": add that table/,
   );
   assert.match(
     await refused({}, "--tables", 'public."User"'),
-    /public\."User" belongs to a tenant through public\."Membership": name that one too/,
+    /public\."User" belongs to a tenant through public\."Membership": add that table/,
   );
   assert.match(
     await refused({}, "--tables", "public.nothing"),
-    /^public\.nothing: no table that can be adopted now\. They are: public\."Team", /,
+    /^--tables names public\.nothing, which cannot be adopted now\. These can: public\."Team", /,
   );
   const { code, stderr } = await outcome(tenancy(["adopt", "--database", living.urls.root]));
   assert.deepEqual([code, stderr], [2, "Add --plan: adopt prints a plan, and does not carry it out"]);
@@ -413,7 +413,7 @@ test("where the service is not installed, the plan is there, and not rehearsed",
     await bare.unsafe("drop table things, orgs");
     const empty = await outcome(tenancy(["adopt", "--plan", "--database", url]));
     assert.equal(empty.code, 2);
-    assert.match(empty.stderr, /^No table looks like the tenants' one/);
+    assert.match(empty.stderr, /^No table looks like the table of tenants/);
   } finally {
     await bare.end();
     await sql.unsafe(`drop database ${name}`);
