@@ -52,6 +52,11 @@ test("the provider's code becomes a session, on the page where the reader was", 
   await visitor.page.goto(`${visitor.url}/console/#/tenants`);
   await visitor.heading("Sign in");
   await visitor.check();
+  await visitor.page.route(`${provider.issuer}/**`, route => route.abort());
+  await visitor.press(/^Sign in at 127/);
+  await visitor.sees("No answer. The provider of your sign-in cannot be reached.");
+  await visitor.page.unroute(`${provider.issuer}/**`);
+  visitor.faults.splice(0); // net::ERR_FAILED
   const asked: URL[] = [];
   visitor.page.on("request", request => asked.push(new URL(request.url())));
   await visitor.press(/^Sign in at 127/);
@@ -135,6 +140,16 @@ long(
       const before = provider.renewals();
       await until("it is renewed", () => provider.renewals() >= before + 2);
       await visitor.open("#/waiting", "Waiting for approval");
+      await visitor.open("#/tenants", "Tenants");
+    }
+    // A computer that wakes up, or whose clock is put right meanwhile.
+    for (const jump of [3_600_000, -7_200_000]) {
+      await page.evaluate(
+        `{ const now = Date.now; Date.now = () => now() + ${jump}; dispatchEvent(new Event("focus")); }`,
+      );
+      await visitor.open("#/waiting", "Waiting for approval");
+      const before = provider.renewals();
+      await until("it is renewed", () => provider.renewals() >= before + 2);
       await visitor.open("#/tenants", "Tenants");
     }
     visitor.assertFine();
@@ -229,6 +244,12 @@ test("a pasted token is refused in words, or signs in; signing out leaves nothin
   await mia.press("Sign in with this token");
   await mia.heading("Acme");
   assert.match(await stored(mia), /eyJ/);
+  // The reader's clock is put right by a day: the service's counts.
+  await mia.page.evaluate(
+    "{ const now = Date.now; Date.now = () => now() + 86_400_000; dispatchEvent(new Event('focus')); }",
+  );
+  await mia.open("#/org/acme/members", "Members");
+  await mia.sees("Who belongs, newest first.");
   await mia.press("Sign out");
   await mia.heading("Sign in");
   assert.equal(await stored(mia), "[{},{}]");
