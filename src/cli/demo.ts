@@ -145,12 +145,18 @@ async function find(operator: Ask, slug: string): Promise<Found | undefined> {
   return undefined;
 }
 
+const databaseOf = (url: string) => Object.assign(new URL(url), { pathname: "/tms" }).href;
+
 /** What makes a tenant active, by its status. */
 const REPAIRS = [
   ["deleted", "restore"],
   ["suspended", "resume"],
   ["pending", "approve"],
 ] as const;
+
+/** Whoever plays for a day has registered too often for an hour: each demo begins with all its requests. */
+const forgetLimits = ({ urls }: Running) =>
+  onConnection(databaseOf(urls!.root), sql => sql`delete from control.rate_limits`);
 
 /** Registers the member's organization and approves it. What an earlier demo left otherwise is put right, and told. */
 async function ensureTenant(operator: Ask, ask: Ask, { sub, slug, organization }: (typeof MEMBERS)[number]) {
@@ -187,7 +193,7 @@ async function ensureNewcomer(operator: Ask, ask: Ask): Promise<boolean> {
 
 /** So that the console has a result to show. Silent: it goes on while the printed commands are tried. */
 async function ensureAudit({ urls }: Running) {
-  const url = Object.assign(new URL(urls!.owner), { pathname: "/tms" }).href;
+  const url = databaseOf(urls!.owner);
   const [last] = await onConnection(
     url,
     sql => sql`select from audit.runs where finished_at is not null limit 1`,
@@ -202,7 +208,7 @@ async function guide(
   codes: { operator: string; alice: string },
   waits: boolean,
 ) {
-  const database = Object.assign(new URL(urls!.root), { pathname: "/tms" }).href;
+  const database = databaseOf(urls!.root);
   const { acme, product } = await onConnection(database, async sql => {
     const [tenant] = await sql<{ id: string }[]>`select id from app.tenants where slug = ${MEMBERS[0].slug}`;
     return { acme: tenant!.id, product: await hasSampleProduct(sql) };
@@ -272,6 +278,7 @@ export const demo: CommandModule = {
         address,
         sign({ sub: "demo", operator: true, tenant: config.defaultTenant.slug }),
       );
+      await forgetLimits(running);
       const members: string[] = [];
       for (const member of MEMBERS) {
         const token = sign({ sub: member.sub });

@@ -277,6 +277,32 @@ long(
   },
 );
 
+long("whatever is done to its tenants in a day, and however often, the demo starts again", async () => {
+  const { api, act } = actors();
+  const key = await api("ALICE", "acme", "POST", "tenants/keys", { name: "k", role: "member" });
+  await api("ALICE", "acme", "DELETE", `tenants/keys/${String(key.body.key_id)}`);
+  await act("globex", "POST", "/members", { auth_subject: "zoe", role: "owner" });
+  const { members } = (await act("globex", "GET", "/members")) as {
+    members: { user_id: string; auth_subject: string }[];
+  };
+  const bob = members.find(({ auth_subject }) => auth_subject === "bob")!;
+  await act("globex", "DELETE", `/members/${bob.user_id}`);
+  const { body } = await api("OPERATOR", undefined, "GET", "setup/tenants");
+  for (const { slug } of body.tenants as { slug: string }[])
+    if (!["acme", "globex"].includes(slug)) await act(slug, "POST", "/suspend").catch(() => {});
+  await act("acme", "DELETE");
+  await act("vandelay", "DELETE");
+  // Who plays a whole day has registered too often for an hour.
+  await inDatabase("update control.rate_limits set hits = 1000, reset_at = now() + interval '1 hour'");
+  assert.equal(told(await restartDemo()), "bob was not in globex, and is an owner again.\n");
+  const after = actors();
+  assert.deepEqual(
+    [await after.roleOf("ALICE", "acme"), await after.roleOf("BOB", "globex")],
+    ["owner", "owner"],
+  );
+  assert.match(demo.stdout, /Vandelay Industries waits for approval/);
+});
+
 long(
   "a demo that cannot put its cast right says what failed, and which folder to remove, and leaves no Postgres",
   async () => {
