@@ -85,7 +85,7 @@ function Find({ me }: { me: Me }) {
           }}
         >
           <input
-            type="search"
+            type="text"
             aria-label={me.operator ? "A page or a tenant" : "A page"}
             placeholder={me.operator ? "A page, or a part of a tenant's name or slug" : "A page"}
             value={text}
@@ -105,7 +105,9 @@ function Find({ me }: { me: Me }) {
             </li>
           ))}
         </ul>
-        {places.length === 0 && <p class="dim">Nothing has this name.</p>}
+        {places.length === 0 && !load.loading && asked === text.trim() && (
+          <p class="dim">Nothing has this name.</p>
+        )}
       </div>
     </Dialog>
   );

@@ -157,13 +157,14 @@ export class Visitor {
     await this.fits();
   }
 
-  /** Sees that nothing is wider than the window. */
+  /** Sees that nothing is wider than the window, or than the dialog. */
   async fits(): Promise<void> {
     const { page } = this;
-    const [width, room] = await page.evaluate<[number, number]>(
-      "[document.documentElement.scrollWidth, innerWidth]",
-    );
-    if (width > room) this.violations.push(`${await page.title()}: ${width} px wide, in a window of ${room}`);
+    for (const of of ["document.documentElement", "document.querySelector('dialog')"]) {
+      const [width, room] = await page.evaluate<[number, number]>(`[${of}?.scrollWidth, ${of}?.clientWidth]`);
+      if (width > room)
+        this.violations.push(`${await page.title()}: ${width} px wide, with room for ${room}`);
+    }
   }
 
   /** Fails the test if the page did anything wrong since the last time. */

@@ -261,6 +261,7 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
 
 test("on a phone the parts of a tenant are one line, which shows where one is", { skip }, async () => {
   const { page } = operator;
+  await seedTenant(world.database.sql, { slug: "wide-open-spaces", name: "Wide Open Spaces Limited" });
   await page.setViewportSize({ width: 375, height: 800 });
   await operator.open(`#/tenant/${acme}/settings`, "Acme");
   const tab = page.locator(".tabs [aria-current]");
@@ -271,6 +272,15 @@ test("on a phone the parts of a tenant are one line, which shows where one is", 
   await operator.open("#/waiting", "Waiting for approval");
   await operator.sees("Nobody waits for approval.");
   await operator.check();
+  await page.keyboard.press("Control+k");
+  await operator.dialog().getByLabel("A page or a tenant").fill("wide");
+  await operator
+    .dialog()
+    .getByRole("link", { name: /Wide Open Spaces/ })
+    .waitFor();
+  await operator.check();
+  await page.keyboard.press("Escape");
+  await operator.dialog().waitFor({ state: "detached" });
   await page.setViewportSize({ width: 1280, height: 900 });
   operator.assertFine();
 });
@@ -279,6 +289,11 @@ test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () 
   const { page } = operator;
   await page.keyboard.press("Control+k");
   await operator.dialog().waitFor();
+  await page.keyboard.type("none such");
+  await operator.sees("Nothing has this name.");
+  await page.keyboard.press("Escape");
+  await operator.dialog().waitFor({ state: "detached" });
+  await page.keyboard.press("Control+k");
   await page.keyboard.type("acm");
   await operator.dialog().getByRole("link", { name: /Acme/ }).waitFor();
   await operator.check();

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
 /** A question above the page: Escape, the cross and *Cancel* close it, the focus stays inside and returns after. */
@@ -14,7 +14,8 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key: what is typed after Ctrl K is in the field.
+  useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
     const first = "input:not([type=radio]), input:checked, select, textarea";
@@ -27,12 +28,12 @@ export function Dialog({
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
-      <header>
+      <div class="bar">
         <h2 id={id}>{title}</h2>
         <button type="button" class="icon" aria-label="Close" onClick={() => dialog.current?.close()}>
           <Icon of="close" />
         </button>
-      </header>
+      </div>
       {children}
     </dialog>
   );
