@@ -109,6 +109,8 @@ function explained(error: unknown): never {
     throw new Mistake(
       "This invitation cannot be used. It was used already, was revoked, has ended, or is for another e-mail address than that of your sign-in. Ask for another one",
     );
+  if (error instanceof Refused && error.status === 409)
+    throw new Mistake("You belong to this organization already, so the invitation stays open for its person");
   throw error;
 }
 
