@@ -31,7 +31,7 @@ export function Copy({ children, label, main }: { children: string; label: strin
   const copy = async () => {
     if (await write(children)) {
       setCopied(true);
-      say(`${label} copied`);
+      say(`${label[0]!.toUpperCase()}${label.slice(1)} copied`);
       setTimeout(() => setCopied(false), 1500);
       return;
     }
