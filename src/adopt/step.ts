@@ -6,7 +6,7 @@ import type { Index, Key, Table } from "./living.ts";
 export const PHASES = {
   roles:
     "As an administrator: a superuser, or a role with CREATEROLE that is a member of the owners and has ADMIN on tms_app",
-  columns: "As the owner, each statement in its own transaction",
+  columns: "As the owner, one transaction for each table",
   fill: "As the owner: fill the new columns",
   indexes: "As the owner, outside a transaction",
   constraints: "As the owner, each statement in its own transaction",
@@ -15,13 +15,16 @@ export const PHASES = {
 } as const;
 export type Phase = keyof typeof PHASES;
 
+/** A transaction for each table: a column without its trigger, or policies without privileges, would be half a table. */
+export const WHOLE: Phase[] = ["columns", "policies"];
+
 /** The phases that lock a whole table. */
 export const LOCKING: Phase[] = ["columns", "constraints", "policies"];
 
 /** What each phase locks, and for how long. */
 export const LOCKS: Record<Phase, string> = {
   roles: "Locks nothing",
-  columns: "Locks the table (ACCESS EXCLUSIVE) for a moment: reads and writes wait",
+  columns: "Locks each table (ACCESS EXCLUSIVE) for a moment: reads and writes wait",
   fill: "Locks the rows that it writes until it commits: reads go on, writes to the same rows wait. Fill a large table in batches",
   indexes:
     "Reads the table twice and waits for older transactions; reads and writes go on. A failure leaves an INVALID index: plan again",

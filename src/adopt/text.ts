@@ -5,7 +5,7 @@ import type { Adoption } from "./adopt.ts";
 import type { Table } from "./living.ts";
 import { type Meaning, meaningsOf } from "./meaning.ts";
 import type { Plan } from "./plan.ts";
-import { LOCKING, LOCKS, PHASES, type Phase, type Step } from "./step.ts";
+import { LOCKING, LOCKS, PHASES, type Phase, type Step, WHOLE } from "./step.ts";
 import { explained, type Question } from "./treat.ts";
 
 export function toSql(adoption: Adoption): string {
@@ -156,7 +156,7 @@ function section({ living, steps }: Plan, phase: Phase, n: number): string {
   for (const group of groups(own)) {
     become(group[0]!.as);
     const sql = group.map(step => step.sql);
-    if (phase === "policies") lines.push("begin;", ...sql, "commit;");
+    if (WHOLE.includes(phase)) lines.push("begin;", ...sql, "commit;");
     else if (phase === "tenants") lines.push("begin; set local app.maintenance = on;", ...sql, "commit;");
     else lines.push(...sql);
   }
