@@ -28,9 +28,8 @@ export function policySteps(
   const to = ident(role);
   const own = (sql: string, facts = {}) => stepsOf(table)("policies", sql, facts);
   const has = (name: string) => policies.some(policy => policy.name === name);
-  const ownerIsOpen = owner in bridges;
   const wanted = new Map<string, string[]>();
-  for (const name of granted.filter(one => one in bridges)) {
+  for (const name of granted.filter(one => Object.hasOwn(bridges, one))) {
     const policy = bridgeOf(bridges[name]!);
     wanted.set(policy, [...(wanted.get(policy) ?? []), name]);
   }
@@ -41,7 +40,7 @@ export function policySteps(
   const isOwn = `${ident(tenantColumn(living, table))} = ${current(living)}`;
   const isMine =
     treatment === "tenants" ? `${ident(idOfTenants(living.tenants))} = (select app.tenant_id())` : isOwn;
-  const force = !ownerIsOpen && !unbound.includes(owner);
+  const force = !Object.hasOwn(bridges, owner) && !unbound.includes(owner);
   return [
     ...(treatment === "people"
       ? has(PEOPLE)

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { ident, literal } from "../../src/values/sql-names.ts";
-import { carryOut, createLiving } from "./living.ts";
+import { carryOut, createLiving, laterOf } from "./living.ts";
 
 const BREAKS_OUT = "$$; drop table canary; --";
 const q = (name: string) => ident(name);
@@ -28,6 +28,9 @@ create table ${at("user.s")} (${q("id.u")} int primary key);
 create table ${at("member.s")} (${q(team)} text not null references ${at(teams)}, ${q("user.id")} int not null references ${at("user.s")},
   primary key (${q(team)}, ${q("user.id")}));
 create table ${at("pointer")} (id int primary key, ${q(team)} text references ${at(teams)});
+create table ${at("codes")} (a int, b int, ${q(team)} text not null references ${at(teams)}, primary key (a, b));
+create table ${at("coded")} (id int primary key, ${q(team)} text not null references ${at(teams)}, a int, b int,
+  constraint coded_key foreign key (a, b) references ${at("codes")} match full on delete set null (b) on update cascade deferrable);
 insert into ${at(teams)} select 't' || i, 'Team ' || i from generate_series(1, 2) i;
 insert into ${at(things)} select i, 't' || i, 'zz' || i, null from generate_series(1, 2) i;
 insert into ${at(part)} select i, i, 'a note' from generate_series(1, 2) i;
@@ -41,12 +44,18 @@ reset role`,
 const { sql } = living;
 after(() => living.drop());
 
+const keyNamed = async (name: string) => {
+  const [key] = await sql<{ clauses: string }[]>`
+    select pg_get_constraintdef(oid) as clauses from pg_constraint where conname = ${name}`;
+  return key!.clauses;
+};
+
 test("a name with dollars, quotes, dots, lines or words of SQL is one name in the whole plan", async () => {
   // The profile's spelling of the tenants' table is not the catalog's.
   const file = living.answer(
     {
       tables: { [at("canary")]: "shared", [at("pointer")]: "required" },
-      keys: { [at("key USING btree (x)")]: "tenant" },
+      keys: { [at("key USING btree (x)")]: "tenant", [at("codes_pkey")]: "world" },
     },
     { tenants: `${q(schema)} . "${teams}"`, tenant_key: "i.d" },
   );
@@ -79,4 +88,19 @@ test("a name with dollars, quotes, dots, lines or words of SQL is one name in th
   });
   const again = await living.plan("--answers", file, "--no-rehearse");
   assert.match(again.stdout, /Nothing is left to do/);
+});
+
+test("a key that carries the tenant keeps the clauses of the old one, and a check keeps MATCH FULL", async () => {
+  const clauses = "ON UPDATE CASCADE ON DELETE SET NULL (b) DEFERRABLE";
+  assert.equal(
+    await keyNamed("coded_key_tenant"),
+    `FOREIGN KEY (${q(team)}, a, b) REFERENCES ${at("codes")}(${q(team)}, a, b) ${clauses}`,
+  );
+  const { stdout } = await living.plan("--no-rehearse");
+  const drop = laterOf(stdout).find(statement => statement.includes("drop constraint coded_key,"));
+  await sql.unsafe(drop!);
+  const insert = (values: string) =>
+    sql.unsafe(`insert into ${at("coded")} (id, ${q(team)}, a, b) ${values}`);
+  await assert.rejects(insert("values (1, 't1', 1, null)"), { code: "23514" });
+  await insert("values (1, 't1', null, null)");
 });
