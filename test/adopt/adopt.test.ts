@@ -1,4 +1,4 @@
-/** `tenancy adopt` on a product that lives: what it asks, plans, rehearses; and that what it planned is so once it was carried out. */
+/** `tenancy adopt` on a product in use: its questions, plan and rehearsal, and the database after the plan. */
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import path from "node:path";
@@ -100,7 +100,7 @@ test("a policy that shows a row of another tenant fails its table: the proof act
   }
 });
 
-test("what its own rules forbid is asked in words that are to be pasted", async () => {
+test("a table that cannot be adopted comes with the statement that helps", async () => {
   const file = living.answer(ANSWERS);
   const first = await living.plan("--answers", file, "--no-rehearse");
   const [, replaced] =
@@ -184,7 +184,7 @@ test("--save keeps what the file said: the answers, and what adopt does not writ
   }
 });
 
-test("answers that do not fit are refused, all at once", async () => {
+test("wrong answers are refused, all at once", async () => {
   const refused = async (answers: object, ...args: string[]) => {
     const { code, stderr, stdout } = await living.plan(
       "--answers",
@@ -230,7 +230,7 @@ test("answers that do not fit are refused, all at once", async () => {
   }
 });
 
-test("while others are at work, nothing is rehearsed unless that is said", async () => {
+test("while other sessions are open, nothing is rehearsed without --rehearse", async () => {
   await sql.unsafe(`alter role ${app} password 'secret'`);
   const url = Object.assign(new URL(living.urls.root), { username: app, password: "secret" }).href;
   const session = postgres(url, { max: 1 });
@@ -340,7 +340,7 @@ test("what was planned is so: the old application goes on, requests see one tena
   ]);
 });
 
-test("with the bridges gone the old login is told so, and the owner sees rows in maintenance alone", async () => {
+test("without bridges the old login is refused, the plan says so first, and the owner sees rows only in maintenance", async () => {
   const file = living.answer({ ...ANSWERS, bridges: { [app]: "2020-01-31" } });
   const planned = await living.plan("--answers", file);
   assert.equal(planned.code, 0, planned.stdout);
@@ -397,7 +397,7 @@ long(
   },
 );
 
-test("where the service is not installed, the plan is there, and not rehearsed", async () => {
+test("where the service is not installed, a plan is made and not rehearsed", async () => {
   const name = `${living.name}_bare`;
   await sql.unsafe(`create database ${name} template template0`);
   const url = Object.assign(new URL(living.urls.root), { pathname: `/${name}` }).href;

@@ -1,4 +1,4 @@
-/** A database that lives, with the service installed in it; plans that are made and carried out. */
+/** A database in use, with the service installed in it; makes plans and carries them out. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
