@@ -137,7 +137,7 @@ function printTable(
 /** The generated part of docs/reference/performance.md. */
 function asMarkdown(ratios: Ratio[], { at, machine }: { at: string; machine: string }): string {
   const row = (cells: string[]) => `| ${cells.join(" | ")} |`;
-  const sections = Object.entries(METHOD).map(([group, { title, text }]) => {
+  const sections = Object.entries(METHOD).flatMap(([group, { title, text }]) => {
     const held = ratios
       .filter(one => one.group === group)
       .map(one => [
@@ -148,6 +148,7 @@ function asMarkdown(ratios: Ratio[], { at, machine }: { at: string; machine: str
         one.target,
         one.holds ? "yes" : "**no**",
       ]);
+    if (held.length === 0) return [];
     const table = [["case", "ratio", "measured", "value", "target", "met"], Array(6).fill("---"), ...held];
     return `## ${title}\n\n${text} \`npm run bench -- --only=${group}\`\n\n${table.map(row).join("\n")}\n`;
   });
