@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
-import type { Browser, Locator } from "playwright-core";
+import type { Browser, Locator, Request } from "playwright-core";
 import { seedTenant, seedUser, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { listen, skip, startBrowser, Visitor } from "./browser.ts";
@@ -12,6 +12,7 @@ import { listen, skip, startBrowser, Visitor } from "./browser.ts";
 const SCHEMA = {
   type: "object",
   properties: {
+    plan: { title: "Plan", enum: ["free", "team", "gold"] },
     theme: { title: "Theme", type: "string", pattern: "^[a-z]{1,20}$" },
     limits: {
       title: "Limits",
@@ -100,6 +101,39 @@ test("every form says at the field what the service refuses, until it is correct
   await operator.page.getByLabel("Tenant").fill("acme");
   await assertRefusedAt(operator, "Person", "x".repeat(300), "Explain");
   for (const one of [operator, owner]) one.assertFine();
+});
+
+test("no arrow key at a select or a choice sends anything that changes something", { skip }, async () => {
+  const sent: string[] = [];
+  const note = (request: Request) => request.method() !== "GET" && sent.push(request.url());
+  const dialogs = [
+    [owner, "#/org/acme/members", "Members", "Add a member"],
+    [owner, "#/org/acme/members", "Members", /change the role of ada/],
+    [owner, "#/org/acme/invitations", "Invitations", "Invite somebody"],
+    [owner, "#/org/acme/keys", "API keys", "Make a key"],
+    [operator, `#/tenant/${acme}/settings`, "Acme", null],
+    [operator, "#/tenants", "Tenants", null],
+    [operator, "#/activity", "Activity", null],
+  ] as const;
+  for (const one of [operator, owner]) one.page.on("request", note);
+  for (const [one, hash, heading, opens] of dialogs) {
+    await one.open(hash, heading);
+    if (opens) await one.press(opens);
+    const within = opens ? one.dialog() : one.page.locator("main");
+    const controls = within.locator("select, input[type=radio]:checked");
+    await controls.first().waitFor();
+    for (const control of await controls.all()) {
+      await control.focus();
+      for (const key of ["ArrowDown", "ArrowDown", "ArrowUp"]) await one.page.keyboard.press(key);
+    }
+    if (opens) await one.press("Cancel", one.dialog());
+    else if (hash.endsWith("settings")) await one.press("Undo");
+  }
+  for (const one of [operator, owner]) {
+    one.page.off("request", note);
+    one.assertFine();
+  }
+  assert.deepEqual(sent, []);
 });
 
 /** As the form shows them, not as the API calls them. */

@@ -25,6 +25,7 @@ before(async () => {
   await seedUser(sql, acme, { subject: MARKS, role: "owner" });
   for (const [i, name] of NAMES.entries()) {
     const id = await seedTenant(sql, { slug: `t${i}-${"w".repeat(200)}`, name });
+    await seedUser(sql, id, { subject: MARKS });
     await sql`update app.tenants set status = 'suspended' where id = ${id}`;
     const waits = await seedTenant(sql, { slug: `waits-${i}`, name, status: "pending" });
     await sql`update app.tenants set registration = ${sql.json({ admin_name: name, use_case: name })} where id = ${waits}`;
@@ -57,12 +58,15 @@ const MESS = `(() => {
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const { data, parentElement } = texts.currentNode;
+    if (data.includes("\\u202e")) found.push("hidden: " + of(parentElement));
     if (!data.includes("\\u0301".repeat(9))) continue;
     const row = parentElement.closest("tr, li, dd, h1, h2, .note, .meta, .who, nav, select, form, article");
     let one = parentElement;
     while (one !== row && !clips(one)) one = one.parentElement;
     if (!clips(one)) found.push("not clipped: " + of(parentElement));
   }
+  for (const one of document.querySelectorAll("[title], [aria-label]"))
+    if ((one.title + one.ariaLabel).includes("\\u202e")) found.push("hidden: " + of(one));
   for (const one of document.querySelectorAll("main tbody tr, main li, .who b, nav h2, dialog h2, .find li"))
     if (one.offsetHeight > (innerWidth < 700 ? 240 : 130)) found.push(one.offsetHeight + " px: " + of(one));
   return found;
@@ -114,7 +118,7 @@ for (const width of [375, 1280, 1440])
         await owner.press("Cancel", owner.dialog());
       }
     }
-    for (const name of [WIDE, MARKS]) {
+    for (const name of NAMES) {
       await operator.open(`#/why?${new URLSearchParams({ tenant: "acme", subject: name })}`, "Why refused?");
       await operator.page.locator(".flow").waitFor();
       await assertTidy(operator, "why");
@@ -124,6 +128,10 @@ for (const width of [375, 1280, 1440])
     await operator.dialog().getByRole("link").nth(2).waitFor();
     await assertTidy(operator, "find");
     await operator.page.keyboard.press("Escape");
+    await owner.page.keyboard.press("Control+k");
+    await owner.dialog().getByRole("link").first().waitFor();
+    await assertTidy(owner, "find");
+    await owner.page.keyboard.press("Escape");
     operator.assertFine();
     owner.assertFine();
   });
