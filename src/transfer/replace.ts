@@ -6,7 +6,7 @@ import { type Header, headerFrom } from "./file.ts";
 import { type KeptKeys, readKeys } from "./kept-keys.ts";
 import { countRows, enter, isDistributed, type Known, type tablesOf, useStandardText } from "./tables.ts";
 
-export interface Replaced {
+interface Replaced {
   id: string;
   slug: string;
   /** As the import will count them: without its own in app.tenants, invitations and keys. */
