@@ -7,7 +7,7 @@ function named(stem: string, tail: string): string {
   const whole = `${stem}_${tail}`;
   if (Buffer.byteLength(whole) <= 63) return whole;
   const end = `_${createHash("sha256").update(stem).digest("hex").slice(0, 6)}_${tail}`;
-  const short = [...stem];
+  const short = Array.from(stem);
   while (Buffer.byteLength(short.join("")) > 63 - end.length) short.pop();
   return short.join("") + end;
 }

@@ -1,5 +1,6 @@
 /** The plan: the treatment of each table, the steps, and the questions. */
 import { StartupError } from "../errors/startup-error.ts";
+import { plainLines } from "../values/printable.ts";
 import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
 import { openBridges } from "./bridges.ts";
@@ -60,6 +61,7 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
         : policySteps(living, table, treatments.get(table.relation)!, open),
     ),
   ];
+  refuseUnprintable(steps);
   const order = Object.keys(PHASES) as Phase[];
   return {
     living,
@@ -74,6 +76,15 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     steps: withoutInvalid(steps, chosen).toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
     later: [...uniques.flatMap(one => one.later), ...keys.later],
   };
+}
+
+/** The printed plan escapes such characters, and would name something else. @throws StartupError */
+function refuseUnprintable(steps: Step[]) {
+  const step = steps.find(({ sql }) => plainLines(sql) !== sql);
+  if (step)
+    throw new StartupError(
+      `A name in this statement has a character that cannot be printed. Rename it first: ${step.sql.split("\n")[0]}`,
+    );
 }
 
 /** An index that an earlier run could not finish has the name of the new one. */

@@ -25,6 +25,10 @@ function say(text: string) {
   if (process.stderr.isTTY) process.stderr.write(text);
 }
 
+/** A comma in quotes belongs to a name. */
+const tablesIn = (list: string | undefined) =>
+  list?.match(/(?:"[^"]*"|[^",])+/g)?.map(name => name.trim()) ?? null;
+
 /** With null for each question that has no answer, so that a person sees where to answer. */
 function savedAnswers({ plan }: Adoption, given: Answers): Answers {
   const open = (where: "tables" | "keys") =>
@@ -123,7 +127,7 @@ export const adopt: CommandModule<object, Arguments> = {
           profile: file.profile ?? {},
           answers,
           vouched: file.vouched,
-          only: args.tables?.split(",").map(name => name.trim()) ?? null,
+          only: tablesIn(args.tables),
           rehearse: args.rehearse === undefined ? "idle" : args.rehearse ? "always" : "never",
         },
         step => say(`\r\x1b[K${plain(step).slice(0, (process.stderr.columns || 80) - 1)}`),

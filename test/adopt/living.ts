@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import type postgres from "postgres";
+import postgres from "postgres";
 import type { Answers } from "../../src/adopt/answers.ts";
 import { outcome, tenancy } from "../cli/command.ts";
 import { createDatabase, type Database } from "../harness.ts";
@@ -34,7 +34,8 @@ export async function createLiving(schema: (owner: string, app: string) => strin
   const suffix = randomBytes(4).toString("hex");
   const [owner, app] = [`prod_owner_${suffix}`, `prod_app_${suffix}`];
   const role = `${database.name}_tenant`;
-  const { sql } = database;
+  // A rehearsal may take longer than the harness keeps an idle connection, and the driver may lose a query as it ends one.
+  const sql = postgres(database.urls.root, { max: 4, idle_timeout: 60, onnotice: () => {} });
   await sql.unsafe(`create role ${owner} login; create role ${app} login;
     grant connect on database ${database.name} to ${owner}, ${app};
     grant usage, create on schema public to ${owner}; grant usage on schema public to ${app}`);
@@ -43,6 +44,7 @@ export async function createLiving(schema: (owner: string, app: string) => strin
   const file = path.join(folder, "adopt.json");
   return {
     ...database,
+    sql,
     owner,
     app,
     role,
@@ -64,6 +66,7 @@ export async function createLiving(schema: (owner: string, app: string) => strin
     },
     drop: async () => {
       await sql.unsafe(`drop owned by ${owner}, ${app} cascade`);
+      await sql.end();
       await database.drop();
       const rest = await createDatabase();
       await rest.sql.unsafe(`drop role if exists ${role}, ${owner}, ${app}`);

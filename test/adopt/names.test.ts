@@ -104,3 +104,21 @@ test("a key that carries the tenant keeps the clauses of the old one, and a chec
   await assert.rejects(insert("values (1, 't1', 1, null)"), { code: "23514" });
   await insert("values (1, 't1', null, null)");
 });
+
+test("--tables takes a name with a comma, and a name that cannot be printed is refused", async () => {
+  const tables = (list: string) => living.plan("--no-rehearse", "--tables", list);
+  const { stderr } = await tables(`${at("a, b")}, ${at("c")}`);
+  assert.ok(
+    stderr.startsWith(`--tables names ${at("a, b")}, ${at("c")}, which cannot be adopted now.`),
+    stderr,
+  );
+  await sql.unsafe(
+    `create table ${at("tab\tname")} (id int, ${q(team)} text not null references ${at(teams)})`,
+  );
+  const refused = await living.plan("--no-rehearse");
+  assert.deepEqual([refused.code, refused.stdout], [2, ""]);
+  assert.match(
+    refused.stderr,
+    /has a character that cannot be printed\. Rename it first: .*"tab\\u0009name"/,
+  );
+});

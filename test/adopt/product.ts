@@ -1,4 +1,4 @@
-/** A product that lives, as Prisma makes one: text ids, quoted names, keys of one column, global users; a login that is not the owner. */
+/** A product in use, as Prisma makes one: text ids, quoted names, keys of one column, global users; a login that is not the owner. */
 export const product = (owner: string, app: string) => `
 set role ${owner};
 create table "_prisma_migrations" (id text primary key, migration_name text not null);
