@@ -7,7 +7,7 @@ import { type Profile, profileOf } from "./profile.ts";
 import { readLiving } from "./read.ts";
 import { type Rehearsal, rehearse } from "./rehearse.ts";
 
-export interface AdoptRequest {
+interface AdoptRequest {
   /** The profile in the file of answers. */
   profile: Profile;
   answers: Answers;

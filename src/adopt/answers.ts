@@ -8,13 +8,13 @@ export const TABLE_ANSWERS = {
   people: "a tenant reads the rows of its own members",
   closed: "requests of tenants have no privilege on it",
 } as const;
-export type TableAnswer = keyof typeof TABLE_ANSWERS;
+type TableAnswer = keyof typeof TABLE_ANSWERS;
 
 export const KEY_ANSWERS = {
   tenant: "two tenants may have the same value: the plan adds a unique key that begins with the tenant",
   world: "a value is unique across all tenants, and a tenant may learn that another one has it",
 } as const;
-export type KeyAnswer = keyof typeof KEY_ANSWERS;
+type KeyAnswer = keyof typeof KEY_ANSWERS;
 
 export interface Answers {
   /** The role that requests of tenants act as. */

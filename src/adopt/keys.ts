@@ -8,7 +8,7 @@ import { keyOf, uniqueOf } from "./names.ts";
 import { indexStep, type Later, type Step, stepsOf } from "./step.ts";
 import { tenantColumn } from "./tenants.ts";
 
-export interface KeyPlan {
+interface KeyPlan {
   steps: Step[];
   later: Later[];
 }

@@ -1,7 +1,7 @@
 /** A database in use, as adopt reads it. */
 
 /** How the rows of a table belong to tenants. */
-export type Class =
+type Class =
   | "tenants"
   | "direct"
   /** It has the tenant's column, which may be null. */

@@ -24,7 +24,7 @@ export interface Question {
 /** The treatments that add policies. */
 export const ADOPTED: Treatment[] = ["tenants", "rows", "people"];
 
-export interface Treated {
+interface Treated {
   treatments: Map<string, Treatment>;
   questions: Question[];
   bridges: Record<string, string>;
