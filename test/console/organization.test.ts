@@ -142,7 +142,9 @@ long(
       .check();
     await owner.press("Make them member", owner.dialog());
     await owner.sees("ben is member now");
-    await page.waitForFunction("/^member.*ben/.test(document.activeElement.textContent)");
+    await until("the focus is back", () =>
+      page.evaluate<boolean>("/^member.*ben/.test(document.activeElement.textContent)"),
+    );
     await giveRole(owner, "ben", "admin");
     await owner.sees("ben is admin now");
     assert.equal(changes, 2);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
 /** A question above the page: Escape, the cross and *Cancel* close it, the focus stays inside and returns after. */
@@ -14,18 +14,24 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const opener = useRef<Element | null>(null);
   // Before the next key: what is typed after Ctrl K is in the field.
   useLayoutEffect(() => {
-    const opener = document.activeElement as HTMLElement | null;
+    opener.current = document.activeElement;
     dialog.current?.showModal();
     const first = "input:not([type=radio]), input:checked, select, textarea";
     dialog.current?.querySelector<HTMLElement>(first)?.focus();
-    return () => {
-      // What opened it may be gone, such as the row of a member who was removed.
-      if (opener?.isConnected) opener.focus();
-      else document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
-    };
   }, []);
+  // After the dialog is gone: until then nothing else takes the focus.
+  useEffect(
+    () => () => {
+      const last = opener.current as HTMLElement | null;
+      // What opened it may be gone, such as the row of a member who was removed.
+      if (last?.isConnected) last.focus();
+      else document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    },
+    [],
+  );
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
       <div class="bar">
