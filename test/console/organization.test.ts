@@ -247,6 +247,11 @@ long(
     await nora.check();
     nora.assertFine();
     await nora.leave();
+    const odd = await arrive("odd", { tenant: "No slug!" });
+    await odd.page.evaluate(`location.href = ${JSON.stringify(link)}`);
+    await odd.sees(/Your sign-in names the organization No slug! by its claim “tenant”/);
+    odd.assertFine();
+    await odd.leave();
   },
 );
 
