@@ -130,6 +130,11 @@ export class Visitor {
     return this.page.getByRole("dialog");
   }
 
+  /** An expression of the page comes true. Playwright's own way needs `eval`, which the page's policy forbids. */
+  async becomes(expression: string): Promise<void> {
+    await until(expression, () => this.page.evaluate<boolean>(expression));
+  }
+
   /** A text that appears. */
   sees(text: string | RegExp, within: Page | Locator = this.page): Promise<void> {
     return within.getByText(text).first().waitFor();

@@ -79,7 +79,6 @@ test("one tenant's name takes one line of the list, and moves no other column", 
 test("a refusal is said at the field, in the form's own words, which takes the focus until it is corrected", {
   skip,
 }, async () => {
-  const { page } = owner;
   await owner.open("#/org/acme/members", "Members");
   await owner.press("Add a member");
   const subject = owner.dialog().getByLabel("Subject");
@@ -88,7 +87,7 @@ test("a refusal is said at the field, in the form's own words, which takes the f
   await owner.sees("It is required.", owner.dialog());
   assert.equal(await owner.dialog().getByText("auth_subject").count(), 0);
   assert.equal(await subject.getAttribute("aria-invalid"), "true");
-  await page.waitForFunction("document.activeElement.name === 'auth_subject'");
+  await owner.becomes("document.activeElement.name === 'auth_subject'");
   await owner.check();
   await subject.fill("x");
   await owner.dialog().getByText("It is required.").waitFor({ state: "detached" });
@@ -122,7 +121,7 @@ test("“copied” is said only when it is, by every button that copies; else th
     for (const button of (await buttons.all()).slice(0, 3)) {
       await button.click();
       const code = await button.locator("xpath=preceding-sibling::code").innerText();
-      await one.page.waitForFunction(`getSelection().toString() === ${JSON.stringify(code)}`);
+      await one.becomes(`getSelection().toString() === ${JSON.stringify(code)}`);
       await one.sees(/does not let the page copy/);
     }
   }

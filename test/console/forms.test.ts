@@ -66,7 +66,7 @@ async function assertRefusedAt(
   const said = within.locator(".wrong");
   await said.waitFor();
   assert.match(await said.innerText(), /^It [a-z].*\.$/, label);
-  await one.page.waitForFunction("document.activeElement.getAttribute('aria-invalid') === 'true'");
+  await one.becomes("document.activeElement.getAttribute('aria-invalid') === 'true'");
   const id = await field.getAttribute("id");
   assert.equal(await one.page.evaluate("document.activeElement.id"), id, label);
   const described = (await field.getAttribute("aria-describedby"))!.split(" ");
@@ -148,7 +148,7 @@ test("settings that their schema refuses are said at their own controls, inside 
   await operator.press("Review the change");
   await operator.press("Save");
   await page.locator(".wrong").nth(1).waitFor();
-  await page.waitForFunction("document.activeElement.getAttribute('aria-invalid') === 'true'");
+  await operator.becomes("document.activeElement.getAttribute('aria-invalid') === 'true'");
   assert.equal(await theme.getAttribute("aria-invalid"), "true");
   assert.doesNotMatch(await page.locator("main").innerText(), /settings\./);
   await operator.check();

@@ -142,9 +142,7 @@ long(
       .check();
     await owner.press("Make them member", owner.dialog());
     await owner.sees("ben is member now");
-    await until("the focus is back", () =>
-      page.evaluate<boolean>("/^member.*ben/.test(document.activeElement.textContent)"),
-    );
+    await owner.becomes("/^member.*ben/.test(document.activeElement.textContent)");
     await giveRole(owner, "ben", "admin");
     await owner.sees("ben is admin now");
     assert.equal(changes, 2);
