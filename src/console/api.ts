@@ -103,12 +103,18 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
       const { status, message } = error as Refused;
       const why = `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}`;
       waiting.set({ why, until: Date.now() + seconds * 1000, now: wakeAll });
-      await sleep(seconds * 1000, signal);
+      asleep++;
+      await sleep(seconds * 1000, signal).finally(() => {
+        if (--asleep === 0 && signal?.aborted) waiting.set(null);
+      });
     }
   }
 }
 
-/** Reads that wait, all for one service. */
+/** Reads of which the page says that they wait. */
+let asleep = 0;
+
+/** All that waits for the one service. */
 const sleepers = new Set<() => void>();
 const wakeAll = () => {
   for (const wake of [...sleepers]) wake();
@@ -128,7 +134,6 @@ export const sleep = (ms: number, signal?: AbortSignal) =>
     signal?.addEventListener("abort", () => {
       clearTimeout(timer);
       sleepers.delete(wake);
-      waiting.set(null);
       reject(signal.reason as Error);
     });
   });

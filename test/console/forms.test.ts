@@ -127,7 +127,10 @@ test("no arrow key at a select or a choice sends anything that changes something
       for (const key of ["ArrowDown", "ArrowDown", "ArrowUp"]) await one.page.keyboard.press(key);
     }
     if (opens) await one.press("Cancel", one.dialog());
-    else if (hash.endsWith("settings")) await one.press("Undo");
+    else if (hash.endsWith("settings")) {
+      await one.press("Undo");
+      await one.sees("Nothing is changed yet.");
+    }
   }
   for (const one of [operator, owner]) {
     one.page.off("request", note);
