@@ -46,6 +46,8 @@ export interface Table {
   policies: { name: string; roles: string[] }[];
   /** The roles with privileges on it, except the owner; "" is PUBLIC. */
   granted: string[];
+  /** Those of them that may write to it. */
+  writers: string[];
   /** The sequences of serial columns. */
   sequences: string[];
   indexes: Index[];

@@ -56,6 +56,13 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
           union select x.grantee from pg_attribute y cross join lateral aclexplode(y.attacl) x where y.attrelid = r.relid) e
         left join pg_roles g on g.oid = e.grantee where e.grantee <> c.relowner order by 1)) as granted,
       array_to_json(array(
+        select distinct coalesce(g.rolname, '') from (
+          select grantee, privilege_type from aclexplode(c.relacl)
+          union select x.grantee, x.privilege_type from pg_attribute y cross join lateral aclexplode(y.attacl) x
+          where y.attrelid = r.relid) e
+        left join pg_roles g on g.oid = e.grantee
+        where e.grantee <> c.relowner and e.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') order by 1)) as writers,
+      array_to_json(array(
         select s.oid::regclass::text from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
         where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass and d.refobjid = r.relid and d.deptype = 'a'
         order by 1)) as sequences,

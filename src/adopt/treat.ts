@@ -54,18 +54,21 @@ export function treat(living: Living, answers: Answers): Treated {
     treatments.set(relation, "open");
     questions.push(ask(null, relation, stranded(relation, logins)));
   }
-  // A table that belongs to tenants through a parent waits for the parent.
+  // A table that belongs to tenants through a parent waits for the parent, and people for the table of members.
   for (let changed = true; changed; ) {
     changed = false;
     for (const { relation, parent } of living.tables) {
-      const of = parent && treatments.get(parent.relation);
-      if (!of || of === "rows" || treatments.get(relation) !== "rows") continue;
+      const treatment = treatments.get(relation)!;
+      const through =
+        treatment === "people" ? living.membership!.relation : treatment === "rows" && parent?.relation;
+      const of = through && treatments.get(through);
+      if (!of || of === "rows") continue;
       treatments.set(relation, "open");
       questions.push(
         ask(
           "tables",
           relation,
-          `belongs to a tenant through ${parent.relation}, which ${of === "open" ? "waits" : `is ${of}`}`,
+          `belongs to a tenant through ${through}, which ${of === "open" ? "waits" : `is ${of}`}`,
           "closed",
           "shared",
         ),
@@ -95,7 +98,7 @@ function judge(
   { tables = {} }: Answers,
   table: Table,
 ): { treatment: Treatment; question?: Question } {
-  const { relation, granted, via } = table;
+  const { relation, via } = table;
   const answer = tables[relation] ?? undefined;
   const treatment = answer === "required" ? "rows" : (answer ?? ofClass(living, table));
   const open = (asks: string, ...more: string[]) => ({
@@ -103,7 +106,8 @@ function judge(
     question: ask("tables", relation, asks, ...more),
   });
   const inDatabase = (asks: string) => ({ treatment, question: ask(null, relation, asks) });
-  if (treatment === "closed") return { treatment };
+  const reached = reachedByRequests(living, treatment, table);
+  if (treatment === "closed") return reached ? inDatabase(reached) : { treatment };
   if (treatment === "open")
     switch (table.class) {
       case "nullable":
@@ -147,17 +151,27 @@ function judge(
     return inDatabase(
       "is partitioned: Postgres makes no index on it concurrently, and each partition needs policies of its own. Isolate it by hand",
     );
-  if (treatment !== "shared" && granted.includes(""))
-    return inDatabase(
-      `gives privileges to PUBLIC, and so to ${living.role}. Grant them to the logins that need them, then revoke them:\n` +
-        `    grant … on table ${relation} to …; revoke all on table ${relation} from public;`,
-    );
+  if (reached) return inDatabase(reached);
   const foreign = table.policies.filter(policy => isForRequests(policy, living.role)).map(({ name }) => name);
   if (treatment !== "shared" && foreign.length > 0)
     return inDatabase(
       `has policies of its own (${foreign.join(", ")}): adopt does not change them. Drop them, or answer "closed" and check the table with tenancy audit`,
     );
   return { treatment };
+}
+
+/** Privileges on a table that requests have, and that its treatment does not give them. */
+function reachedByRequests({ role }: Living, treatment: Treatment, { relation, granted, writers }: Table) {
+  const isShared = treatment === "shared";
+  const requests = treatment === "closed" || isShared ? ["", "tms_app", role] : [""];
+  const found = (isShared ? writers : granted).filter(name => requests.includes(name));
+  if (found.length === 0) return null;
+  const names = found.map(name => (name === "" ? "public" : ident(name))).join(", ");
+  return (
+    `gives ${isShared ? "privileges to write" : "privileges"} to ${names.replace("public", "PUBLIC")}, and so to requests. ` +
+    "Grant them to the logins that need them, then revoke them:\n" +
+    `    grant … on table ${relation} to …; revoke ${isShared ? "insert, update, delete, truncate" : "all"} on table ${relation} from ${names};`
+  );
 }
 
 function ofClass({ membership }: Living, { class: of, relation }: Table): Treatment {

@@ -130,6 +130,31 @@ test("a table that cannot be adopted comes with the statement that helps", async
   await sql.unsafe(`revoke all on "Product" from public; drop policy mine on "Folder"; drop table "Visit"`);
 });
 
+test("a table waits while requests have privileges that its treatment does not give, and people while the members' table does", async () => {
+  const planned = async (...granted: string[]) => {
+    await sql.unsafe(granted.map(one => `grant ${one} to public;`).join(""));
+    const { stdout } = await living.plan("--answers", living.answer(ANSWERS), "--no-rehearse");
+    await sql.unsafe(granted.map(one => `revoke ${one} from public;`).join(""));
+    return stdout;
+  };
+  const stdout = await planned(
+    'select (body) on "Feedback"',
+    'select on "Country"',
+    'select on "Membership"',
+  );
+  assert.match(
+    stdout,
+    /"Feedback" gives privileges to PUBLIC, and so to requests\..*\n-- {5}grant … on table public\."Feedback" to …; revoke all /,
+  );
+  assert.match(stdout, /public\."User" belongs to a tenant through public\."Membership", which waits/);
+  assert.doesNotMatch(stdout, /^create policy \w+ on public\."User"/m);
+  assert.match(stdout, /^-- Questions \(3\)/m);
+  assert.match(
+    await planned('update (name) on "Country"'),
+    /"Country" gives privileges to write to PUBLIC.*\n-- {5}grant … on .*; revoke insert, update, delete, truncate on table public\."Country" from public;/,
+  );
+});
+
 test("a login keeps its bridge to a table that waits, and loses no privilege on a table that was not adopted before", async () => {
   const crew = `crew_${living.name.slice(-8)}`;
   await sql.unsafe(`create role ${crew}; grant select on "Feedback" to ${crew}`);
