@@ -29,16 +29,20 @@ export function idSteps(living: Living, table: Table): Step[] {
           ),
         ]),
     ...(unique ? [] : [indexStep(table, uniqueOf(name, [TENANCY_ID]), `(${TENANCY_ID})`, { unique: true })]),
-    ...(complete ? [] : notNull(table, TENANCY_ID)),
+    ...notNull(table, TENANCY_ID),
   ];
 }
 
-/** With a valid check SET NOT NULL reads no rows under its lock. */
+/** With a valid check SET NOT NULL reads no rows under its lock. An earlier run may have left the check. */
 function notNull(table: Table, column: string): Step[] {
   const step = stepsOf(table);
   const check = checkOf(table.name, column);
-  const there = table.checks.find(({ name }) => name === check);
+  const clause = `(${ident(column)} IS NOT NULL)`;
+  const there = table.checks.find(one => one.name === check && one.clause === clause);
   const alter = `alter table ${table.relation}`;
+  // The column itself is NOT NULL now.
+  const drop = step("constraints", `${alter} drop constraint ${ident(check)};`);
+  if (table.required.includes(column)) return there ? [drop] : [];
   return [
     ...(there
       ? []
@@ -52,8 +56,7 @@ function notNull(table: Table, column: string): Step[] {
       ? []
       : [step("constraints", `${alter} validate constraint ${ident(check)};`, { validates: true })]),
     step("constraints", `${alter} alter column ${ident(column)} set not null;`),
-    // The column itself is NOT NULL now.
-    step("constraints", `${alter} drop constraint ${ident(check)};`),
+    drop,
   ];
 }
 
@@ -108,6 +111,6 @@ export function columnSteps(living: Living, table: Table): Step[] {
   return [
     ...(table.parent && !complete ? parentSteps(living, table) : []),
     ...(indexed || isTenants ? [] : [indexStep(table, indexOf(table.name, [column]), `(${ident(column)})`)]),
-    ...(complete ? [] : notNull(table, column)),
+    ...notNull(table, column),
   ];
 }

@@ -53,7 +53,7 @@ export interface Table {
   indexes: Index[];
   /** The INVALID indexes that a failed CREATE INDEX CONCURRENTLY left. */
   invalid: string[];
-  checks: { name: string; valid: boolean }[];
+  checks: { name: string; clause: string; valid: boolean }[];
 }
 
 export interface Index {

@@ -82,7 +82,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
         where x.indrelid = r.relid and x.indisvalid) as indexes,
       array_to_json(array(select y.relname from pg_index x join pg_class y on y.oid = x.indexrelid
         where x.indrelid = r.relid and not x.indisvalid order by 1)) as invalid,
-      (select coalesce(json_agg(json_build_object('name', k.conname, 'valid', k.convalidated) order by k.conname), '[]')
+      (select coalesce(json_agg(json_build_object('name', k.conname, 'clause', pg_get_expr(k.conbin, k.conrelid), 'valid', k.convalidated) order by k.conname), '[]')
         from pg_constraint k where k.conrelid = r.relid and k.contype = 'c') as checks
     from pg_temp.relations r
     join pg_class c on c.oid = r.relid

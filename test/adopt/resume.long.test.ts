@@ -49,6 +49,7 @@ long("after each statement of a plan the next plan begins where this one stopped
   const { stdout, code } = await living.plan();
   assert.equal(code, 0, stdout);
   const [row] = await living.sql`select (select count(*) from lines where team_id is null) as homeless,
+    (select count(*) from pg_constraint where contype = 'c' and conrelid in ('teams'::regclass, 'lines'::regclass)) as checks,
     (select column_default from information_schema.columns where table_name = 'teams' and column_name = 'tenancy_id') as filled`;
-  assert.deepEqual({ ...row }, { homeless: "0", filled: "gen_random_uuid()" });
+  assert.deepEqual({ ...row }, { homeless: "0", checks: "0", filled: "gen_random_uuid()" });
 });
