@@ -33,7 +33,10 @@ const answers = (of: object) => ({
   type: "object",
   additionalProperties: { enum: [...Object.keys(of), null] },
 });
-const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Answers>({
+const isDay = (given: string) =>
+  /^\d{4}-\d\d-\d\d$/.test(given) && new Date(Date.parse(given) || 0).toISOString().startsWith(given);
+const ajv = new Ajv({ allErrors: true, allowUnionTypes: true, formats: { day: isDay } });
+const validate = ajv.compile<Answers>({
   type: "object",
   additionalProperties: false,
   properties: {
@@ -42,15 +45,16 @@ const validate = new Ajv({ allErrors: true, allowUnionTypes: true }).compile<Ans
     slug: text,
     tables: answers(TABLE_ANSWERS),
     keys: answers(KEY_ANSWERS),
-    bridges: { type: "object", additionalProperties: { type: "string", pattern: "^\\d{4}-\\d\\d-\\d\\d$" } },
+    bridges: { type: "object", additionalProperties: { type: "string", format: "day" } },
   },
 });
 
 /** @throws StartupError with all faults at once */
 export function answersIn(file: string, given: unknown): Answers {
   if (validate(given)) return given;
-  const faults = validate.errors!.map(({ instancePath, message, params }) => {
+  const faults = validate.errors!.map(({ instancePath, keyword, message, params }) => {
     const allowed = (params as { allowedValues?: unknown[] }).allowedValues;
+    if (keyword === "format") return `adopt${instancePath} is not a day, such as 2027-01-31`;
     return `adopt${instancePath} ${allowed ? `is one of ${allowed.map(value => JSON.stringify(value)).join(", ")}` : message}`;
   });
   throw new StartupError(`${file}: ${faults.join("; ")}`);

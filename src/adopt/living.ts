@@ -119,6 +119,8 @@ export interface Living {
   unbound: string[];
   /** Of the owners that the given profile trusts, those that exist. */
   roles: string[];
+  /** Of the relations in the given profile's per_table, those that this database does not have. */
+  gone: string[];
   /** The service's own tables. */
   own: string[];
 }

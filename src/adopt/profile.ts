@@ -17,11 +17,12 @@ export interface Profile extends Record<string, unknown> {
 }
 
 export function profileOf({ living, treatments, open, chosen }: Plan, given: Profile) {
-  const { tenants, role, own, unbound, tables, roles } = living;
+  const { tenants, role, own, unbound, tables, roles, gone } = living;
   const is = (relation: string, ...of: string[]) => of.includes(treatments.get(relation)!);
   const nobodys = tables.filter(({ relation }) => is(relation, "people", "shared", "closed"));
   const kept = Object.entries(given.per_table ?? {}).filter(
-    ([relation, column]) => column !== null || !is(relation, ...ADOPTED, "open"),
+    ([relation, column]) =>
+      !gone.includes(relation) && (column !== null || !is(relation, ...ADOPTED, "open")),
   );
   // A login goes from sees_all with its bridge. The others there see rows by a policy of the product's own.
   const withPolicies = tables.flatMap(({ policies }) =>

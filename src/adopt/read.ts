@@ -3,6 +3,7 @@ import type postgres from "postgres";
 import { StartupError } from "../errors/startup-error.ts";
 import { ident, literal } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
+import { openBridges } from "./bridges.ts";
 import type { Living, Table } from "./living.ts";
 import { TENANCY_ID } from "./names.ts";
 import type { Profile } from "./profile.ts";
@@ -17,6 +18,7 @@ export async function readLiving(
   const tenants = await tenantsOf(tx, profile);
   await loadReadingProfile(tx, tenants, profile, answers);
   const about = await aboutDatabase(tx, answers, profile);
+  await refuseGoneRoles(tx, Object.keys(openBridges(answers.bridges ?? {}, about.today)));
   const [membership] = await tx<NonNullable<Living["membership"]>[]>`
     select m.relation, m.tenant_column as tenant, m.user_column as person, p.relation as people, u.parents[1] as key
     from pg_temp.likely_membership(${tenants.relation}::text::regclass) m
@@ -55,6 +57,8 @@ async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, pro
       array_to_json(array(select rolname from pg_roles where rolsuper or rolbypassrls)) as unbound,
       array_to_json(array(select rolname from pg_roles
         where ${JSON.stringify(profile.trusted_owners ?? [])}::text::jsonb ? rolname)) as roles,
+      array_to_json(array(select k.relation from jsonb_object_keys(${JSON.stringify(profile.per_table ?? {})}::text::jsonb) k (relation)
+        where k.relation not in (select relation from pg_temp.relations))) as gone,
       array_to_json(array(
         select distinct r.relation from pg_temp.relations r
         join pg_temp.sources s on s.relid = r.relid join pg_temp.tables t on t.relid = s.source
@@ -63,6 +67,17 @@ async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, pro
         select relation from pg_temp.relations where relation ~ '^app\\.' and relkind in ('r', 'p') order by 1)) as own
     from requests q`;
   return about!;
+}
+
+/** @throws StartupError */
+async function refuseGoneRoles(tx: postgres.TransactionSql, names: string[]) {
+  const gone = await tx<{ name: string }[]>`
+    select name from jsonb_array_elements_text(${JSON.stringify(names)}::text::jsonb) name
+    where name not in (select rolname from pg_roles)`;
+  if (gone.length > 0)
+    throw new StartupError(
+      `"bridges" names roles that this server does not have: ${gone.map(({ name }) => name).join(", ")}`,
+    );
 }
 
 /** The number of rows without a tenant, of all tables in one query. */

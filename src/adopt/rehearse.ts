@@ -1,7 +1,7 @@
 /** Carries the plan out in a transaction that is rolled back, and lets the audit prove the result. */
 import type postgres from "postgres";
 import type { Vouched } from "../audit/baseline.ts";
-import { seed, vouch } from "../audit/prepare.ts";
+import { loadProfile, seed, vouch } from "../audit/prepare.ts";
 import { runSteps } from "../audit/run.ts";
 import { compareWithRelease } from "../migrate/released.ts";
 import { ident } from "../values/sql-names.ts";
@@ -29,7 +29,7 @@ export async function rehearse(
   await tx`select set_config('app.maintenance', 'on', true)`;
   const done = await carryOut(tx, plan, onStep);
   if (done.stopped) return { verdicts: allFailed(plan, done.stopped), notes: [], took: done.took, vouched };
-  await tx`select pg_temp.load_profile(${JSON.stringify(profile)}::text::jsonb)`;
+  await loadProfile(tx, profile, false);
   const unseeded = await seed(tx);
   const made = await functionsMade(tx, vouched);
   await vouch(tx, { vouched: [...vouched, ...made] }, (await compareWithRelease(tx))?.functions ?? []);

@@ -27,7 +27,7 @@ function say(text: string) {
 
 /** A comma in quotes belongs to a name. */
 const tablesIn = (list: string | undefined) =>
-  list?.match(/(?:"[^"]*"|[^",])+/g)?.map(name => name.trim()) ?? null;
+  list === undefined ? null : (list.match(/(?:"[^"]*"|[^",])+/g) ?? [list]).map(name => name.trim());
 
 /** With null for each question that has no answer, so that a person sees where to answer. */
 function savedAnswers({ plan }: Adoption, given: Answers): Answers {

@@ -189,7 +189,7 @@ test("--save keeps what the file said: the answers, and what adopt does not writ
         sees_less: true,
         sees_all: [auth, app, "gone"],
         trusted_owners: [auth, "gone"],
-        per_table: { "app.tenants": "id", 'public."Customer"': null },
+        per_table: { "app.tenants": "id", 'public."Customer"': null, "public.gone": null },
       },
     );
     const relative = path.relative(built, file);
@@ -221,8 +221,17 @@ test("wrong answers are refused, all at once", async () => {
   };
   assert.match(
     await refused({ tables: { a: "mine" }, bridges: { b: "soon" }, more: 1 }),
-    /additional properties; adopt\/tables\/a is one of "required", .*; adopt\/bridges\/b must match/,
+    /additional properties; adopt\/tables\/a is one of "required", .*; adopt\/bridges\/b is not a day, such as 2027-01-31/,
   );
+  assert.match(
+    await refused({ bridges: { [app]: "2026-02-29", [owner]: "2026-13-01" } }),
+    /prod_app_\w+ is not a day.*prod_owner_\w+ is not a day/,
+  );
+  assert.equal(
+    await refused({ bridges: { nobody_there: "2999-01-31", gone: "2020-01-31" } }),
+    '"bridges" names roles that this server does not have: nobody_there',
+  );
+  assert.match(await refused({}, "--tables", ","), /^--tables names ,, which cannot be adopted now\./);
   assert.equal(
     await refused({ tables: { "public.gone": "closed" } }),
     "The answers name tables that this database does not have: public.gone",
