@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { SettingsSchema } from "../../../client/api.ts";
 import { type Answer, call, type Options, Refused } from "../../api.ts";
 import { mergePatch, pretty } from "../../diff.ts";
@@ -52,7 +52,8 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
   const value = typeof parsed === "string" ? null : parsed;
   const before = pretty(base.value);
   const changed = value === null ? text !== before : pretty(value) !== before;
-  useEffect(() => {
+  // With what is drawn: a click at once after saving asks nothing.
+  useLayoutEffect(() => {
     unsaved.set(changed ? "the changed settings" : null);
     return () => unsaved.set(null);
   }, [changed]);
