@@ -54,11 +54,15 @@ const dropOf = ({ child, name, full, columns }: Key) =>
     ? `, add check (num_nulls(${names(columns)}) in (0, ${columns.length})) not valid;`
     : ";");
 
+/** With the same actions: another key would delete what the old one keeps. */
 function isTwin(one: Key, key: Key, own: string, theirs: string) {
   const pairs = (of: Key) => of.columns.map((column, i) => `${column} ${of.parents[i]}`);
   return (
     one.child === key.child &&
     one.parent === key.parent &&
+    one.onDelete === key.onDelete &&
+    one.onUpdate === key.onUpdate &&
+    sameColumns(overwritten(one), overwritten(key)) &&
     sameColumns(pairs(one), [...pairs(key), `${own} ${theirs}`])
   );
 }

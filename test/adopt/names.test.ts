@@ -28,8 +28,9 @@ create table ${at("user.s")} (${q("id.u")} int primary key);
 create table ${at("member.s")} (${q(team)} text not null references ${at(teams)}, ${q("user.id")} int not null references ${at("user.s")},
   primary key (${q(team)}, ${q("user.id")}));
 create table ${at("pointer")} (id int primary key, ${q(team)} text references ${at(teams)});
-create table ${at("codes")} (a int, b int, ${q(team)} text not null references ${at(teams)}, primary key (a, b));
+create table ${at("codes")} (a int, b int, ${q(team)} text not null references ${at(teams)}, primary key (a, b), unique (${q(team)}, a, b));
 create table ${at("coded")} (id int primary key, ${q(team)} text not null references ${at(teams)}, a int, b int,
+  constraint coded_own foreign key (${q(team)}, a, b) references ${at("codes")} (${q(team)}, a, b) on delete cascade,
   constraint coded_key foreign key (a, b) references ${at("codes")} match full on delete set null (b) on update cascade deferrable);
 insert into ${at(teams)} select 't' || i, 'Team ' || i from generate_series(1, 2) i;
 insert into ${at(things)} select i, 't' || i, 'zz' || i, null from generate_series(1, 2) i;
@@ -90,7 +91,7 @@ test("a name with dollars, quotes, dots, lines or words of SQL is one name in th
   assert.match(again.stdout, /Nothing is left to do/);
 });
 
-test("a key that carries the tenant keeps the clauses of the old one, and a check keeps MATCH FULL", async () => {
+test("a key that carries the tenant keeps the clauses of the old one beside one with others, and a check keeps MATCH FULL", async () => {
   const clauses = "ON UPDATE CASCADE ON DELETE SET NULL (b) DEFERRABLE";
   assert.equal(
     await keyNamed("coded_key_tenant"),
