@@ -64,7 +64,7 @@ function ofOldApplication({ living, open, steps }: Plan, rows: Table[]): Meaning
     ...steps.flatMap(({ table, revokes = [] }) =>
       revokes.map(role => ({
         statement: `any statement of ${ident(role)} on ${table}`,
-        becomes: "fails (42501): its bridge is closed",
+        becomes: "fails (42501): it has no open bridge",
       })),
     ),
   ];

@@ -64,7 +64,7 @@ function heading({ plan, rehearsal, notRehearsed }: Adoption): string {
 function revoked({ steps }: Plan): string[] {
   const found = steps.flatMap(({ table, revokes = [] }) => revokes.map(role => `  ${role} on ${table}`));
   return found.length > 0
-    ? ["It REVOKES all privileges of these roles, whose bridges are closed:", ...found]
+    ? ["It REVOKES all privileges of these roles, which have no open bridge:", ...found]
     : [];
 }
 

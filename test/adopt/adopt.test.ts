@@ -380,10 +380,10 @@ test("without bridges the old login is refused, the plan says so first, and the 
   assert.equal(planned.code, 0, planned.stdout);
   assert.match(
     planned.stdout,
-    new RegExp(`any statement of ${app} on public\\."Order"\n--     fails \\(42501\\): its bridge is closed`),
+    new RegExp(`any statement of ${app} on public\\."Order"\n--     fails \\(42501\\): it has no open bridge`),
   );
   const [head] = planned.stdout.split("\n--\n");
-  assert.match(head!, /^-- It REVOKES all privileges of these roles, whose bridges are closed:$/m);
+  assert.match(head!, /^-- It REVOKES all privileges of these roles, which have no open bridge:$/m);
   assert.match(head!, new RegExp(`^-- {3}${app} on public\\."Order"$`, "m"));
   assert.doesNotMatch(planned.stdout, new RegExp(`${app} until`));
   await carryOut(sql, planned.stdout);
