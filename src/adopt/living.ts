@@ -48,6 +48,8 @@ export interface Table {
   granted: string[];
   /** Those of them that may write to it. */
   writers: string[];
+  /** Those of them that may insert and may not read the parent, as the trigger does that fills the tenant's column. */
+  blind: string[];
   /** The sequences of serial columns. */
   sequences: string[];
   indexes: Index[];

@@ -63,6 +63,10 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
         left join pg_roles g on g.oid = e.grantee
         where e.grantee <> c.relowner and e.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') order by 1)) as writers,
       array_to_json(array(
+        select g.rolname from pg_roles g
+        where g.oid <> c.relowner and has_any_column_privilege(g.oid, r.relid, 'insert')
+          and not has_any_column_privilege(g.oid, t.by_parent, 'select') order by 1)) as blind,
+      array_to_json(array(
         select s.oid::regclass::text from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
         where d.classid = 'pg_class'::regclass and d.refclassid = 'pg_class'::regclass and d.refobjid = r.relid and d.deptype = 'a'
         order by 1)) as sequences,

@@ -50,9 +50,11 @@ export function treat(living: Living, answers: Answers): Treated {
     // The plan closes bridges only on tables that were adopted before.
     if (!ADOPTED.includes(treatments.get(relation)!) || isAdopted(table)) continue;
     const logins = withoutBridge(living, table, open);
-    if (logins.length === 0) continue;
+    const blind = table.blind.filter(name => Object.hasOwn(open, name));
+    if (logins.length === 0 && blind.length === 0) continue;
     treatments.set(relation, "open");
-    questions.push(ask(null, relation, stranded(relation, logins)));
+    const asks = logins.length > 0 ? stranded(relation, logins) : cannotFill(table, blind);
+    questions.push(ask(null, relation, asks));
   }
   // A table that belongs to tenants through a parent waits for the parent, and people for the table of members.
   for (let changed = true; changed; ) {
@@ -195,6 +197,10 @@ const stranded = (relation: string, logins: string[]) =>
   `gives privileges to ${logins.join(", ")}, and no bridge is open for ${logins.length > 1 ? "them" : "it"}. ` +
   'Name a last day in "adopt": {"bridges": …}, or revoke:\n' +
   `    revoke all on table ${relation} from ${logins.map(ident).join(", ")};`;
+
+const cannotFill = ({ parent }: Table, logins: string[]) =>
+  `gets its tenant from ${parent!.relation}, which ${logins.join(", ")} may not read: inserts would fail (42501). Grant it:\n` +
+  `    grant select on table ${parent!.relation} to ${logins.map(ident).join(", ")};`;
 
 /** A policy of the product's own that also applies to requests. Policies for other logins do not matter here. */
 const isForRequests = ({ name, roles }: Table["policies"][number], role: string) =>

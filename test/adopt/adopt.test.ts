@@ -161,6 +161,17 @@ test("a login keeps its bridge to a table that waits, and loses no privilege on 
   try {
     const { stdout } = await living.plan("--no-rehearse");
     assert.match(stdout, new RegExp(`^-- {3}${crew} until \\d{4}-`, "m"));
+    await sql.unsafe(`grant insert on "LineNote" to ${crew}`);
+    const blind = await living.plan("--no-rehearse");
+    assert.match(
+      blind.stdout,
+      new RegExp(
+        `"LineNote" gets its tenant from public\\."OrderLine", which ${crew} may not read: .*\\n-- {5}grant select on table public\\."OrderLine" to ${crew};`,
+      ),
+    );
+    assert.doesNotMatch(blind.stdout, /^create trigger \w+ before insert on public\."LineNote"/m);
+    await sql.unsafe(`grant select on "OrderLine" to ${crew}`);
+    assert.doesNotMatch((await living.plan("--no-rehearse")).stdout, /may not read/);
     const closed = await living.plan(
       "--no-rehearse",
       "--answers",
@@ -380,7 +391,9 @@ test("without bridges the old login is refused, the plan says so first, and the 
   assert.equal(planned.code, 0, planned.stdout);
   assert.match(
     planned.stdout,
-    new RegExp(`any statement of ${app} on public\\."Order"\n--     fails \\(42501\\): it has no open bridge`),
+    new RegExp(
+      `any statement of ${app} on public\\."Order"\n--     fails \\(42501\\): it has no open bridge`,
+    ),
   );
   const [head] = planned.stdout.split("\n--\n");
   assert.match(head!, /^-- It REVOKES all privileges of these roles, which have no open bridge:$/m);
