@@ -14,6 +14,9 @@ const CONSEQUENCES = new Set([
   "policy_depends",
 ]);
 
+/** As audit.note() keeps of each check. */
+const KEPT = 1000;
+
 /** One fault, one finding: a changed table or policy says what it leads to, and has the remedy of the check that found that. */
 function oneFinding(manifest: Finding[], checks: Finding[]): { merged: Finding[]; told: Set<Finding> } {
   const told = new Set<Finding>();
@@ -36,16 +39,22 @@ export function withManifest(audit: Audit, compared: Comparison | undefined): Au
     return { ...audit, notes: [note] };
   }
   const { findings, lines } = compared;
-  const { merged, told } = oneFinding(findings, audit.report.findings);
+  const { merged, told } = oneFinding(findings.slice(0, KEPT), audit.report.findings);
   const { report } = withoutFindings(audit, told);
+  const count = (of: Severity, among = findings) => among.filter(({ severity }) => severity === of).length;
+  const rest = findings.slice(KEPT);
+  const more = { error: count("error", rest), warning: count("warning", rest), info: count("info", rest) };
+  const unkept = [
+    ...audit.unkept,
+    ...(rest.length > 0 ? [{ check: NOT_AS_RELEASED, relation: "", failed: false, ...more }] : []),
+  ];
   const listed = {
     check: NOT_AS_RELEASED,
     category: "isolation_config",
     severity: "error" as const,
     checked: lines,
-    findings: merged.length,
+    findings: findings.length,
   };
-  const count = (severity: Severity) => merged.filter(one => one.severity === severity).length;
   const whole = {
     ...report,
     checks: [listed, ...report.checks],
@@ -56,5 +65,5 @@ export function withManifest(audit: Audit, compared: Comparison | undefined): Au
       warnings: report.summary.warnings + count("warning"),
     },
   };
-  return { ...audit, report: whole, results: resultsOf(whole.findings, audit.unkept) };
+  return { ...audit, report: whole, unkept, results: resultsOf(whole.findings, unkept) };
 }

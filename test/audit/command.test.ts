@@ -247,6 +247,24 @@ void describe("npm run audit", () => {
     await run({ only: "data" });
   });
 
+  it("keeps a thousand of the findings against the release, too, counts all, and stores the run", async () => {
+    const all = "on all functions in schema pg_catalog";
+    const audit = await planted(
+      `grant execute ${all} to tms_service`,
+      `revoke execute ${all} from tms_service`,
+      () => run({ only: "schema" }),
+    );
+    const { checks, findings, summary } = audit.report;
+    const kept = findings.filter(({ check }) => check === "not_as_released");
+    assert.equal(kept.length, 1000);
+    const counted = checks.find(({ check }) => check === "not_as_released")!.findings;
+    assert.ok(counted > 2000, String(counted));
+    const [stored] = await sql`
+      select errors::int, warnings::int from audit.runs where id = ${audit.runId}`;
+    assert.deepEqual({ ...stored }, { errors: summary.errors, warnings: summary.warnings });
+    assert.ok(summary.errors > 2000);
+  });
+
   it("runs and stores what a member of tms_auditor may do, and says what it did not prove", async () => {
     assert.equal((await run({ tenant: "t3", only: "data" }, auditor)).report.summary.errors, 0);
     const audit = await run({}, auditor);
