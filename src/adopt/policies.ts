@@ -81,6 +81,12 @@ export function policySteps(
         ]
       : []),
     ...(table.enabled ? [] : [own(`alter table ${relation} enable row level security;`, { protects: true })]),
+    ...(!force && has(OWNER)
+      ? [
+          own(`alter table ${relation} no force row level security;`),
+          own(`drop policy ${OWNER} on ${relation};`),
+        ]
+      : []),
     ...(force && !table.forced ? [own(`alter table ${relation} force row level security;`)] : []),
     ...(granted.includes(role)
       ? []

@@ -385,7 +385,7 @@ test("what was planned is so: the old application goes on, requests see one tena
   ]);
 });
 
-test("without bridges the old login is refused, the plan says so first, and the owner sees rows only in maintenance", async () => {
+test("without bridges the old login is refused, the plan says so first, and the owner sees rows only in maintenance, until it gets one", async () => {
   const file = living.answer({ ...ANSWERS, bridges: { [app]: "2020-01-31" } });
   const planned = await living.plan("--answers", file);
   assert.equal(planned.code, 0, planned.stdout);
@@ -410,6 +410,10 @@ test("without bridges the old login is refused, the plan says so first, and the 
       return (await tx`select from "Order"`).length;
     });
   assert.deepEqual([await asOwner(false), await asOwner(true)], [0, 12]);
+  assert.match((await living.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
+  living.answer({ ...ANSWERS, bridges: { [owner]: "2999-01-31" } });
+  await carryOut(sql, (await living.plan("--answers", file, "--no-rehearse")).stdout);
+  assert.equal(await asOwner(false), 12);
   assert.match((await living.plan("--answers", file, "--no-rehearse")).stdout, /Nothing is left to do\./);
 });
 
