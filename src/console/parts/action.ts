@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Refused } from "../api.ts";
 
 export interface Action {
@@ -22,11 +22,15 @@ export function focusSomewhere(last: Element | null = null): void {
 export function useAction(reload?: () => void): Action {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(undefined);
+  // A second click may come before `busy` is drawn.
+  const running = useRef(false);
   return {
     busy,
     error,
     clear: () => setError(undefined),
     async run(work) {
+      if (running.current) return false;
+      running.current = true;
       const last = document.activeElement;
       setBusy(true);
       setError(undefined);
@@ -38,6 +42,7 @@ export function useAction(reload?: () => void): Action {
         if (refused instanceof Refused && STALE.has(refused.status)) reload?.();
         return false;
       } finally {
+        running.current = false;
         setBusy(false);
         setTimeout(() => focusSomewhere(last));
       }
