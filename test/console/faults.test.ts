@@ -136,6 +136,39 @@ test("“copied” is said only when it is, by every button that copies; else th
   }
 });
 
+test("a double click approves one registration, and sends one write", { skip }, async () => {
+  const { sql } = world.database;
+  const { page } = operator;
+  for (const slug of ["initech", "initrode", "initrust"])
+    await seedTenant(sql, { slug, name: slug, status: "pending" });
+  await operator.open("#/waiting", "Waiting for approval");
+  await operator.press("Refresh");
+  const first = page.locator("article").first();
+  // With a banner above the cards: another approval moves nothing but the cards.
+  await operator.press("Approve", page.getByRole("article", { name: "initrust" }));
+  await operator.sees(/initrust is approved. Its people/);
+  const { x, y } = (await operator.button("Approve", first).boundingBox())!;
+  await page.mouse.move(x + 20, y + 10);
+  for (const clickCount of [1, 2]) {
+    if (clickCount === 2) await page.locator("article").nth(2).waitFor({ state: "detached" });
+    await page.mouse.down({ clickCount });
+    await page.mouse.up({ clickCount });
+  }
+  await page.waitForTimeout(200);
+  const [left] = await sql`select count(*)::int from app.tenants where status = 'pending'`;
+  assert.equal(left!.count, 2);
+  await owner.open("#/org/acme", "Acme");
+  await owner.page.getByRole("textbox", { name: "Name" }).fill("Acme Twice");
+  const sent: string[] = [];
+  owner.page.on("request", one => one.method() === "PATCH" && sent.push(one.url()));
+  await owner.page.evaluate(
+    "(button => { button.click(); button.click(); })([...document.querySelectorAll('button')].find(b => b.innerText === 'Save name'))",
+  );
+  await owner.heading("Acme Twice");
+  assert.equal(sent.length, 1);
+  for (const one of [operator, owner]) one.assertFine();
+});
+
 test("settings are never rounded or halved before the service is asked, and not lost by a click", {
   skip,
 }, async () => {
