@@ -64,7 +64,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
         where e.grantee <> c.relowner and e.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') order by 1)) as writers,
       array_to_json(array(
         select g.rolname from pg_roles g
-        where g.oid <> c.relowner and has_any_column_privilege(g.oid, r.relid, 'insert')
+        where t.by_parent is not null and g.oid <> c.relowner and has_any_column_privilege(g.oid, r.relid, 'insert')
           and not has_any_column_privilege(g.oid, t.by_parent, 'select') order by 1)) as blind,
       array_to_json(array(
         select s.oid::regclass::text from pg_depend d join pg_class s on s.oid = d.objid and s.relkind = 'S'
