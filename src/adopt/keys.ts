@@ -39,7 +39,7 @@ export function keySteps(living: Living, adopted: Map<string, Table>, chosen: Se
         step(
           "constraints",
           `${alter} add constraint ${ident(name)} ${withTenant(key, own, theirs)} not valid;`,
-          { key: name },
+          { key: name, ...(key.onUpdate !== "c" && { holds: key.parent }) },
         ),
       );
     add(step("constraints", `${alter} validate constraint ${ident(name)};`, { validates: true }));

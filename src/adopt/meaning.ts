@@ -38,7 +38,7 @@ function ofOldApplication({ living, open, steps }: Plan, rows: Table[]): Meaning
       statement: `insert into ${table.relation} … without ${ident(table.column!)}, or with null`,
       becomes: "fails (23502)",
     })),
-    ...steps.flatMap(({ table, key }) =>
+    ...steps.flatMap(({ table, key, holds }) =>
       key === undefined
         ? []
         : [
@@ -46,6 +46,14 @@ function ofOldApplication({ living, open, steps }: Plan, rows: Table[]): Meaning
               statement: `insert or update of ${table} that refers to a row of another tenant (${ident(key)})`,
               becomes: "fails (23503)",
             },
+            ...(holds
+              ? [
+                  {
+                    statement: `update of the tenant of a row of ${holds} to which rows of ${table} refer (${ident(key)})`,
+                    becomes: "fails (23503)",
+                  },
+                ]
+              : []),
           ],
     ),
     ...(first

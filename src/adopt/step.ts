@@ -46,6 +46,8 @@ export interface Step {
   index?: string;
   /** The foreign key that it adds. */
   key?: string;
+  /** The table whose rows keep their tenant while this key's rows refer to them. */
+  holds?: string;
   /** It reads the whole table, while reads and writes go on. */
   validates?: true;
   /** It turns row-level security on. */
@@ -59,7 +61,7 @@ export const stepsOf =
   (
     phase: Phase,
     sql: string,
-    facts: Pick<Step, "index" | "key" | "validates" | "protects" | "revokes"> = {},
+    facts: Pick<Step, "index" | "key" | "holds" | "validates" | "protects" | "revokes"> = {},
   ): Step => ({ phase, sql, table: relation, as: owner, ...facts });
 
 /** Postgres allows CONCURRENTLY in no transaction: the rehearsal leaves the word out. */

@@ -313,7 +313,18 @@ test("what was planned is so: the old application goes on, requests see one tena
     planned.stdout,
     /"Product" … on conflict \(sku\)\n-- {5}fails \(42P10\) once public\."Product_sku_key" is dropped: use on conflict \("teamId", sku\)/,
   );
+  assert.match(
+    planned.stdout,
+    /update of the tenant of a row of public\."Folder" to which rows of public\."Folder" refer \("Folder_parentId_fkey_tenant"\)\n-- {5}fails \(23503\)/,
+  );
+  assert.doesNotMatch(planned.stdout, /update of the tenant of a row of public\."Order"/);
   await carryOut(sql, planned.stdout);
+  await sql.unsafe(`insert into "Folder" values ('f1b', 't1', 'f1')`);
+  await assert.rejects(
+    living.asApp(tx => tx`update "Folder" set "teamId" = 't2' where id = 'f1'`),
+    { code: "23503" },
+  );
+  await sql.unsafe(`delete from "Folder" where id = 'f1b'`);
 
   const ids = Object.fromEntries(
     (await sql`select id, tenancy_id from "Team"`).map(row => [row.id, row.tenancy_id]),
