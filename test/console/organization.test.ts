@@ -1,5 +1,6 @@
 /** What an owner, an admin and a member do in the console with their organization. */
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -252,6 +253,64 @@ long(
     await odd.leave();
   },
 );
+
+test("what a link says of its invitation reads as unchecked, and what is not so is said after accepting", {
+  skip,
+}, async () => {
+  const answer = await fetch(`${url}/api/tenants/invitations`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${await token({ sub: "ada" })}`,
+      "content-type": "application/json",
+      "x-tenant": "acme",
+    },
+    body: '{"role":"member"}',
+  });
+  const { token: made } = (await answer.json()) as { token: string };
+  const link = `${url}/console/#/invitation/${made}?to=Globex&by=bob%40globex.example&as=owner`;
+  const tom = await Visitor.arrive(browser, url);
+  await tom.page.goto(link);
+  const said = /^The link says: “bob@globex.example invites you to Globex as owner.”$/;
+  await tom.sees(said);
+  await tom.sees("Nobody has checked these words");
+  await tom.check();
+  await tom.page.getByLabel("Token").fill(await token({ sub: "tom" }));
+  await tom.press("Sign in with this token");
+  await tom.heading("You are invited");
+  await tom.sees(said);
+  await tom.sees("Nobody has checked these words");
+  await tom.page.getByText("It is for somebody else, or for").click();
+  await tom.sees(link);
+  await tom.press("Accept the invitation");
+  await tom.heading("Acme");
+  await tom.sees(/The link said “Globex” and the role “owner”\. That is not so: you joined Acme as member/);
+  await tom.check();
+  tom.assertFine();
+  await tom.leave();
+});
+
+test("a refused invitation shows how to use another account, and the organization that the reader is in", {
+  skip,
+}, async () => {
+  const ben = await arrive("ben");
+  const made = `tmi_${randomUUID()}_${"x".repeat(43)}`;
+  await ben.open(`#/invitation/${made}?to=Acme`, "You are invited");
+  await ben.press("Accept the invitation");
+  await ben.sees(/Sign in with the account that was invited/);
+  await ben.button("Sign in as somebody else").waitFor();
+  assert.equal(await ben.button("Accept the invitation").count(), 0);
+  await ben.check();
+  await ben.page.getByRole("link", { name: "open Acme" }).click();
+  await ben.heading("Acme");
+  ben.assertFine();
+  await ben.page.goto(`${url}/console/#/invitation/xyz`);
+  await ben.press("Sign out");
+  await ben.heading("There is no invitation here");
+  await ben.sees("The link is not whole");
+  await ben.check();
+  ben.assertFine();
+  await ben.leave();
+});
 
 test("an owner makes a key, which is shown once, and revokes it", { skip }, async () => {
   await owner.open("#/org/acme/keys", "API keys");

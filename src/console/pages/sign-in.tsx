@@ -8,7 +8,7 @@ import { Name, Title } from "../parts/text.tsx";
 import { claimsOf, ended, signIn } from "../session.ts";
 import { settings } from "../settings.ts";
 import { useStore } from "../store.ts";
-import { Invitation } from "./invitations/accept.tsx";
+import { Invitation, Unusable } from "./invitations/link.tsx";
 
 const icon = () => document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
 
@@ -17,6 +17,7 @@ export function SignIn() {
   const token = useStore(offered);
   const found = useStore(invited);
   const invitation = found && isWhole(found) ? found : null;
+  const title = found ? "There is no invitation here" : "Sign in";
   const provider = useAction();
   return (
     <main class="gate">
@@ -24,11 +25,16 @@ export function SignIn() {
         <img src={icon()} alt="" /> Tenants
       </div>
       <div class="panel">
-        <Title id="sign-in">{invitation ? "You are invited" : "Sign in"}</Title>
+        <Title id="sign-in">{invitation ? "You are invited" : title}</Title>
         {invitation && (
-          <div class="note">
+          <>
             <Invitation of={invitation} />
             <p class="dim">Sign in here to accept. You come back to this invitation.</p>
+          </>
+        )}
+        {found && !invitation && (
+          <div class="note warn">
+            <Unusable of={found} />
           </div>
         )}
         {why && (

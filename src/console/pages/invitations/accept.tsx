@@ -1,41 +1,15 @@
 import { call, Refused } from "../../api.ts";
-import { forgetInvitation, type Invited, invited, isWhole } from "../../arrival.ts";
+import { forgetInvitation, invited, isWhole } from "../../arrival.ts";
 import { type Me, namedBy } from "../../me.ts";
 import { useAction } from "../../parts/action.ts";
-import { Mistake } from "../../parts/failure.tsx";
+import { Failure, Mistake } from "../../parts/failure.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Copy, Name, say, Title, visible } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { signOut } from "../../sign-out.ts";
 import { useStore } from "../../store.ts";
 import type { Here } from "../here.ts";
-
-/** What a link says of its invitation. Nobody has checked it: the service tells more once it is accepted. */
-export function Invitation({ of: { to, as, by } }: { of: Invited }) {
-  return (
-    <p>
-      {by ? (
-        <>
-          <Name>{by}</Name> invites you
-        </>
-      ) : (
-        "You are invited"
-      )}{" "}
-      to {to ? <Name>{to}</Name> : "an organization"}
-      {as && (
-        <>
-          {" "}
-          as <Name>{as}</Name>
-        </>
-      )}
-      .
-    </p>
-  );
-}
-
-/** The link to give to somebody else. */
-const linkTo = ({ token }: Invited) =>
-  `${new URL(location.pathname, location.origin).href}#/invitation/${token}`;
+import { differs, Invitation, linkTo, Unusable } from "./link.tsx";
 
 const NotNow = () => (
   <button
@@ -56,38 +30,61 @@ export function Accept({ here }: { here: Here }) {
     return (
       <>
         <Title id="invitation">There is no invitation here</Title>
-        <p>
-          {found
-            ? "The link is not whole, or is none of an invitation: ask for it again."
-            : "Open the link of the invitation again."}
-        </p>
+        <Unusable of={found} />
         {found && <NotNow />}
       </>
     );
   const accept = () =>
     action.run(async () => {
       const { body } = await call("acceptInvitation", { body: { token: found.token } }).catch(explained);
+      const { name, slug } = body.tenant;
+      const { role } = body.membership;
       forgetInvitation();
-      say(`You are ${body.membership.role} of ${body.tenant.name} now`);
+      const same = (found.to ?? name) === name && (found.as ?? role) === role;
+      differs.set(same ? null : { slug, name, role, said: found });
+      say(`You are ${role} of ${name} now`);
       here.reload();
-      go(path(["org", body.tenant.slug]));
+      go(path(["org", slug]));
     });
+  const refused = action.error instanceof Mistake;
+  const mine = here.me.tenants.find(({ name, slug }) => found.to === name || found.to === slug);
   return (
     <>
       <Title id="invitation">You are invited</Title>
       <section class="panel narrow" aria-label="Invitation">
         <Invitation of={found} />
-        <Form action={action} submit="Accept the invitation" onSubmit={accept} beside={<NotNow />}>
-          <p>
-            You join as{" "}
-            <b>
-              <Name>{here.me.name}</Name>
-            </b>
-            . An invitation works once.
-          </p>
-          <Only me={here.me} />
-        </Form>
-        <details>
+        {refused ? (
+          <>
+            <Failure error={action.error} />
+            {mine && (
+              <p>
+                You may belong already:{" "}
+                <a href={path(["org", mine.slug])} onClick={forgetInvitation}>
+                  open <Name>{mine.name}</Name>
+                </a>
+                .
+              </p>
+            )}
+            <div class="buttons">
+              <button type="button" disabled={action.busy} onClick={accept}>
+                Try again
+              </button>
+              <NotNow />
+            </div>
+          </>
+        ) : (
+          <Form action={action} submit="Accept the invitation" onSubmit={accept} beside={<NotNow />}>
+            <p>
+              You join as{" "}
+              <b>
+                <Name>{here.me.name}</Name>
+              </b>
+              . An invitation works once.
+            </p>
+            <Only me={here.me} />
+          </Form>
+        )}
+        <details open={refused}>
           <summary>It is for somebody else, or for another account of yours</summary>
           <div class="stack">
             <Copy label="link">{linkTo(found)}</Copy>
@@ -107,7 +104,7 @@ export function Accept({ here }: { here: Here }) {
 function explained(error: unknown): never {
   if (error instanceof Refused && error.status === 403)
     throw new Mistake(
-      "This invitation cannot be used. It was used already, was revoked, has ended, or is for another e-mail address than that of your sign-in. Ask for another one",
+      "This invitation cannot be used. It was used already, was revoked, has ended, or is for another e-mail address than that of your sign-in. Sign in with the account that was invited, or ask for another invitation",
     );
   if (error instanceof Refused && error.status === 409)
     throw new Mistake("You belong to this organization already, so the invitation stays open for its person");

@@ -8,6 +8,7 @@ import { go, path } from "../../router.ts";
 import { Events } from "../activity/events.tsx";
 import type { Here } from "../here.ts";
 import { Invitations } from "../invitations/index.tsx";
+import { Differs } from "../invitations/link.tsx";
 import { invitationsOfMine } from "../invitations/of.ts";
 import { Members } from "../members/index.tsx";
 import { membersOfMine } from "../members/of.ts";
@@ -22,7 +23,13 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
   const { slug, status } = mine;
   const { only } = here.me;
   if (tab && !Object.hasOwn(TITLES, tab)) return <NotHere />;
-  if (only && only.slug !== slug) return <Elsewhere only={only} mine={mine} here={here} />;
+  if (only && only.slug !== slug)
+    return (
+      <>
+        <Differs slug={slug} />
+        <Elsewhere only={only} mine={mine} here={here} />
+      </>
+    );
   if (status === "active") return <Active key={mine.role} slug={slug} tab={tab} here={here} />;
   return (
     <>
@@ -106,6 +113,7 @@ function Page({ own, tab }: { own: Own; tab: string }) {
           )}
         </div>
       </div>
+      {!tab && <Differs slug={own.slug} />}
       {partOf(own, tab)}
     </>
   );
