@@ -35,7 +35,10 @@ export function faultOf(text: string): FieldError | undefined {
       const key = textOf(token);
       const fault = textFault(key, here(path.slice(0, -1)));
       if (fault) return fault;
-      if (container!.keys!.has(key)) return { field: "body", message: "contains a field twice" };
+      if (container!.keys!.has(key)) {
+        const name = [...path.slice(0, -1).map(one => one.key), key].join(".").slice(0, 100).toWellFormed();
+        return { field: "body", message: `contains the field ${name} twice` };
+      }
       container!.keys!.add(key);
       container!.key = key;
     } else {

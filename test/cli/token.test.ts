@@ -140,7 +140,7 @@ test("token says in one sentence why it cannot", async () => {
     [
       ["--sub", "a", "--claim", 'n={"id":1,"id":2}'],
       { SERVICE_JWT_SECRET: SECRET },
-      /^--claim n contains a field twice$/,
+      /^--claim n contains the field id twice$/,
     ],
     [
       ["--sub", "a", "--claim", "n=1", "--claim", "m=1", "--claim", "n=2"],

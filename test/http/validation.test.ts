@@ -117,8 +117,8 @@ test("numbers, nesting and repeated keys that cannot be stored unchanged are ref
     ['{"n":1e-400}', "body contains the number 1e-400, which cannot be kept exactly"],
     [`{"n":[${"1e308,".repeat(325)}1]}`, "body contains powers of ten of more than 100000 digits together"],
     [`{"n":[${"1e-300,".repeat(400)}1]}`, "body contains powers of ten of more than 100000 digits together"],
-    ['{"a":1,"a":2}', "body contains a field twice"],
-    ['{"a":{"b":1,"\\u0062":1}}', "body contains a field twice"],
+    ['{"a":1,"a":2}', "body contains the field settings.a twice"],
+    ['{"a":{"b":1,"\\u0062":1}}', "body contains the field settings.a.b twice"],
     [`${'{"a":'.repeat(33)}1${"}".repeat(33)}`, "settings is nested deeper than 32 levels"],
     [`${"[".repeat(5000)}${"]".repeat(5000)}`, "settings is nested deeper than 32 levels"],
   ];

@@ -105,6 +105,7 @@ const parseNumber = (text: string) =>
       .replace(/^(-?)0*(?=\d)/, "$1")
       .replace(/^(-?)\./, "$10.")
       .replace(/\.(?=$|e)/i, ""),
+    "",
   );
 
 export function Plain({

@@ -4,11 +4,13 @@ import { isObject, pretty } from "../../diff.ts";
 export type Json = Record<string, unknown>;
 
 /** The value that a text is, or why it is none. What the service would refuse is not rounded or dropped before it is asked. */
-export function parseJson(text: string): { value: unknown } | string {
+export function parseJson(text: string, cure = " Write it as text, in quotes."): { value: unknown } | string {
   try {
     const value: unknown = JSON.parse(text);
     const fault = faultOf(text);
-    return fault ? `${fault.field === "body" ? "The text" : fault.field} ${fault.message}.` : { value };
+    if (!fault) return { value };
+    const more = fault.message.includes("number") ? cure : "";
+    return `${fault.field === "body" ? "The text" : fault.field} ${fault.message}.${more}`;
   } catch (error) {
     return `This is no JSON: ${(error as Error).message}`;
   }
