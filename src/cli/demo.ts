@@ -149,9 +149,9 @@ const databaseOf = (url: string) => Object.assign(new URL(url), { pathname: "/tm
 
 /** What makes a tenant active, by its status. */
 const REPAIRS = [
-  ["deleted", "restore"],
-  ["suspended", "resume"],
-  ["pending", "approve"],
+  ["deleted", "restore", "restored"],
+  ["suspended", "resume", "resumed"],
+  ["pending", "approve", "approved"],
 ] as const;
 
 /** Whoever plays for a day has registered too often for an hour: each demo begins with all its requests. */
@@ -162,14 +162,14 @@ const forgetLimits = ({ urls }: Running) =>
 async function ensureTenant(operator: Ask, ask: Ask, { sub, slug, organization }: (typeof MEMBERS)[number]) {
   const was = await find(operator, slug);
   if (!was) await register(ask, { sub, slug, organization });
-  for (const [status, repair] of REPAIRS) {
+  for (const [status, repair, repaired] of REPAIRS) {
     const found = (await find(operator, slug))!;
     if (found.status !== status) continue;
     await must(
       `${repair} ${slug}`,
       operator(`setup/tenant/${found.tenant_id}/${repair}`, { method: "POST" }),
     );
-    if (was) console.log(`The tenant ${slug} was ${status}, and is active again.`);
+    if (was) console.log(`The tenant ${slug} was ${status}; the demo ${repaired} it.`);
   }
   const { ok, body } = await ask<{ membership?: { user_id: string; role: string } }>("tenants/current", {
     tenant: slug,

@@ -251,7 +251,7 @@ test("after a day's play the demo starts again, puts its cast right, and tells w
   await act("vandelay", "POST", "/reject");
   assert.equal(
     told(await restartDemo()),
-    "The tenant globex was suspended, and is active again.\nbob was member of globex, and is an owner again.\n",
+    "The tenant globex was suspended; the demo resumed it.\nbob was member of globex, and is an owner again.\n",
   );
   assert.deepEqual([await roleOf("ALICE", "acme"), await roleOf("BOB", "globex")], ["owner", "owner"]);
   assert.match(demo.stdout, /Vandelay Industries waits for approval/);
