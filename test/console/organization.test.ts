@@ -175,7 +175,7 @@ long("the last owner cannot leave, and is told so", { skip }, async () => {
   await owner.press(/^Leave…/);
   await owner.check();
   await owner.press("Leave", owner.dialog());
-  await owner.dialog().getByRole("alert").waitFor();
+  await owner.sees(/Make somebody else an owner first/, owner.dialog());
   await owner.press("Close", owner.dialog());
   owner.assertFine();
 });

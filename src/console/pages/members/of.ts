@@ -1,5 +1,6 @@
 import type { Member, MemberRole } from "../../../client/api.ts";
-import { type Answer, call } from "../../api.ts";
+import { type Answer, call, Refused } from "../../api.ts";
+import { Mistake } from "../../parts/failure.tsx";
 import { path } from "../../router.ts";
 
 /** The members of one tenant: by an operator, or by the tenant's own people. */
@@ -37,7 +38,7 @@ export interface AddBody {
 /** What each role may do, in words. */
 export const MAY: Record<MemberRole, string> = {
   member: "works with what the organization has, and sees who belongs",
-  admin: "manages members, invitations, API keys and settings, too",
+  admin: "also manages members, invitations, API keys and any settings that are left to the organization",
   owner: "is an admin who also makes and removes owners",
 };
 
@@ -79,6 +80,15 @@ export function membersOfMine(
     setRole: (user_id, role) => call("changeMember", { params: { user_id }, body: { role } }, { tenant }),
     remove: user_id => call("removeMember", { params: { user_id } }, { tenant }),
   };
+}
+
+/** @throws with the cure, where the service refuses that nobody would be owner */
+export function lastOwner(error: unknown): never {
+  if (error instanceof Refused && error.status === 409 && error.message.startsWith("The last owner"))
+    throw new Mistake(
+      "An organization always has an owner, and there is no other one. Make somebody else an owner first",
+    );
+  throw error;
 }
 
 export const page = (cursor: string | undefined) => ({ limit: 100, ...(cursor && { cursor }) });

@@ -3,7 +3,7 @@ import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
-import { type MembersOf, nameOf } from "./of.ts";
+import { lastOwner, type MembersOf, nameOf } from "./of.ts";
 
 export function Remove({
   of,
@@ -23,7 +23,7 @@ export function Remove({
   const self = member.user_id === of.self;
   const remove = () =>
     action.run(async () => {
-      await of.remove(member.user_id);
+      await of.remove(member.user_id).catch(lastOwner);
       say(self ? "You have left" : `${nameOf(member)} is removed`);
       done();
     });

@@ -5,7 +5,7 @@ import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
 import { RoleChoice } from "./choice.tsx";
-import { MAY, type MembersOf, nameOf } from "./of.ts";
+import { lastOwner, MAY, type MembersOf, nameOf } from "./of.ts";
 
 /** Nothing that gives or takes power happens at an arrow key: choosing is one act, changing another. */
 export function Role({
@@ -27,7 +27,7 @@ export function Role({
   const self = member.user_id === of.self;
   const change = () =>
     action.run(async () => {
-      const { body } = await of.setRole(member.user_id, role);
+      const { body } = await of.setRole(member.user_id, role).catch(lastOwner);
       say(`${self ? "You are" : `${nameOf(body)} is`} ${body.role} now`);
       done(body);
     });
