@@ -10,7 +10,7 @@ import type { Own } from "./own.ts";
 /** No key makes keys. */
 const MAY = {
   member: "works with what the organization has",
-  admin: "manages members, invitations and settings, too, but no keys",
+  admin: "also manages members, invitations and any settings that are left to the organization, but no keys",
 };
 
 export function Make({

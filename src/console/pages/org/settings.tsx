@@ -12,37 +12,42 @@ export function OwnSettings({ own }: { own: Own }) {
   const schema = useLoad(`schema ${tenant}`, signal => readSchema({ tenant, signal }));
   return (
     <Loaded of={schema}>
-      {({ body: { schema, writable } }) =>
-        writable.length === 0 ? (
-          <>
-            <p class="note">
-              An operator of this deployment changes the settings. You can change the name of the organization
-              on its first page.
-            </p>
+      {({ body: { schema, writable } }) => (
+        <>
+          <p class="note">
+            {writable.length === 0 &&
+              "An operator of this deployment changes the settings: none is left to the organization. You can change its name on its first page. "}
+            To have the organization deleted, ask an operator: its own people cannot delete it.
+          </p>
+          {writable.length === 0 ? (
             <section class="panel" aria-label="Settings">
-              <pre>{visible(pretty(current.tenant.settings))}</pre>
+              {Object.keys(current.tenant.settings).length === 0 ? (
+                <p class="dim">No setting has a value.</p>
+              ) : (
+                <pre>{visible(pretty(current.tenant.settings))}</pre>
+              )}
             </section>
-          </>
-        ) : (
-          <SettingsEditor
-            of={tenant}
-            now={{ value: current.tenant.settings, etag }}
-            schema={schema as Schema | null}
-            writable={writable}
-            save={async (patch, whole, etag) => {
-              const headers = etag ? { "If-Match": etag } : {};
-              const body = { settings: patch ?? whole };
-              const found = await call("patchCurrentTenant", { body, headers }, { tenant });
-              return { value: found.body.tenant.settings, etag: found.etag };
-            }}
-            read={async () => {
-              const { body, etag } = await call("getCurrentTenant", undefined, { tenant });
-              return { value: body.tenant.settings, etag };
-            }}
-            saved={() => load.reload()}
-          />
-        )
-      }
+          ) : (
+            <SettingsEditor
+              of={tenant}
+              now={{ value: current.tenant.settings, etag }}
+              schema={schema as Schema | null}
+              writable={writable}
+              save={async (patch, whole, etag) => {
+                const headers = etag ? { "If-Match": etag } : {};
+                const body = { settings: patch ?? whole };
+                const found = await call("patchCurrentTenant", { body, headers }, { tenant });
+                return { value: found.body.tenant.settings, etag: found.etag };
+              }}
+              read={async () => {
+                const { body, etag } = await call("getCurrentTenant", undefined, { tenant });
+                return { value: body.tenant.settings, etag };
+              }}
+              saved={() => load.reload()}
+            />
+          )}
+        </>
+      )}
     </Loaded>
   );
 }
