@@ -14,8 +14,8 @@ export const Reason = ({ inAddress = false }: { inAddress?: boolean }) => (
     maxLength={500}
     hint={
       <>
-        Optional. Operators read it in the activity{inAddress && ", and it stands in access logs"}: name
-        nobody's secrets.
+        Optional. Operators read it in the activity; the organization's people do not see it.
+        {inAddress && " It is in access logs, too: write nothing secret."}
       </>
     }
   />
