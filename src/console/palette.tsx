@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "./api.ts";
-import { finding } from "./finding.ts";
+import { finding, whyOf } from "./finding.ts";
 import type { Me } from "./me.ts";
 import { deploymentEntries, entriesOf } from "./menu.tsx";
 import { Dialog } from "./parts/form.tsx";
@@ -58,7 +58,9 @@ function Find({ me }: { me: Me }) {
   });
   const wanted = text.trim().toLowerCase();
   const pages = pagesOf(me).filter(({ label, more }) => `${label} ${more}`.toLowerCase().includes(wanted));
-  const places = [...(load.value ?? []), ...pages].slice(0, 2 * FEW);
+  const named = [...(load.value ?? []), ...pages].slice(0, 2 * FEW);
+  const why = me.operator && named.length === 0 ? whyOf(text) : undefined;
+  const places: Place[] = why ? [{ label: `Why is ${text.trim()} refused?`, more: "", to: why }] : named;
   const list = useRef<HTMLUListElement>(null);
   const close = () => finding.set(false);
   /** Arrow keys go through the links, from the field too. */

@@ -259,6 +259,33 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
   operator.assertFine();
 });
 
+test("on a phone, from an e-mail address that no tenant has to an answer that is in sight", {
+  skip,
+}, async () => {
+  const { page } = operator;
+  await page.setViewportSize({ width: 375, height: 667 });
+  await operator.open("#/tenants", "Tenants");
+  await page.getByLabel("Search").fill("nobody@acme.example");
+  await operator.sees("No tenant matches.");
+  await page.getByRole("link", { name: "Why is nobody@acme.example refused?" }).waitFor();
+  await operator.check();
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("nobody@acme.example");
+  await operator.dialog().getByRole("link", { name: "Why is nobody@acme.example refused?" }).click();
+  await operator.heading("Why refused?");
+  assert.equal(await page.getByLabel("Person").inputValue(), "nobody@acme.example");
+  await page.getByLabel("Tenant").fill("acme");
+  await operator.press("Explain");
+  await operator.sees("Refused.");
+  await operator.becomes(`(() => {
+    const { top } = document.querySelector(".answer .note").getBoundingClientRect();
+    return top >= 0 && top < innerHeight - 50 && document.activeElement.ariaLabel === "Answer";
+  })()`);
+  await operator.check();
+  await page.setViewportSize({ width: 1280, height: 900 });
+  operator.assertFine();
+});
+
 test("on a phone the parts of a tenant are one line, which shows where one is", { skip }, async () => {
   const { page } = operator;
   await seedTenant(world.database.sql, { slug: "wide-open-spaces", name: "Wide Open Spaces Limited" });

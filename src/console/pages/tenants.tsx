@@ -1,5 +1,6 @@
 import type { Tenant, TenantStatus } from "../../client/api.ts";
 import { call } from "../api.ts";
+import { whyOf } from "../finding.ts";
 import { SelectField, TextField, useTyped } from "../parts/form.tsx";
 import { More, Rows, useList } from "../parts/list.tsx";
 import { Table } from "../parts/table.tsx";
@@ -49,6 +50,7 @@ export function Tenants() {
     );
     return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
   });
+  const why = whyOf(search);
   return (
     <>
       <div class="head">
@@ -89,7 +91,16 @@ export function Tenants() {
       <div class="panel flush">
         <Rows
           list={list}
-          empty={search || status ? <p>No tenant matches.</p> : <p>There is no tenant yet.</p>}
+          empty={
+            <p>
+              {search || status ? "No tenant matches." : "There is no tenant yet."}{" "}
+              {why && (
+                <a href={why}>
+                  Why is <Name>{search.trim()}</Name> refused?
+                </a>
+              )}
+            </p>
+          }
         >
           {items => (
             <Table

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Explanation } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { useLoad } from "../../parts/load.tsx";
@@ -20,8 +21,14 @@ export function Answer({ found, person }: { found: Explanation; person: string }
     tables = [],
     notes = [],
   } = found;
+  const answer = useRef<HTMLElement>(null);
+  // On a phone it is below the form.
+  useLayoutEffect(() => {
+    answer.current?.focus({ preventScroll: true });
+    answer.current?.scrollIntoView({ block: "nearest" });
+  }, [found]);
   return (
-    <section class="stack" aria-label="Answer" aria-live="polite">
+    <section ref={answer} class="stack answer" aria-label="Answer" tabIndex={-1}>
       <div class={`note ${allowed ? "good" : "bad"}`}>
         <p>
           <b>{allowed ? "Let in." : "Refused."}</b> {visible(because)}

@@ -31,8 +31,8 @@ export function Why() {
     provider: query.get("provider") ?? "",
   };
   useEffect(() => {
-    // From a member's row: the question is complete.
-    if (asked.person) void explain(asked);
+    // From a member's row: the question is complete. From a search for a person it lacks the tenant.
+    if (asked.person && (asked.tenant || !settings.multiTenant)) void explain(asked);
   }, [asked.tenant, asked.person, asked.provider]);
   return (
     <>
@@ -73,7 +73,7 @@ export function Why() {
                 name="tenant"
                 value={asked.tenant}
                 required={settings.multiTenant}
-                hint={`Its name, or its slug: the short name in requests.${settings.multiTenant ? "" : " Empty: the default tenant."}`}
+                hint={`The organization that they tried to open, by its name or its slug. Ask them, or read it in the address of their page.${settings.multiTenant ? "" : " Empty: the default tenant."}`}
               />
               <TextField
                 label="Person"
