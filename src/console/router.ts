@@ -56,6 +56,12 @@ export function go(to: string): void {
   location.hash = to;
 }
 
+/** After what the page was about is deleted: nothing typed about it matters. */
+export function goFromDeleted(to: string): void {
+  unsaved.set(null);
+  go(to);
+}
+
 /** Does at once what loses nothing. */
 export function unlessUnsaved(act: () => void): void {
   if (unsaved.get() === null) act();

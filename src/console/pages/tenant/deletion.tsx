@@ -7,7 +7,7 @@ import { Form, TextField } from "../../parts/form.tsx";
 import { Table } from "../../parts/table.tsx";
 import { count, Name, say } from "../../parts/text.tsx";
 import { exact } from "../../parts/time.ts";
-import { go, path, route } from "../../router.ts";
+import { goFromDeleted, path, route } from "../../router.ts";
 import { settings } from "../../settings.ts";
 import { useStore } from "../../store.ts";
 import { Reason } from "./acts.tsx";
@@ -67,11 +67,11 @@ export function Deletion({ load, tenant }: { load: Open; tenant: TenantDetails }
         query: { ...way, ...(reason.trim() && { reason: reason.trim() }) },
       });
       if (forGood || settings.deletionGraceDays === 0) {
-        say(`${slug} is deleted for good`);
-        return go("#/tenants");
+        say(`${name} is deleted for good`);
+        return goFromDeleted("#/tenants");
       }
-      say(`${slug} is deleted. It can be restored here`);
-      go(path(["tenant", tenant_id]));
+      say(`${name} is deleted. It can be restored here`);
+      goFromDeleted(path(["tenant", tenant_id]));
       load.reload();
     });
   return (

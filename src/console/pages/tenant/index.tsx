@@ -6,7 +6,7 @@ import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { useCurrentInSight } from "../../parts/sight.ts";
 import { Badge, Copy, count, Name, Time, Title } from "../../parts/text.tsx";
-import { go, path } from "../../router.ts";
+import { go, goFromDeleted, path } from "../../router.ts";
 import { Events } from "../activity/events.tsx";
 import { Invitations } from "../invitations/index.tsx";
 import { invitationsByOperator } from "../invitations/of.ts";
@@ -97,7 +97,9 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
       {partOf(load, answer, tab)}
       {asking === "rename" && <Rename tenant={tenant} etag={answer.etag} close={close} done={load.reload} />}
       {asking === "suspend" && <Suspend tenant={tenant} close={close} done={load.reload} />}
-      {asking === "reject" && <Reject tenant={tenant} close={close} done={() => go("#/waiting")} />}
+      {asking === "reject" && (
+        <Reject tenant={tenant} close={close} done={() => goFromDeleted("#/waiting")} />
+      )}
     </>
   );
 }
