@@ -1,4 +1,4 @@
-/** Settings that a reader had typed and not saved when their sign-in ended: they wait in this tab for the same person. */
+/** Settings that a reader had typed and not saved when their sign-in ended or they loaded the page again. They wait in this tab. */
 import { session } from "./session.ts";
 import { SCOPE, stored } from "./storage.ts";
 
