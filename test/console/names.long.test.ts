@@ -101,6 +101,7 @@ for (const width of [375, 1280, 1440])
         await owner.dialog().getByLabel("Name").fill(name);
         await owner.press("Make the key", owner.dialog());
         await owner.dialog().waitFor({ state: "detached" });
+        await owner.press("I have it");
       }
       await settled(world.database.sql);
     }

@@ -235,6 +235,7 @@ long(
       async () => (await owner.page.locator(".note code").innerText()) !== invitation,
     );
     const link = await owner.page.locator(".note code").innerText();
+    await owner.press("I have it");
     const nora = await arrive("nora2", { email: "nora@contractor.example" });
     await nora.page.evaluate(`location.href = ${JSON.stringify(link)}`);
     await nora.heading("You are invited");

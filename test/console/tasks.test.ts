@@ -76,6 +76,7 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   assert.equal(new URL(page.url()).hash, `#/tenant/${id}/invitations`);
   await operator.check();
   const link = await page.locator(".note.good code").innerText();
+  await operator.press("I have it");
   const dora = await Visitor.arrive(browser, url);
   await dora.page.goto(link.trim());
   await dora.sees("The operator of this service invites you to Empty as owner.");
@@ -146,7 +147,7 @@ test("a sign-in that ends takes nothing along that was typed", { skip }, async (
   await world.database.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${acme}`;
   await one.page.getByLabel("Token").fill(await token(claims));
   await one.press("Sign in with this token");
-  await one.sees("You had typed this when your sign-in ended.");
+  await one.sees("You had typed this and not saved it.");
   assert.match(await one.page.getByLabel("Settings as JSON").inputValue(), /"typed": true/);
   await one.check();
   await one.press("Review the change");

@@ -25,12 +25,23 @@ export const said = createStore("");
 export const say = (text: string): void => said.set(visible(text));
 
 /** A slug or an id, with a button that copies it. `main`: copying it is what the reader does next. */
-export function Copy({ children, label, main }: { children: string; label: string; main?: boolean }) {
+export function Copy({
+  children,
+  label,
+  main,
+  done,
+}: {
+  children: string;
+  label: string;
+  main?: boolean;
+  done?: () => void;
+}) {
   const [copied, setCopied] = useState(false);
   const code = useRef<HTMLElement>(null);
   const copy = async () => {
     if (await write(children)) {
       setCopied(true);
+      done?.();
       say(`${label[0]!.toUpperCase()}${label.slice(1)} copied`);
       setTimeout(() => setCopied(false), 1500);
       return;

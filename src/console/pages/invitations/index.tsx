@@ -3,6 +3,7 @@ import type { Invitation } from "../../../client/api.ts";
 import { More, Rows, useList } from "../../parts/list.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { useUnsaved } from "../../parts/unsaved.ts";
 import { path, replace, route } from "../../router.ts";
 import { useStore } from "../../store.ts";
 import { Invite, Revoke } from "./acts.tsx";
@@ -11,6 +12,7 @@ import type { InvitationsOf } from "./of.ts";
 interface Link {
   of: string;
   link: string;
+  copied?: true;
 }
 
 export function Invitations({ of }: { of: InvitationsOf }) {
@@ -26,6 +28,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     if (first) replace(path(parts));
   };
   const [made, setMade] = useState<Link | null>(null);
+  useUnsaved(made && !made.copied ? "the new link, which is shown only once" : null);
   return (
     <>
       <div class="head">
@@ -38,9 +41,14 @@ export function Invitations({ of }: { of: InvitationsOf }) {
       {made && (
         <div class="note good stack">
           <p>Send this link to the person you invite. It is shown this once; the service sends no mail.</p>
-          <Copy label="link" main>
+          <Copy label="link" main done={() => setMade({ ...made, copied: true })}>
             {made.link}
           </Copy>
+          <div class="buttons">
+            <button type="button" onClick={() => setMade(null)}>
+              I have it
+            </button>
+          </div>
         </div>
       )}
       <div class="panel flush">

@@ -4,6 +4,7 @@ import { call } from "../../api.ts";
 import { More, Rows, useList } from "../../parts/list.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
+import { useUnsaved } from "../../parts/unsaved.ts";
 import { Make, Revoke } from "./key-acts.tsx";
 import type { Own } from "./own.ts";
 
@@ -15,7 +16,8 @@ export function Keys({ own }: { own: Own }) {
     return { ...answer, body: { items: answer.body.keys } };
   });
   const [open, setOpen] = useState<"make" | Key | null>(null);
-  const [secret, setSecret] = useState<{ of: string; key: string } | null>(null);
+  const [secret, setSecret] = useState<{ of: string; key: string; copied?: true } | null>(null);
+  useUnsaved(secret && !secret.copied ? "the new key, which is shown only once" : null);
   return (
     <>
       <div class="head">
@@ -29,7 +31,7 @@ export function Keys({ own }: { own: Own }) {
       {secret && (
         <div class="note good stack">
           <p>Keep this key now: it is shown this once. Programs send it as a bearer token.</p>
-          <Copy label="key" main>
+          <Copy label="key" main done={() => setSecret({ ...secret, copied: true })}>
             {secret.key}
           </Copy>
           <div class="buttons">

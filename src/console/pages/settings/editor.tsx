@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { SettingsSchema } from "../../../client/api.ts";
 import { type Answer, call, type Options, Refused } from "../../api.ts";
 import { mergePatch, pretty } from "../../diff.ts";
@@ -9,7 +9,7 @@ import { Failure } from "../../parts/failure.tsx";
 import { FieldRefusals } from "../../parts/fields.tsx";
 import { Field, useRefusals } from "../../parts/form.tsx";
 import { say, visible } from "../../parts/text.tsx";
-import { unsaved } from "../../router.ts";
+import { useUnsaved } from "../../parts/unsaved.ts";
 import { Conflict } from "./conflict.tsx";
 import { type Json, parseSettings } from "./json.ts";
 import type { Schema } from "./schema.ts";
@@ -52,11 +52,7 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
   const value = typeof parsed === "string" ? null : parsed;
   const before = pretty(base.value);
   const changed = value === null ? text !== before : pretty(value) !== before;
-  // With what is drawn: a click at once after saving asks nothing.
-  useLayoutEffect(() => {
-    unsaved.set(changed ? "the changed settings" : null);
-    return () => unsaved.set(null);
-  }, [changed]);
+  useUnsaved(changed ? "the changed settings" : null);
   useEffect(() => {
     if (changed) keepDraft({ of, text, before, etag: base.etag });
     else dropDraft();
@@ -131,9 +127,7 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
             setReviewing(true);
           }}
         >
-          {draft && changed && (
-            <p class="note warn">You had typed this when your sign-in ended. Nothing of it is saved yet.</p>
-          )}
+          {draft && changed && <p class="note warn">You had typed this and not saved it.</p>}
           {raw || !schema || !value ? (
             <Field
               label="Settings as JSON"
