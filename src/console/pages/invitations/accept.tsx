@@ -9,7 +9,7 @@ import { go, path } from "../../router.ts";
 import { signOut } from "../../sign-out.ts";
 import { useStore } from "../../store.ts";
 import type { Here } from "../here.ts";
-import { differs, Invitation, linkTo, Unusable } from "./link.tsx";
+import { differs, Invitation, linkTo, tenantOf, Unusable } from "./link.tsx";
 
 const NotNow = () => (
   <button
@@ -47,24 +47,24 @@ export function Accept({ here }: { here: Here }) {
       go(path(["org", slug]));
     });
   const refused = action.error instanceof Mistake;
-  const mine = here.me.tenants.find(({ name, slug }) => found.to === name || found.to === slug);
+  const mine = here.me.tenants.find(({ tenant_id }) => tenant_id === tenantOf(found));
   return (
     <>
       <Title id="invitation">You are invited</Title>
       <section class="panel narrow" aria-label="Invitation">
         <Invitation of={found} />
+        {mine && (
+          <p class="note">
+            You belong to <Name>{mine.name}</Name> already:{" "}
+            <a href={path(["org", mine.slug])} onClick={forgetInvitation}>
+              open it
+            </a>
+            .
+          </p>
+        )}
         {refused ? (
           <>
             <Failure error={action.error} />
-            {mine && (
-              <p>
-                You may belong already:{" "}
-                <a href={path(["org", mine.slug])} onClick={forgetInvitation}>
-                  open <Name>{mine.name}</Name>
-                </a>
-                .
-              </p>
-            )}
             <div class="buttons">
               <button type="button" disabled={action.busy} onClick={accept}>
                 Try again

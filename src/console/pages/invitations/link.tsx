@@ -44,6 +44,9 @@ export const Unusable = ({ of }: { of: Invited | null }) => (
   </p>
 );
 
+/** A token names its tenant: to somebody else an id says nothing. */
+export const tenantOf = ({ token }: Invited): string => token.slice("tmi_".length, -44);
+
 /** The link to give to somebody else, with what it says. */
 export const linkTo = ({ token, to = "", by = "", as = "" }: Invited) =>
   new URL(location.pathname, location.origin).href + path(["invitation", token], { to, by, as });
