@@ -117,6 +117,7 @@ test("an owner and another who rename at once: the other's name is shown before 
   await world.database
     .sql`update app.tenants set name = 'Globex Theirs', updated_at = now() where id = ${ids.globex!}`;
   await owner.press("Save name");
+  await owner.sees(/The organization has changed since it was read/);
   await owner.sees("Meanwhile somebody else saved:");
   await owner.heading("Globex Theirs");
   await owner.check();

@@ -1,4 +1,5 @@
 import { Refused } from "../api.ts";
+import { route } from "../router.ts";
 import { visible } from "./text.tsx";
 
 const WORDS: Record<number, string> = {
@@ -15,11 +16,17 @@ const WORDS: Record<number, string> = {
 /** What the reader gave is wrong, and the page knows it without the service. */
 export class Mistake extends Error {}
 
+/** The API calls an organization a tenant, which its own people do not. Other statuses may quote what somebody typed. */
+const wordsFor = (status: number | undefined, detail: string) =>
+  route.get().parts[0] === "org" && [403, 404, 409, 412].includes(status ?? 0)
+    ? detail.replace(/\btenant\b/g, "organization")
+    : detail;
+
 /** An error in words, with the request's id for whoever reads the log. */
 export function Failure({ error, again }: { error: unknown; again?: (() => void) | undefined }) {
   const refused = error instanceof Refused ? error : undefined;
   const words = refused ? (WORDS[refused.status] ?? refused.problem.error) : "The page has a fault";
-  const detail = error instanceof Error ? error.message : String(error);
+  const detail = wordsFor(refused?.status, error instanceof Error ? error.message : String(error));
   return (
     <div class="failure" role="alert">
       <p>
