@@ -1,3 +1,4 @@
+import { forgetInvitation } from "./arrival.ts";
 import { forgetDrafts } from "./draft.ts";
 import { revoke } from "./oidc.ts";
 import { endSession, session } from "./session.ts";
@@ -10,7 +11,11 @@ export async function signOut({ stay = false }: { stay?: boolean } = {}): Promis
   tellOver();
   endSession(null);
   forgetDocs();
-  if (!stay) history.replaceState(null, "", location.pathname);
+  // Who stays signs in as somebody else, for the same invitation.
+  if (!stay) {
+    forgetInvitation();
+    history.replaceState(null, "", location.pathname);
+  }
   if (current) await revoke(current);
 }
 

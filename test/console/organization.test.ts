@@ -307,6 +307,9 @@ test("a refused invitation shows how to use another account, and the organizatio
   ben.assertFine();
   await ben.page.goto(`${url}/console/#/invitation/xyz`);
   await ben.press("Sign out");
+  // The next person at this tab has not come with it.
+  await ben.heading("Sign in");
+  await ben.page.goto(`${url}/console/#/invitation/xyz`);
   await ben.heading("There is no invitation here");
   await ben.sees("The link is not whole");
   await ben.check();
