@@ -32,7 +32,7 @@ export function Toast() {
   const text = useStore(said);
   useEffect(() => {
     if (text === "") return;
-    const timer = setTimeout(() => said.set(""), 6_000);
+    const timer = setTimeout(() => said.set(""), 1_500 + 50 * text.length);
     return () => clearTimeout(timer);
   }, [text]);
   return (

@@ -70,7 +70,7 @@ test("tenants are searched, filtered and created", { skip }, async () => {
   await operator.page.getByLabel("Name").fill("Vandelay");
   await operator.check();
   await operator.press("Create tenant");
-  await operator.sees("vandelay is created");
+  await operator.sees("Vandelay is created");
   await operator.page.getByRole("link", { name: "add somebody" }).click();
   await operator.sees("Nobody belongs here yet.");
   await operator.check();
@@ -79,7 +79,7 @@ test("tenants are searched, filtered and created", { skip }, async () => {
   await operator.page.getByLabel("Name").fill("Soylent");
   await operator.page.getByLabel("First owner").fill("carol");
   await operator.press("Create tenant");
-  await operator.sees("soylent is created");
+  await operator.sees("Soylent is created");
   await operator.page.getByRole("link", { name: "Members" }).click();
   await operator.sees("carol");
   await operator.open("#/tenants", "Tenants");

@@ -31,7 +31,7 @@ export function NewTenant() {
         ...(owner?.trim() && { owner: { auth_subject: owner.trim() } }),
       };
       const { body: made } = await call("createTenant", { headers: { "Idempotency-Key": key }, body });
-      say(`${made.slug} is created`);
+      say(`${made.name} is created`);
       go(path(["tenant", made.tenant_id]));
     });
   return (

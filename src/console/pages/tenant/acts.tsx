@@ -22,7 +22,7 @@ export const Reason = ({ inAddress = false }: { inAddress?: boolean }) => (
 );
 
 export function Suspend({
-  tenant: { tenant_id, name, slug },
+  tenant: { tenant_id, name },
   close,
   done,
 }: {
@@ -35,7 +35,7 @@ export function Suspend({
     action.run(async () => {
       const given = reason.trim();
       await call("suspendTenant", { params: { tenant_id }, ...(given && { body: { reason: given } }) });
-      say(`${slug} is suspended`);
+      say(`${name} is suspended`);
       close();
       done();
     });
@@ -88,7 +88,7 @@ export function Rename({
       );
       const headers = base.etag ? { "If-Match": base.etag } : {};
       await call("updateTenant", { params: { tenant_id }, headers, body: changed });
-      say(`${edited.slug} is saved`);
+      say(`${edited.name} is saved`);
       close();
       done();
     });
