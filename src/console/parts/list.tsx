@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import type { Answer } from "../api.ts";
 import { Failure } from "./failure.tsx";
-import { type Load, Loaded, useLoad } from "./load.tsx";
+import { type Load, Loaded, Loading, useLoad } from "./load.tsx";
 import { count } from "./text.tsx";
 
 export interface List<T> {
@@ -30,6 +30,9 @@ export function useList<T>(
   const latest = useRef(key);
   latest.current = key;
   const page = load.value;
+  // Two writes may end one after the other, and each change what the other has left.
+  const shown = useRef(page);
+  shown.current = page;
   const more = async () => {
     setBusy(true);
     setFailed(undefined);
@@ -49,7 +52,15 @@ export function useList<T>(
     more: page?.next ? () => void more() : undefined,
     load: { ...load, error: failed ?? load.error, loading: load.loading || busy },
     reload: load.reload,
-    change: change => page && load.set({ ...page, items: change(page.items) }),
+    change(change) {
+      const page = shown.current;
+      if (!page) return;
+      const items = change(page.items);
+      const total = page.total === undefined ? undefined : page.total + items.length - page.items.length;
+      shown.current = { ...page, items, total };
+      load.set(shown.current);
+      if (items.length === 0 && page.next) load.reload();
+    },
   };
 }
 
@@ -85,6 +96,7 @@ export function Rows<T>({
   children: (items: T[]) => ComponentChildren;
 }) {
   if (list.load.value === undefined) return <Loaded of={list.load}>{() => null}</Loaded>;
+  if (list.items.length === 0 && list.more) return <Loading />;
   if (list.items.length === 0) return <div class="empty">{empty}</div>;
   return <>{children(list.items)}</>;
 }
