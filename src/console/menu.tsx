@@ -1,10 +1,8 @@
 import type { ComponentChildren } from "preact";
-import { call } from "./api.ts";
 import { finding } from "./finding.ts";
 import type { Me } from "./me.ts";
-import { waitingChanged } from "./pages/waiting.tsx";
+import { useWaiting } from "./pages/waiting-number.ts";
 import { Icon, type IconName } from "./parts/icon.tsx";
-import { useLoad } from "./parts/load.tsx";
 import { useCurrentInSight } from "./parts/sight.ts";
 import { Name, visible } from "./parts/text.tsx";
 import { exactTimes } from "./parts/time.ts";
@@ -37,16 +35,6 @@ export const entriesOf = (slug: string, role: string): Entry[] => [
       ] as Entry[])),
 ];
 export const deploymentEntries: readonly Entry[] = DEPLOYMENT;
-
-/** How many registrations wait; read again when one was decided. */
-function useWaiting(): number | undefined {
-  const times = useStore(waitingChanged);
-  const load = useLoad(`number that waits ${times}`, async signal => {
-    const query = { status: "pending" as const, limit: 1 };
-    return (await call("listTenants", { query }, { signal })).body.total_count;
-  });
-  return load.value;
-}
 
 export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: string | undefined }) {
   const mine = me.tenants.find(tenant => tenant.slug === slug);
@@ -108,7 +96,7 @@ export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: strin
 const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')!.href;
 
 function Deployment({ parts }: { parts: string[] }) {
-  const waiting = useWaiting();
+  const waiting = useWaiting(parts[0]);
   return <Section title="Deployment" parts={parts} entries={DEPLOYMENT} counts={{ Waiting: waiting }} />;
 }
 

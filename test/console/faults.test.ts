@@ -148,6 +148,7 @@ test("a double click approves one registration, and sends one write", { skip }, 
   // With a banner above the cards: another approval moves nothing but the cards.
   await operator.press("Approve", page.getByRole("article", { name: "initrust" }));
   await operator.sees(/initrust is approved. Its people/);
+  await page.getByRole("link", { name: "Waiting 3 waiting" }).waitFor();
   const { x, y } = (await operator.button("Approve", first).boundingBox())!;
   await page.mouse.move(x + 20, y + 10);
   for (const clickCount of [1, 2]) {
@@ -158,6 +159,10 @@ test("a double click approves one registration, and sends one write", { skip }, 
   await page.waitForTimeout(200);
   const [left] = await sql`select count(*)::int from app.tenants where status = 'pending'`;
   assert.equal(left!.count, 2);
+  // Two at once: neither brings the other's card back.
+  await page.evaluate("document.querySelectorAll('article .primary').forEach(button => button.click())");
+  await operator.sees("Nobody waits for approval.");
+  await page.getByRole("link", { name: "Waiting", exact: true }).waitFor();
   await owner.open("#/org/acme", "Acme");
   await owner.page.getByRole("textbox", { name: "Name" }).fill("Acme Twice");
   const sent: string[] = [];

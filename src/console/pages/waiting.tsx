@@ -1,20 +1,15 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Tenant } from "../../client/api.ts";
 import { call } from "../api.ts";
 import { useAction } from "../parts/action.ts";
-import { Cancel } from "../parts/dialog.tsx";
 import { Failure } from "../parts/failure.tsx";
-import { Dialog, Form } from "../parts/form.tsx";
 import { More, Rows, useList } from "../parts/list.tsx";
 import { Loaded, useLoad } from "../parts/load.tsx";
 import { Copy, Name, say, Time, Title } from "../parts/text.tsx";
 import { Written } from "../parts/written.tsx";
 import { path } from "../router.ts";
-import { createStore } from "../store.ts";
-import { Reason } from "./tenant/acts.tsx";
-
-/** Raised when a registration was decided: the menu counts again. */
-export const waitingChanged = createStore(0);
+import { Reject, sayDecided } from "./reject.tsx";
+import { waitingNumber } from "./waiting-number.ts";
 
 export function Waiting() {
   const list = useList<Tenant>("waiting", async (cursor, signal) => {
@@ -23,9 +18,12 @@ export function Waiting() {
     return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
   });
   const [approved, setApproved] = useState<Tenant | null>(null);
-  const gone = (id: string) => {
-    list.change(items => items.filter(({ tenant_id }) => tenant_id !== id));
-    waitingChanged.set(waitingChanged.get() + 1);
+  useEffect(() => {
+    if (list.total !== undefined) waitingNumber.set(list.total);
+  }, [list.total]);
+  const gone = (tenant: Tenant, isApproved = false) => {
+    list.change(items => items.filter(({ tenant_id }) => tenant_id !== tenant.tenant_id));
+    setApproved(isApproved ? tenant : null);
   };
   return (
     <>
@@ -36,7 +34,14 @@ export function Waiting() {
             Organizations that were registered, newest first. Their people get in once you approve.
           </p>
         </div>
-        <button type="button" onClick={list.reload} disabled={list.load.loading}>
+        <button
+          type="button"
+          onClick={() => {
+            setApproved(null);
+            list.reload();
+          }}
+          disabled={list.load.loading}
+        >
           Refresh
         </button>
       </div>
@@ -60,11 +65,7 @@ export function Waiting() {
           </>
         }
       >
-        {items =>
-          items.map(tenant => (
-            <Registration key={tenant.tenant_id} tenant={tenant} gone={gone} approved={setApproved} />
-          ))
-        }
+        {items => items.map(tenant => <Registration key={tenant.tenant_id} tenant={tenant} gone={gone} />)}
       </Rows>
       <More list={list} one="registration" />
     </>
@@ -74,16 +75,14 @@ export function Waiting() {
 function Registration({
   tenant,
   gone,
-  approved,
 }: {
   tenant: Tenant;
-  gone: (id: string) => void;
-  approved: (tenant: Tenant) => void;
+  gone: (tenant: Tenant, isApproved?: boolean) => void;
 }) {
   const { tenant_id, name, slug, created_at } = tenant;
   const action = useAction(() => {
-    say(`Another operator has decided about ${slug} in the meantime`);
-    gone(tenant_id);
+    void sayDecided(tenant);
+    gone(tenant);
   });
   const [rejecting, setRejecting] = useState(false);
   const written = useLoad(tenant_id, signal => call("getTenant", { params: { tenant_id } }, { signal }));
@@ -91,8 +90,7 @@ function Registration({
     action.run(async () => {
       await call("approveTenant", { params: { tenant_id } });
       say(`${name} is approved`);
-      approved(tenant);
-      gone(tenant_id);
+      gone(tenant, true);
     });
   return (
     <article class="panel" aria-labelledby={`name-${tenant_id}`}>
@@ -120,40 +118,7 @@ function Registration({
         {({ body: { registration } }) => registration && <Written>{registration}</Written>}
       </Loaded>
       {action.error !== undefined && <Failure error={action.error} />}
-      {rejecting && <Reject tenant={tenant} close={() => setRejecting(false)} done={() => gone(tenant_id)} />}
+      {rejecting && <Reject tenant={tenant} close={() => setRejecting(false)} done={() => gone(tenant)} />}
     </article>
-  );
-}
-
-export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => void; done: () => void }) {
-  const { tenant_id, name, slug } = tenant;
-  const action = useAction(() => {
-    say(`Another operator has decided about ${slug} in the meantime`);
-    done();
-  });
-  const reject = ({ reason = "" }: Record<string, string>) =>
-    action.run(async () => {
-      const body = reason.trim() ? { body: { reason: reason.trim() } } : {};
-      await call("rejectTenant", { params: { tenant_id }, ...body });
-      say(`${slug} is rejected`);
-      done();
-    });
-  return (
-    <Dialog
-      title={
-        <>
-          Reject <Name>{name}</Name>?
-        </>
-      }
-      onClose={close}
-    >
-      <Form action={action} submit="Reject and delete" danger onSubmit={reject} beside={<Cancel />}>
-        <p>
-          The registration is deleted for good, and its slug is free again. The person is not told: they see
-          that they belong nowhere.
-        </p>
-        <Reason />
-      </Form>
-    </Dialog>
   );
 }

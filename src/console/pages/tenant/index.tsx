@@ -13,7 +13,7 @@ import { invitationsByOperator } from "../invitations/of.ts";
 import { Members } from "../members/index.tsx";
 import { membersByOperator } from "../members/of.ts";
 import { NotHere } from "../not-here.tsx";
-import { Reject } from "../waiting.tsx";
+import { Reject } from "../reject.tsx";
 import { Rename, Suspend } from "./acts.tsx";
 import type { Open } from "./open.ts";
 import { Overview } from "./overview.tsx";

@@ -7,6 +7,7 @@ import { Failure } from "../../parts/failure.tsx";
 import { useLoad } from "../../parts/load.tsx";
 import { Name, Said, say, Time } from "../../parts/text.tsx";
 import { exact } from "../../parts/time.ts";
+import { decided } from "../waiting-number.ts";
 import type { Open } from "./open.ts";
 
 type Reason = NonNullable<TenantDetails["suspension"]>;
@@ -39,13 +40,14 @@ function Deletion({ tenant_id }: { tenant_id: string }) {
 
 /** What stands in the way of its people, and what may become of it next. */
 export function Status({ load, tenant, reject }: { load: Open; tenant: TenantDetails; reject: () => void }) {
-  const { tenant_id, slug, status, purge_at, suspension } = tenant;
+  const { tenant_id, name, status, purge_at, suspension } = tenant;
   const action = useAction(load.reload);
   useEffect(() => focusSomewhere(), [status]);
   const move = (operation: "approveTenant" | "resumeTenant" | "restoreTenant", words: string) =>
     action.run(async () => {
       await call(operation, { params: { tenant_id } });
-      say(`${slug} ${words}`);
+      say(`${name} ${words}`);
+      if (operation === "approveTenant") decided();
       load.reload();
     });
   const button = (label: string, work: () => unknown): ComponentChildren => (
