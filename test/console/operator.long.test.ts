@@ -179,7 +179,7 @@ test("deletion shows what would go, asks for the slug, and can be undone while t
   assert.equal(await operator.button("Delete").isEnabled(), false);
   await operator.page.getByLabel("Type the slug").fill("acme");
   await operator.page.getByLabel("Reason").fill("a trial that ended");
-  await operator.sees("it stands in access logs");
+  await operator.sees("It is in access logs");
   await operator.press("Delete");
   await operator.sees("It can be restored until");
   assert.equal(await statusOf(acme), "deleted");

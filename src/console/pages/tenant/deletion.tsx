@@ -99,7 +99,15 @@ export function Deletion({ load, tenant }: { load: Open; tenant: TenantDetails }
               rows={counted.body.rows.filter(({ rows }) => rows !== 0)}
               keyOf={({ relation }) => relation}
               columns={[
-                ["Table", ({ relation }) => <code>{relation}</code>],
+                [
+                  "Table",
+                  ({ relation }) => (
+                    <>
+                      <code>{relation}</code>
+                      {relation === "app.users" && <span class="dim"> removed members, too</span>}
+                    </>
+                  ),
+                ],
                 ["Rows", ({ rows }) => rows?.toLocaleString("en") ?? "not counted", "num"],
               ]}
             />
