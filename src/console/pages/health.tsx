@@ -1,6 +1,6 @@
 import type { NotReady, Readiness } from "../../client/api.ts";
 import { Refused } from "../api.ts";
-import { Loaded, useLoad } from "../parts/load.tsx";
+import { Loaded, useLoad, useLookAgain } from "../parts/load.tsx";
 import { Badge } from "../parts/text.tsx";
 import { BASE } from "../settings.ts";
 
@@ -25,6 +25,8 @@ async function read(signal: AbortSignal): Promise<Readiness | NotReady> {
 
 export function Health() {
   const load = useLoad("ready", read);
+  const well = Object.values(load.value?.checks ?? {}).every(found => found === "ok");
+  useLookAgain(load, load.error !== undefined || !well);
   return (
     <section class="panel" aria-label="Health">
       <div class="head">

@@ -42,6 +42,22 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
   };
 }
 
+const LOOK_AGAIN_MS = 10_000;
+
+/** Reads again by itself as long as it `waits` for something, and somebody looks. */
+export function useLookAgain({ loading, reload }: Omit<Load<unknown>, "set">, waits: boolean): void {
+  useEffect(() => {
+    if (!waits || loading) return;
+    const look = () => document.visibilityState === "visible" && reload();
+    const timer = setTimeout(look, LOOK_AGAIN_MS);
+    document.addEventListener("visibilitychange", look);
+    return () => {
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", look);
+    };
+  }, [waits, loading]);
+}
+
 /** Loading and refused, in words; else the value. */
 export function Loaded<T>({
   of,

@@ -1,22 +1,19 @@
-import { useEffect } from "preact/hooks";
 import type { Audit } from "../../../client/api.ts";
 import { call } from "../../api.ts";
-import { type Load, Loaded, useLoad } from "../../parts/load.tsx";
+import { Loaded, useLoad, useLookAgain } from "../../parts/load.tsx";
 import { count, Time, Title } from "../../parts/text.tsx";
 import { Health } from "../health.tsx";
 import { Findings } from "./findings.tsx";
 import { Picture } from "./picture.tsx";
 import { Trend } from "./trend.tsx";
 
-/** An audit that somebody has started takes seconds to minutes. */
-const LOOK_AGAIN_MS = 10_000;
-
 export function Isolation() {
   const load = useLoad(
     "audit",
     async signal => (await call("getAudit", { query: { limit: 1 } }, { signal })).body,
   );
-  useLookAgain(load);
+  // There is no audit yet, or one is running.
+  useLookAgain(load, load.value !== undefined && !load.value.run?.finished_at);
   return (
     <>
       <div class="head">
@@ -42,21 +39,6 @@ export function Isolation() {
       </div>
     </>
   );
-}
-
-/** As long as there is no audit, or one is running, the page looks by itself whether one has ended. */
-function useLookAgain({ value, loading, reload }: Load<Audit>): void {
-  const waits = value && (!value.run || value.run.finished_at === null);
-  useEffect(() => {
-    if (!waits || loading) return;
-    const timer = setTimeout(() => document.visibilityState === "visible" && reload(), LOOK_AGAIN_MS);
-    const look = () => document.visibilityState === "visible" && reload();
-    document.addEventListener("visibilitychange", look);
-    return () => {
-      clearTimeout(timer);
-      document.removeEventListener("visibilitychange", look);
-    };
-  }, [waits, loading]);
 }
 
 const RESULTS: Record<string, [words: string, kind: string]> = {
