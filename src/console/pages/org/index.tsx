@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
 import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { type Me, namedBy } from "../../me.ts";
@@ -30,7 +31,7 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
         <Elsewhere only={only} mine={mine} here={here} />
       </>
     );
-  if (status === "active") return <Active key={mine.role} slug={slug} tab={tab} here={here} />;
+  if (status === "active") return <Active key={mine.role} mine={mine} tab={tab} here={here} />;
   return (
     <>
       <Title id={slug}>
@@ -50,10 +51,14 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
   );
 }
 
-function Active({ slug, tab, here }: { slug: string; tab: string; here: Here }) {
+function Active({ mine: { slug, name }, tab, here }: { mine: MyTenant; tab: string; here: Here }) {
   const load = useLoad(`current ${slug}`, signal =>
     call("getCurrentTenant", undefined, { tenant: slug, signal }),
   );
+  useEffect(() => {
+    // Renamed here or elsewhere: the menu follows.
+    if (load.value && load.value.body.tenant.name !== name) here.reload();
+  }, [load.value]);
   return (
     <Loaded of={load}>
       {answer => <Page tab={tab} own={{ slug, current: answer.body, etag: answer.etag, load, here }} />}

@@ -147,7 +147,7 @@ function Facts({ own }: { own: Own }) {
 }
 
 function Rename({ own }: { own: Own }) {
-  const { slug, current, etag, load, here } = own;
+  const { slug, current, etag, load } = own;
   const action = useAction(load.reload);
   const now = current.tenant.name;
   const [name, setName] = useState(now);
@@ -163,7 +163,6 @@ function Rename({ own }: { own: Own }) {
       say("The name is saved");
       setBase(name);
       load.reload();
-      here.reload();
     });
   const theirs = action.error !== undefined && now !== base;
   return (
