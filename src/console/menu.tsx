@@ -44,7 +44,7 @@ export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: strin
   return (
     <header class="side">
       <a class="brand" href="#/">
-        <img src={icon} alt="" /> Tenants
+        <img src={icon} alt="" /> Tenant console
       </a>
       <button type="button" class="finder" onClick={() => finding.set(true)}>
         <Icon of="search" /> Find <kbd>Ctrl K</kbd>

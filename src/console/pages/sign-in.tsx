@@ -22,7 +22,7 @@ export function SignIn() {
   return (
     <main class="gate">
       <div class="brand">
-        <img src={icon()} alt="" /> Tenants
+        <img src={icon()} alt="" /> Tenant console
       </div>
       <div class="panel">
         <Title id="sign-in">{invitation ? "You are invited" : title}</Title>

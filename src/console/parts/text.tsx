@@ -120,7 +120,7 @@ export const count = (n: number, one: string, many = `${one}s`): string =>
 /** A heading that takes the focus when a page opens, so that keyboards and screen readers begin there. */
 export function Title({ children, id }: { children: ComponentChildren; id: string }) {
   useEffect(() => {
-    document.title = `${document.querySelector("h1")?.textContent ?? ""} · Tenants`;
+    document.title = `${document.querySelector("h1")?.textContent ?? ""} · Tenant console`;
   });
   useEffect(() => {
     // Whoever chooses by arrow keys goes on choosing.
