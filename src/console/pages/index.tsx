@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { Me } from "../me.ts";
 import { Title, visible } from "../parts/text.tsx";
+import { route } from "../router.ts";
 import { Activity } from "./activity/index.tsx";
 import type { Here } from "./here.ts";
 import { Accept } from "./invitations/accept.tsx";
@@ -37,7 +38,8 @@ function operatorPage({ parts }: Here): ComponentChildren {
   if (first === "tenant" && second) return <TenantPage id={second} tab={third} />;
   if (first === "activity") return <Activity />;
   if (first === "isolation") return <Isolation />;
-  if (first === "why") return <Why />;
+  // Another question, such as from Ctrl K, does not wait for the answer to the last one.
+  if (first === "why") return <Why key={route.get().query.toString()} />;
   if (first === "setup") return <Setup />;
   return null;
 }
