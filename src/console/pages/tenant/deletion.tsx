@@ -88,7 +88,7 @@ export function Deletion({ load, tenant }: { load: Open; tenant: TenantDetails }
             <button type="button" disabled={trial.busy} onClick={countRows}>
               {trial.busy ? "Counting…" : "Count what would be deleted"}
             </button>
-            <span class="dim">Nothing is changed yet.</span>
+            <span class="dim">Nothing is deleted yet.</span>
           </div>
         </>
       ) : (
