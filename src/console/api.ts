@@ -117,7 +117,7 @@ let asleep = 0;
 /** All that waits for the one service. */
 const sleepers = new Set<() => void>();
 const wakeAll = () => {
-  for (const wake of [...sleepers]) wake();
+  for (const wake of sleepers) wake();
 };
 addEventListener("online", wakeAll);
 

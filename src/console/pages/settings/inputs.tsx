@@ -71,7 +71,7 @@ function NumberBox({
   onChange,
   type,
   ...shared
-}: Pick<ControlProps, "schema" | "value" | "onChange"> & { type: string }) {
+}: Pick<ControlProps, "schema" | "onChange"> & { value: number | undefined; type: string }) {
   const { said, marks, shown } = useFault();
   const [text, setText] = useState(String(value ?? ""));
   const shows = text !== "" && Number(text) === value ? text : String(value ?? "");
