@@ -1,7 +1,7 @@
 /** The report as one HTML page to mail: no script, no external resource, light and dark. */
 
 import type { Finding } from "../values/finding.ts";
-import type { Audit, Result } from "./report.ts";
+import { type Audit, type Result, resultsOf } from "./report.ts";
 import { STYLE } from "./style.ts";
 import { type Group, groupFindings, number, placeOf, plural, scopeOf, secondsOf, verdict } from "./text.ts";
 
@@ -52,9 +52,10 @@ ${everyCheck(audit)}
 </html>`;
 }
 
-function cards({ report, results, notRun }: Audit): string {
+function cards(audit: Audit): string {
+  const { report, notRun } = audit;
   const { checks, errors, warnings } = report.summary;
-  const infos = results.reduce((sum, result) => sum + result.info, 0);
+  const infos = resultsOf(audit).reduce((sum, result) => sum + result.info, 0);
   const card = (value: number, name: string, kind: string) =>
     `<div class="card ${value > 0 ? kind : ""}"><b>${number(value)}</b><span>${name.replace(/\w+/, value === 1 ? "$&" : "$&s")}</span></div>`;
   return `<section class="cards" aria-label="Summary">
@@ -119,9 +120,9 @@ const oneFinding = (finding: Finding) =>
   `<li><p class="place">${escapeHtml(placeOf(finding))}</p><p class="detail">${escapeHtml(finding.detail)}</p><pre>${escapeHtml(finding.remedy)}</pre></li>`;
 
 /** Rows are checks, columns are tables; the last column holds findings about anything else. */
-function matrix({ report, results }: Audit): string {
+function matrix(audit: Audit): string {
   const cells = new Map<string, Result>();
-  for (const result of results) {
+  for (const result of resultsOf(audit)) {
     const relation = result.relation.endsWith(")") ? "" : result.relation; // a function
     const key = `${result.check} ${relation}`;
     const sum = cells.get(key) ?? { ...result, relation, failed: false, error: 0, warning: 0, info: 0 };
@@ -132,7 +133,9 @@ function matrix({ report, results }: Audit): string {
   const tables = [...new Set([...cells.values()].map(({ relation }) => relation))].sort((a, b) =>
     a && b ? (a < b ? -1 : 1) : a ? -1 : 1,
   );
-  const checks = report.checks.filter(({ check }) => tables.some(table => cells.has(`${check} ${table}`)));
+  const checks = audit.report.checks.filter(({ check }) =>
+    tables.some(table => cells.has(`${check} ${table}`)),
+  );
   if (checks.length === 0) return "";
   const short = (table: string) => breakable(table.replace(/^app\./, "") || "elsewhere");
   const long = (table: string) =>

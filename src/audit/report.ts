@@ -31,8 +31,6 @@ export interface Audit {
   about: Map<string, { finds: string; why: string; mend: string }>;
   /** What each check counted beyond the findings that it kept; relation is "". */
   unkept: Result[];
-  /** By check and relation; relation is "" for a check that is not about a table, and for what was not kept. */
-  results: Result[];
   /** Finished runs of the same scope, oldest first, this one last. */
   trend: {
     runId: number;
@@ -54,9 +52,10 @@ export interface Audit {
 /** What audit.run_step() says of a step that failed. */
 export const isFailure = ({ detail }: Finding) => detail.startsWith("the check could not run");
 
-export function resultsOf(findings: Finding[], unkept: Result[]): Result[] {
+/** By check and relation; relation is "" for a check that is not about a table, and for what was not kept. */
+export function resultsOf({ report, unkept }: Pick<Audit, "report" | "unkept">): Result[] {
   const results = new Map<string, Result>();
-  const kept = findings.map(finding => {
+  const kept = report.findings.map(finding => {
     const { check, relation, severity } = finding;
     const none = { failed: isFailure(finding), error: 0, warning: 0, info: 0 };
     return { check, relation: relation ?? "", ...none, [severity]: 1 };
@@ -80,19 +79,18 @@ export function resultsOf(findings: Finding[], unkept: Result[]): Result[] {
 export function withoutFindings(audit: Audit, gone: Set<Finding>): Audit {
   const count = (of: (finding: Finding) => boolean) => [...gone].filter(of).length;
   const { checks, findings, summary } = audit.report;
-  const left = findings.filter(finding => !gone.has(finding));
   const report = {
     ...audit.report,
     checks: checks.map(one => ({
       ...one,
       findings: one.findings - count(({ check }) => check === one.check),
     })),
-    findings: left,
+    findings: findings.filter(finding => !gone.has(finding)),
     summary: {
       ...summary,
       errors: summary.errors - count(({ severity }) => severity === "error"),
       warnings: summary.warnings - count(({ severity }) => severity === "warning"),
     },
   };
-  return { ...audit, report, results: resultsOf(left, audit.unkept) };
+  return { ...audit, report };
 }

@@ -4,7 +4,7 @@ import { compareWithRelease, withoutVouched } from "../migrate/released.ts";
 import type { Finding } from "../values/finding.ts";
 import { type Accepted, applyBaseline } from "./baseline.ts";
 import { loadProfile, seed, vouch } from "./prepare.ts";
-import { type Audit, type Report, type Result, resultsOf } from "./report.ts";
+import type { Audit, Report, Result } from "./report.ts";
 import { DEFAULTS, type Request, refuseSuperuser } from "./request.ts";
 import { inSession } from "./session.ts";
 import { openRun, storeRun } from "./store.ts";
@@ -78,25 +78,25 @@ export async function runSteps(
     onStep({ n: i + 1, of: steps.length, step });
     await tx`select from pg_temp.run_step(${step}::text)`;
   }
-  const [row] = await tx<{ report: string; database: string; version: string; failed: string[] }[]>`
+  const [row] = await tx<
+    { report: string; database: string; version: string; failed: string[]; unkept: Result[] }[]
+  >`
     select pg_temp.report()::text as report, current_database() as database, current_setting('server_version') as version,
-      (select array_to_json(array_agg("check")) from pg_temp.run_checks where failed) as failed`;
-  const unkept = await tx<Result[]>`
-    select c."check", '' as relation, false as failed, (c.errors - count(*) filter (where f.severity = 'error'))::int as error,
-      (c.warnings - count(*) filter (where f.severity = 'warning'))::int as warning,
-      (c.infos - count(*) filter (where f.severity = 'info'))::int as info
-    from pg_temp.run_checks c join pg_temp.run_findings f using ("check")
-    group by c."check", c.errors, c.warnings, c.infos
-    having c.errors + c.warnings + c.infos > count(*)`;
-  const { report, failed, ...server } = row!;
-  const whole = inOrder(JSON.parse(report) as Report);
+      (select array_to_json(array_agg("check")) from pg_temp.run_checks where failed) as failed, (
+        select json_agg(u) from (
+          select c."check", '' as relation, false as failed, c.errors - count(*) filter (where f.severity = 'error') as error,
+            c.warnings - count(*) filter (where f.severity = 'warning') as warning,
+            c.infos - count(*) filter (where f.severity = 'info') as info
+          from pg_temp.run_checks c join pg_temp.run_findings f using ("check")
+          group by c."check", c.errors, c.warnings, c.infos
+          having c.errors + c.warnings + c.infos > count(*)) u) as unkept`;
+  const { report, failed, unkept, ...server } = row!;
   return {
-    report: whole,
+    report: inOrder(JSON.parse(report) as Report),
     runId: null,
     notRun: failed ?? [],
     about: await aboutChecks(tx),
-    unkept,
-    results: resultsOf(whole.findings, unkept),
+    unkept: unkept ?? [],
     trend: [],
     server: { ...server, schema: null },
   };

@@ -6,7 +6,7 @@ import { hasState } from "../errors/sqlstates.ts";
 import { StartupError } from "../errors/startup-error.ts";
 import { RELEASE } from "../migrate/release.ts";
 import type { Severity } from "../values/finding.ts";
-import type { Audit } from "./report.ts";
+import { type Audit, resultsOf } from "./report.ts";
 import { type Request, refuseSuperuser } from "./request.ts";
 
 const SESSION = { connection: { ...UNHURRIED, application_name: "tms audit" } };
@@ -53,7 +53,8 @@ export function openRun(url: string, what: string, request: Request): Promise<nu
 /** Finishes the run, and adds what the history knows. */
 export function storeRun(url: string, what: string, runId: number, audit: Audit): Promise<Audit> {
   return inStore(url, what, async sql => {
-    const { report, notRun, results } = audit;
+    const { report, notRun } = audit;
+    const results = resultsOf(audit);
     const checks = report.checks.map(({ check, checked }) => {
       const found = (severity: Severity) =>
         results.reduce((sum, one) => sum + (one.check === check ? one[severity] : 0), 0);

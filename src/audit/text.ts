@@ -2,7 +2,7 @@
 
 import type { Finding } from "../values/finding.ts";
 import { plain } from "../values/printable.ts";
-import { type Audit, isFailure } from "./report.ts";
+import { type Audit, isFailure, resultsOf } from "./report.ts";
 
 const SHOWN = 10;
 export const number = (value: number) => value.toLocaleString("en-US");
@@ -40,9 +40,10 @@ export interface Group {
 }
 
 /** In the report's order, worst first, but checks that failed come before all findings. */
-export function groupFindings({ report, results }: Audit): Group[] {
+export function groupFindings(audit: Audit): Group[] {
   const groups = new Map<string, Finding[]>();
-  for (const finding of report.findings) {
+  const results = resultsOf(audit);
+  for (const finding of audit.report.findings) {
     const name = `${finding.severity} ${finding.check}`;
     const group = groups.get(name);
     if (group) group.push(finding);
@@ -76,16 +77,16 @@ function summary(audit: Audit): string {
 }
 
 /** The relations with the most errors. */
-function whereToLook({ results, report }: Audit): string[] {
+function whereToLook(audit: Audit): string[] {
   const errors = new Map<string, number>();
-  for (const { relation, error } of results)
+  for (const { relation, error } of resultsOf(audit))
     if (relation && error > 0) errors.set(relation, (errors.get(relation) ?? 0) + error);
   const first = [...errors].sort(([, a], [, b]) => b - a).slice(0, 5);
   if (first.length > 0)
     return [
       `Look first at: ${first.map(([relation, count]) => `${plain(relation)} (${number(count)})`).join(", ")}`,
     ];
-  const worst = report.findings.find(({ severity }) => severity === "error");
+  const worst = audit.report.findings.find(({ severity }) => severity === "error");
   return worst ? [`Look first at: ${plain(placeOf(worst))}`] : [];
 }
 

@@ -3,7 +3,7 @@ import { NOT_AS_RELEASED } from "../migrate/objects.ts";
 import { RELEASE } from "../migrate/release.ts";
 import type { Comparison } from "../migrate/released.ts";
 import { bySeverity, type Finding, type Severity } from "../values/finding.ts";
-import { type Audit, resultsOf, withoutFindings } from "./report.ts";
+import { type Audit, withoutFindings } from "./report.ts";
 
 /** What a changed table or policy leads to. */
 const CONSEQUENCES = new Set([
@@ -65,5 +65,5 @@ export function withManifest(audit: Audit, compared: Comparison | undefined): Au
       warnings: report.summary.warnings + count("warning"),
     },
   };
-  return { ...audit, report: whole, unkept, results: resultsOf(whole.findings, unkept) };
+  return { ...audit, report: whole, unkept };
 }

@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { Definitions } from "../../src/audit/definitions.ts";
 import { toHtml } from "../../src/audit/html.ts";
 import { toJunit } from "../../src/audit/junit.ts";
-import type { Report } from "../../src/audit/report.ts";
+import { type Report, resultsOf } from "../../src/audit/report.ts";
 import type { Request } from "../../src/audit/request.ts";
 import { runAudit } from "../../src/audit/run.ts";
 import { toSarif } from "../../src/audit/sarif.ts";
@@ -229,11 +229,12 @@ void describe("npm run audit", () => {
       select m.tenant_id, gen_random_uuid(), m.generation_id, 's3://media/${tenant}/x', 'image/png', 1
       from (select m.* from app.media m join app.tenants t on t.id = m.tenant_id and t.slug = 't2' limit 1) m, generate_series(1, 1100)`;
     await planted(plant, "delete from app.media where storage_url like '%/x'", async () => {
-      const { report, runId, results } = await run({ only: "data" });
+      const audit = await run({ only: "data" });
+      const { report, runId } = audit;
       const check = report.checks.find(one => one.check === "storage_of_other_tenant")!;
       assert.deepEqual([check.findings, report.summary.errors, report.findings.length], [1100, 1100, 1000]);
       assert.deepEqual(
-        results.map(({ relation, error }) => [relation, error]),
+        resultsOf(audit).map(({ relation, error }) => [relation, error]),
         [
           ["app.media", 1000],
           ["", 100],

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { toHtml } from "../../src/audit/html.ts";
-import { type Audit, resultsOf } from "../../src/audit/report.ts";
+import type { Audit } from "../../src/audit/report.ts";
 import { scopeOf, toText, verdict } from "../../src/audit/text.ts";
 import type { Finding } from "../../src/values/finding.ts";
 
@@ -24,7 +24,7 @@ const orphan = (i: number) =>
     row: { tenant_id: "t-1", id: `b-${i}`, n: i },
   });
 
-const BARE: Audit = {
+const AUDIT: Audit = {
   report: {
     started_at: "2026-11-22T01:02:03.000000Z",
     finished_at: "2026-11-22T01:02:05.500000Z",
@@ -79,7 +79,6 @@ const BARE: Audit = {
     { check: "orphan", relation: "", failed: false, error: 1_001, warning: 0, info: 0 },
     { check: "function_leakproof", relation: "", failed: false, error: 0, warning: 12_343, info: 0 },
   ],
-  results: [],
   trend: [
     { runId: 5, startedAt: "2026-11-20T01:02:03.000000Z", errors: 0, warnings: 0, infos: 0, notRun: 0 },
     { runId: 6, startedAt: "2026-11-21T01:02:03.000000Z", errors: 3, warnings: 1, infos: 0, notRun: 1 },
@@ -87,7 +86,6 @@ const BARE: Audit = {
   ],
   server: { database: "tms", version: "18.4", schema: "000002.sql" },
 };
-const AUDIT: Audit = { ...BARE, results: resultsOf(BARE.report.findings, BARE.unkept) };
 /** The same, but for what is given. */
 const audit = (rest: Partial<Audit["report"]>, more: Partial<Audit> = {}): Audit => ({
   ...AUDIT,
@@ -260,7 +258,7 @@ test("a page of many kinds of errors begins as a list, one of a first run has no
         checks: AUDIT.report.checks.slice(3),
         summary: { checks: 2, errors: 0, warnings: 1 },
       },
-      { notRun: [], results: [], trend: AUDIT.trend.slice(0, 1) },
+      { notRun: [], unkept: [], trend: AUDIT.trend.slice(0, 1) },
     ),
   );
   assert.doesNotMatch(page, /<details class="group" open>|examined<\/span>|Tables by checks/);
@@ -281,10 +279,7 @@ test("a page of many kinds of errors begins as a list, one of a first run has no
   const about = new Map([["unread", { finds: "Rows.", why: "They stay.", mend: "Delete them." }]]);
   const mends = toHtml(audit({}, { about })).match(/Delete them/g);
   assert.equal(mends!.length, 1, "that of its warnings: what could not run has nothing to mend");
-  const four = audit(
-    { findings: AUDIT.report.findings.slice(0, 4) },
-    { results: resultsOf(BARE.report.findings.slice(0, 4), []) },
-  );
+  const four = audit({ findings: AUDIT.report.findings.slice(0, 4) }, { unkept: [] });
   assert.match(toHtml(four), /<summary>1 more<\/summary>/, "all are kept");
   for (const kind of ["warnings", "infos"])
     assert.doesNotMatch(toHtml(audit({}, { trend: [{ ...AUDIT.trend[0]!, [kind]: 1 }] })), /none found/);
@@ -305,7 +300,6 @@ test("whatever a name is, it is text on the page", () => {
     notRun: [],
     about: new Map([[name, { finds: name, why: name, mend: name }]]),
     unkept: [],
-    results: resultsOf(report.findings, []),
     trend: AUDIT.trend,
     server: { database: name, version: name, schema: name },
     accepted: [{ finding: report.findings[0]!, reason: name }],
