@@ -121,5 +121,5 @@ end
 $$;
 comment on function audit.seed(int) is
 $$Inserts rows of two tenants into each table that has none, so that a pipeline can prove an empty database: in a transaction that is
-rolled back, first select * from audit.seed(), then select * from audit.run_once(). Needs the right to set session_replication_role. failure: why a table
-has no rows.$$;
+rolled back, first select * from audit.seed(), then select * from audit.run_once(). Needs the right to set session_replication_role.
+failure: why a table has no rows.$$;

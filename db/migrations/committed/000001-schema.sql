@@ -1,5 +1,5 @@
 --! Previous: -
---! Hash: sha1:4994f455a98fe9a87197a5c6190dcffb4430e89f
+--! Hash: sha1:c81e7375bc9f0bc32882186e5fccb6fbcf444209
 --! Message: schema
 
 -- The schema as 0.1.0 begins with it: schemas, rights, the functions that tables need, the tables. The installer replaces the functions.
@@ -315,7 +315,7 @@ grant execute on function app.tenant_columns(regclass) to tms_auditor;
 
 -- Foreign keys and unique indexes ignore row-level security, so the keys themselves must contain the tenant.
 create or replace function app.table_faults(p_table regclass)
-returns table (fault text)
+returns table (fault text, remedy text)
 language sql
 stable
 set search_path = pg_catalog, pg_temp
@@ -323,18 +323,31 @@ as $$
   with tenant_column as (
     select attnum, atttypid, attnotnull from pg_attribute
     where attrelid = p_table and attname = 'tenant_id' and not attisdropped
+  ), keys as (
+    select format('for its foreign keys: select remedy from audit.key_crosses_tenants where relation = %L;',
+      format('%s.%I', relnamespace::regnamespace, relname)) as remedy
+    from pg_class where oid = p_table and exists (select from tenant_column)
   )
-  select 'it is not a table' from pg_class where oid = p_table and relkind not in ('r', 'p')
+  select 'it is not a table', null from pg_class where oid = p_table and relkind not in ('r', 'p')
   union all
-  select 'it has no column tenant_id' where not exists (select from tenant_column)
+  select 'it has no column tenant_id',
+    format('where all rows are the default tenant''s: select app.isolate(%L, true); else add and fill tenant_id first', p_table)
+  where not exists (select from tenant_column)
   union all
-  select 'tenant_id is not of type uuid' from tenant_column where atttypid <> 'uuid'::regtype
+  select 'tenant_id is not of type uuid', null from tenant_column where atttypid <> 'uuid'::regtype
   union all
-  select 'tenant_id may be null' from tenant_column where not attnotnull
+  select 'tenant_id may be null',
+    format('once no row is without a tenant: alter table %s alter column tenant_id set not null;', p_table)
+  from tenant_column where not attnotnull
   union all
-  select 'it has no primary key' where not exists (select from pg_index where indrelid = p_table and indisprimary)
+  select 'it has no primary key',
+    case when exists (select from tenant_column) then format('alter table %s add primary key (tenant_id, …);', p_table) end
+  where not exists (select from pg_index where indrelid = p_table and indisprimary)
   union all
-  select format('the unique index %s does not begin with tenant_id, so one tenant could learn another''s values', indexrelid::regclass)
+  select format('the unique index %s does not begin with tenant_id, so one tenant could learn another''s values', indexrelid::regclass),
+    case when not exists (select from tenant_column) then null
+      when indisprimary then format('for its primary key: select app.isolate(%L, true);', p_table)
+      else 'for its other unique keys: begin them with tenant_id, or call audit.vouch();' end
   from pg_index
   where indrelid = p_table and (indisunique or indisexclusion) and indkey[0] is distinct from (select attnum from tenant_column)
     and not exists (select from audit.vouched where kind = 'unique key' and object = indexrelid::regclass::text
@@ -342,18 +355,19 @@ as $$
   union all
   -- An operator class of a product's own may treat different tenants as equal.
   select format('the unique index %s compares tenant_id as the operator class %s has it, so one tenant could learn another''s values',
-    i.indexrelid::regclass, o.opcname)
+    i.indexrelid::regclass, o.opcname), null
   from pg_index i join pg_opclass o on o.oid = i.indclass[0]
   where i.indrelid = p_table and i.indisunique and i.indkey[0] = (select attnum from tenant_column) and o.oid >= 16384
     -- Those of extensions, such as btree_gist, are trusted.
     and not exists (select from pg_depend where classid = 'pg_opclass'::regclass and objid = o.oid and deptype = 'e')
   union all
   -- An exclusion constraint with <> conflicts with the rows of all other tenants.
-  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname)
+  select format('the constraint %I does not compare tenant_id with =, so one tenant could learn another''s values', conname), null
   from pg_constraint
   where conrelid = p_table and conkey[1] = (select attnum from tenant_column) and conexclop[1] <> '=(uuid,uuid)'::regoperator
   union all
-  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname)
+  select format('the foreign key %I does not pair tenant_id with tenant_id, so a row could point into another tenant', conname),
+    (select remedy from keys)
   from pg_constraint c
   where conrelid = p_table and contype = 'f' and confrelid <> 'app.tenants'::regclass
     and exists (select from pg_attribute where attrelid = confrelid and attname = 'tenant_id' and not attisdropped)
@@ -364,7 +378,8 @@ as $$
   union all
   -- A foreign key's action runs as the owner of the table and ignores policies. Only ON DELETE can name the columns that it sets.
   select format('the foreign key %I would set tenant_id to %s', conname,
-    case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end)
+    case when 'n' in (confdeltype, confupdtype) then 'null' else 'its default, which is another tenant' end),
+    (select remedy from keys)
   from pg_constraint
   where conrelid = p_table and contype = 'f' and (select attnum from tenant_column) = any (conkey)
     and (confupdtype in ('n', 'd')
@@ -374,13 +389,14 @@ as $$
   select format(case
       when confkey <> array[t.id] then 'the foreign key %I refers to tenants by more than their id, so one tenant could learn of others'
       else 'the foreign key %I names another tenant without ON DELETE CASCADE or SET NULL, '
-        'so one tenant could keep another from being deleted' end, conname)
+        'so one tenant could keep another from being deleted' end, conname), null
   from pg_constraint
   cross join (select attnum from pg_attribute where attrelid = 'app.tenants'::regclass and attname = 'id') as t (id)
   where conrelid = p_table and contype = 'f' and confrelid = 'app.tenants'::regclass
     and (confkey <> array[t.id] or conkey <> array[(select attnum from tenant_column)] and confdeltype not in ('c', 'n'))
 $$;
-comment on function app.table_faults(regclass) is 'The rules that keep a table from being isolated, one sentence a fault.';
+comment on function app.table_faults(regclass) is
+'The rules that keep a table from being isolated: one sentence a fault, and what mends it, if one statement does.';
 revoke all on function app.table_faults(regclass) from public;
 grant execute on function app.table_faults(regclass) to tms_auditor;
 

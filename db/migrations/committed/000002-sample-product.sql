@@ -1,5 +1,5 @@
---! Previous: sha1:4994f455a98fe9a87197a5c6190dcffb4430e89f
---! Hash: sha1:fb6bb45dba140015b6c99557d6de4faa5ef7af2b
+--! Previous: sha1:c81e7375bc9f0bc32882186e5fccb6fbcf444209
+--! Hash: sha1:f4a49b49a378916eb7189a5f2c3858c70bef5f1f
 --! Message: sample product
 
 -- The tables of the sample product (db/product/tables.sql), in a database that is to have it. Elsewhere they are made and dropped in this

@@ -38,12 +38,10 @@ begin
         v_default.id)
       where v_default.status = 'deleted' and p_caller.slug is null
       union all
-      select format('%s date for a day or more: run npm run tenancy -- purge, as a daily job',
-        case overdue when 1 then '1 deleted tenant is past its' else overdue || ' deleted tenants are past their' end)
+      select format('Deleted tenants are past their date for a day or more (%s): run npm run tenancy -- purge, as a daily job', overdue)
       from (select count(*) as overdue from app.tenants where purge_at < now() - interval '1 day') o where overdue > 0
       union all
-      select format('%s for approval: GET /api/setup/tenants?status=pending lists them',
-        case pending when 1 then '1 tenant waits' else pending || ' tenants wait' end)
+      select format('Tenants wait for approval (%s): GET /api/setup/tenants?status=pending lists them', pending)
       from app.count_tenants('pending') as pending where pending > 0
       union all
       select 'Some people belong to several tenants, and a claim in their tokens chooses for them: set SERVICE_TENANT_PRECEDENCE=header'
