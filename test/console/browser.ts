@@ -1,7 +1,6 @@
 /** A real Chromium on the real service: what the console's tests share. Skipped, with the reason, where none is installed. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import type { AddressInfo } from "node:net";
 import axe from "axe-core";
 import {
   type Browser,
@@ -11,7 +10,6 @@ import {
   type Locator,
   type Page,
 } from "playwright-core";
-import type { Service } from "../harness.ts";
 import { until } from "../until.ts";
 
 const program = ["chromium", "chromium-browser", "google-chrome"].find(
@@ -37,16 +35,6 @@ const ARGS = [
 export async function serveBrowser(): Promise<BrowserServer> {
   const found = spawnSync("which", [program!], { encoding: "utf8" }).stdout.trim();
   return chromium.launchServer({ executablePath: found, args: ARGS, timeout: 60_000 });
-}
-
-/** A visitor's contexts are its own; closing it closes them. */
-export const startBrowser = (): Promise<Browser> =>
-  chromium.connect(process.env.TMS_TEST_BROWSER!, { timeout: 60_000 });
-
-/** Where the service listens from now on. */
-export async function listen({ app }: Service): Promise<string> {
-  await app.listen({ host: "127.0.0.1", port: 0 });
-  return `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 }
 
 /** A refusal that the page shows in words; Chromium logs it too. */

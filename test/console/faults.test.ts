@@ -1,23 +1,20 @@
 /** Where strangers stumbled: each step once, in a real browser. What is pure is in pure.test.ts. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
 import { long, seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
-let world: World;
-let browser: Browser;
-let url: string;
+let site: Site;
 let operator: Visitor;
 let owner: Visitor;
 const ids: Record<string, string> = {};
 
 before(async () => {
   if (skip) return;
-  world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
-  const { sql } = world.database;
+  site = await createSite({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
+  const { sql } = site;
   for (const slug of ["acme", "globex"])
     ids[slug] = await seedTenant(sql, { slug, name: slug.replace(/^./, one => one.toUpperCase()) });
   await seedUser(sql, ids.acme!, { subject: "ada", email: "ada@acme.example", role: "owner" });
@@ -25,23 +22,16 @@ before(async () => {
   ids.hooli = await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
   await sql`update app.tenants set registration = ${sql.json({ use_case: "One\nTwo\tTabs" })} where id = ${ids.hooli!}`;
   await sql`update app.tenants set name = ${"W".repeat(255)} where id = ${ids.globex!}`;
-  url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
-  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
-  owner = await Visitor.arrive(browser, url);
-  await owner.signIn(await token({ sub: "ada" }));
+  operator = await site.arrive("op", OPERATOR);
+  owner = await site.arrive("ada");
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-});
+after(() => site?.end());
 
 test("signing in asks nothing that is refused, and the menu tells how many registrations wait", {
   skip,
 }, async () => {
   const refused: string[] = [];
-  const one = await Visitor.arrive(browser, url);
+  const one = await site.visit();
   one.page.on("response", answer => answer.status() >= 400 && refused.push(answer.url()));
   await one.signIn(await token({ sub: "ada" }));
   await one.heading("Acme");
@@ -138,7 +128,7 @@ test("“copied” is said only when it is, by every button that copies; else th
 });
 
 test("a double click approves one registration, and sends one write", { skip }, async () => {
-  const { sql } = world.database;
+  const { sql } = site;
   const { page } = operator;
   for (const slug of ["initech", "initrode", "initrust"])
     await seedTenant(sql, { slug, name: slug, status: "pending" });
@@ -178,7 +168,7 @@ test("a double click approves one registration, and sends one write", { skip }, 
 test("settings that were typed wait through a reload, and are forgotten once their tenant is deleted", {
   skip,
 }, async () => {
-  const id = await seedTenant(world.database.sql, { slug: "brief", name: "Brief" });
+  const id = await seedTenant(site.sql, { slug: "brief", name: "Brief" });
   await operator.open(`#/tenant/${id}/settings`, "Brief");
   await operator.page.getByLabel("Settings as JSON").fill('{"n": 1}');
   await operator.page.reload();
@@ -225,7 +215,7 @@ long(
     await operator.open(`#/tenant/${ids.acme}/settings`, "Acme");
     await operator.sees("This is for good: this deployment keeps nothing of deleted tenants.");
     await operator.open(`#/tenant/${ids.acme}`, "Acme");
-    await world.database.sql`update app.tenants set status = 'suspended' where id = ${ids.acme!}`;
+    await site.sql`update app.tenants set status = 'suspended' where id = ${ids.acme!}`;
     await operator.page.locator(".menu summary").click();
     await operator.press("Suspend…");
     await operator.press("Suspend", operator.dialog());
@@ -243,8 +233,7 @@ test("names that two operators change at once: the other's are shown before mine
   await operator.page.locator(".menu summary").click();
   await operator.press("Rename…");
   await operator.dialog().getByLabel("Name").fill("Acme Mine");
-  await world.database
-    .sql`update app.tenants set name = 'Acme Theirs', updated_at = now() where id = ${ids.acme!}`;
+  await site.sql`update app.tenants set name = 'Acme Theirs', updated_at = now() where id = ${ids.acme!}`;
   await operator.press("Save names", operator.dialog());
   await operator.sees("Meanwhile somebody else saved:", operator.dialog());
   await operator.sees("Acme Theirs", operator.dialog());
@@ -330,7 +319,7 @@ test("from a member's row to why they are refused, and from there to the tenant"
   await operator.page.getByRole("link", { name: "Why? ada@acme.example" }).click();
   await operator.sees("Let in.");
   // By an e-mail address, too; somebody who was invited has not come yet.
-  await world.database.sql`
+  await site.sql`
     insert into app.invitations (tenant_id, token_hash, email, role)
     values (${ids.acme!}, sha256('x'), 'bob@acme.example', 'admin')`;
   await operator.page.getByLabel("Person").fill("Bob@acme.example");

@@ -1,13 +1,10 @@
 /** Forms: what the service refuses stands at its field, in the form's words; nothing is rounded; what is typed is not lost. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { after, before, test } from "node:test";
-import type { Browser, Locator, Request } from "playwright-core";
-import { seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import type { Locator, Request } from "playwright-core";
+import { seedTenant, seedUser } from "../harness.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
 const SCHEMA = {
   type: "object",
@@ -23,34 +20,21 @@ const SCHEMA = {
   },
 };
 
-let folder: string;
-let world: World;
-let browser: Browser;
+let site: Site;
 let operator: Visitor;
 let owner: Visitor;
 let acme: string;
 
 before(async () => {
   if (skip) return;
-  folder = mkdtempSync(path.join(tmpdir(), "tms-console-"));
-  const schema = path.join(folder, "settings.json");
-  writeFileSync(schema, JSON.stringify(SCHEMA));
-  world = await createWorld({ SERVICE_TENANT_SETTINGS_SCHEMA: schema });
-  const { sql } = world.database;
+  site = await createSite({}, SCHEMA);
+  const { sql } = site;
   acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", role: "owner" });
-  const url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
-  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
-  owner = await Visitor.arrive(browser, url);
-  await owner.signIn(await token({ sub: "ada" }));
+  operator = await site.arrive("op", OPERATOR);
+  owner = await site.arrive("ada");
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-  if (folder) rmSync(folder, { recursive: true });
-});
+after(() => site?.end());
 
 /** Sends a form with a field that the service refuses, reads why at the field, and corrects it. */
 async function assertRefusedAt(

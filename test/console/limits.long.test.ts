@@ -1,11 +1,10 @@
 /** Names that try to harm, and lists that are long. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
 import { seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
 const NAMES = [
   '<img src=x onerror="document.title=1">',
@@ -20,15 +19,14 @@ const NAMES = [
   "a\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301",
 ];
 
-let world: World;
-let browser: Browser;
+let site: Site;
 let operator: Visitor;
 let big: string;
 
 before(async () => {
   if (skip) return;
-  world = await createWorld();
-  const { sql } = world.database;
+  site = await createSite();
+  const { sql } = site;
   for (const [i, name] of NAMES.entries()) {
     const id = await seedTenant(sql, { slug: `hostile-${i}`, name });
     await seedUser(sql, id, { subject: name, email: null });
@@ -45,15 +43,9 @@ before(async () => {
     insert into app.users (tenant_id, auth_provider, auth_subject, role, created_at)
     select ${big}, 'jwt', 'person-' || i, 'member', now() - i * interval '1 second' from generate_series(1, 10000) i`;
   await sql`analyze app.tenants, app.users`;
-  const url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
-  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
+  operator = await site.arrive("op", OPERATOR);
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-});
+after(() => site?.end());
 
 test("hostile names are shown as text, in every list and on their own pages, on a phone too", {
   skip,
@@ -72,7 +64,7 @@ test("hostile names are shown as text, in every list and on their own pages, on 
       [7, NAMES[7]!],
       [8, NAMES[8]!],
     ] as const) {
-      const [row] = await world.database.sql<
+      const [row] = await site.sql<
         { id: string }[]
       >`select id from app.tenants where slug = ${`hostile-${i}`}`;
       await operator.open(`#/tenant/${row!.id}`, shown);
@@ -110,7 +102,7 @@ test("10,000 tenants and 10,000 members: first rows soon after the answer, furth
   skip,
 }, async t => {
   // Another one: the first has used up much of the limit of reads.
-  await operator.signIn(await token({ sub: "op 2", roles: ["tenant-operator"] }));
+  await operator.signIn(await token({ sub: "op 2", ...OPERATOR }));
   const { page } = operator;
   await page.reload();
   await operator.heading("Waiting for approval");

@@ -1,50 +1,39 @@
 /** What somebody else does meanwhile: to the reader's own power, to what the page shows, to the service. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
-import { seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
+import { seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
-let world: World;
-let browser: Browser;
-let url: string;
+let site: Site;
 let operator: Visitor;
 let owner: Visitor;
 const ids: Record<string, string> = {};
 
 before(async () => {
   if (skip) return;
-  world = await createWorld();
-  const { sql } = world.database;
+  site = await createSite();
+  const { sql } = site;
   for (const slug of ["acme", "globex"]) {
     ids[slug] = await seedTenant(sql, { slug, name: slug.replace(/^./, one => one.toUpperCase()) });
     await seedUser(sql, ids[slug]!, { subject: "ada", role: "owner" });
   }
   await seedUser(sql, ids.acme!, { subject: "ben" });
-  url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
-  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
-  owner = await Visitor.arrive(browser, url);
-  await owner.signIn(await token({ sub: "ada" }));
+  operator = await site.arrive("op", OPERATOR);
+  owner = await site.arrive("ada");
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-});
+after(() => site?.end());
 
 const role = (is: string) =>
-  world.database
-    .sql`update app.users set role = ${is} where tenant_id = ${ids.acme!} and auth_subject = 'ada'`;
+  site.sql`update app.users set role = ${is} where tenant_id = ${ids.acme!} and auth_subject = 'ada'`;
 const status = (slug: string, is: string) =>
-  world.database.sql`update app.tenants set status = ${is} where id = ${ids[slug]!}`;
+  site.sql`update app.tenants set status = ${is} where id = ${ids[slug]!}`;
 
 test("a role, a membership or an organization that ended elsewhere goes on in no open page", {
   skip,
 }, async () => {
-  const { sql } = world.database;
+  const { sql } = site;
   await seedUser(sql, ids.acme!, { subject: "olaf", role: "owner" });
   await owner.open("#/org/acme/members", "Members");
   await role("member");
@@ -74,7 +63,7 @@ test("a role, a membership or an organization that ended elsewhere goes on in no
 });
 
 test("what another reader did first is said, and the list shows it", { skip }, async () => {
-  const { sql } = world.database;
+  const { sql } = site;
   await operator.open(`#/tenant/${ids.acme}/members`, "Acme");
   const ben = operator.page.locator("tbody tr", { hasText: "ben" });
   const removed = (at: Date | null) => sql`
@@ -114,8 +103,7 @@ test("an owner and another who rename at once: the other's name is shown before 
   await owner.open("#/org/globex", "Globex");
   const { page } = owner;
   await page.getByRole("textbox", { name: "Name" }).fill("Globex Mine");
-  await world.database
-    .sql`update app.tenants set name = 'Globex Theirs', updated_at = now() where id = ${ids.globex!}`;
+  await site.sql`update app.tenants set name = 'Globex Theirs', updated_at = now() where id = ${ids.globex!}`;
   await owner.press("Save name");
   await owner.sees(/The organization has changed since it was read/);
   await owner.sees("Meanwhile somebody else saved:");
@@ -134,7 +122,7 @@ test("settings that somebody else saved are shown also after mine were dropped a
   const area = operator.page.getByLabel("Settings as JSON");
   await area.fill('{"mine": 1}');
   await operator.press("Review the change");
-  await world.database.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${ids.acme!}`;
+  await site.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${ids.acme!}`;
   await operator.press("Save");
   await operator.press("Drop mine");
   const parts = operator.page.locator(".tabs");
@@ -155,8 +143,7 @@ test("the chooser of organizations is for arrow keys too, says which are out of 
   await owner.heading("Globex Mine");
   await owner.page.keyboard.press("ArrowUp");
   await owner.heading("Acme");
-  const bound = await Visitor.arrive(browser, url);
-  await bound.signIn(await token({ sub: "ada", tenant: "globex" }));
+  const bound = await site.arrive("ada", { tenant: "globex" });
   await bound.heading("Globex Mine");
   const options = await bound.page.getByRole("combobox", { name: "Organization" }).innerText();
   assert.match(options, /Acme \(not with this sign-in\)/);
@@ -169,10 +156,9 @@ test("neither another organization nor signing out takes unsaved settings along 
   skip,
 }, async () => {
   // An operator who belongs to two organizations.
-  const { sql } = world.database;
+  const { sql } = site;
   for (const slug of ["acme", "globex"]) await seedUser(sql, ids[slug]!, { subject: "oscar", role: "owner" });
-  const oscar = await Visitor.arrive(browser, url);
-  await oscar.signIn(await token({ sub: "oscar", roles: ["tenant-operator"] }));
+  const oscar = await site.arrive("oscar", OPERATOR);
   await oscar.open(`#/tenant/${ids.acme}/settings`, "Acme");
   const area = oscar.page.getByLabel("Settings as JSON");
   await area.fill('{"typed": 1}');

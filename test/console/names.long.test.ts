@@ -1,26 +1,24 @@
 /** Names that try to disfigure what stands beside them: in every list, on a phone and on two screens. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
-import { seedTenant, seedUser, settled, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { seedTenant, seedUser, settled } from "../harness.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
 const WIDE = "W".repeat(255);
 const MARKS = `a${"\u0301".repeat(60)}`;
 const HIDDEN = "\u202eemcA";
 const NAMES = [WIDE, MARKS, HIDDEN];
 
-let world: World;
-let browser: Browser;
+let site: Site;
 let operator: Visitor;
 let owner: Visitor;
 let acme: string;
 
 before(async () => {
   if (skip) return;
-  world = await createWorld();
-  const { sql } = world.database;
+  site = await createSite();
+  const { sql } = site;
   acme = await seedTenant(sql, { slug: "acme", name: WIDE });
   await seedUser(sql, acme, { subject: MARKS, role: "owner" });
   for (const [i, name] of NAMES.entries()) {
@@ -38,17 +36,10 @@ before(async () => {
       insert into app.invitations (tenant_id, token_hash, email, role)
       values (${acme}, sha256(${String(i)}::bytea), ${`${name.slice(0, 60)}@x.example`}, 'admin')`;
   }
-  const url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
-  await operator.signIn(await token({ sub: `op${MARKS}`, roles: ["tenant-operator"] }));
-  owner = await Visitor.arrive(browser, url);
-  await owner.signIn(await token({ sub: MARKS, name: WIDE }));
+  operator = await site.arrive(`op${MARKS}`, OPERATOR);
+  owner = await site.arrive(MARKS, { name: WIDE });
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-});
+after(() => site?.end());
 
 /** Texts whose marks would be drawn outside their own row, and rows that are too high. */
 const MESS = `(() => {
@@ -103,7 +94,7 @@ for (const width of [375, 1280, 1440])
         await owner.dialog().waitFor({ state: "detached" });
         await owner.press("I have it");
       }
-      await settled(world.database.sql);
+      await settled(site.sql);
     }
     for (const [one, hash, heading, row] of pages) {
       await one.open(hash, heading);

@@ -1,37 +1,30 @@
 /** What an operator does in the console: every button and form once, in a real browser. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
 import { runAudit } from "../../src/audit/run.ts";
 import { seedTenant, seedUser, settled, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
-let world: World;
-let browser: Browser;
+let site: Site;
 let operator: Visitor;
 let acme: string;
 
 before(async () => {
   if (skip) return;
-  world = await createWorld({ SERVICE_TENANT_DELETION_GRACE: "7" });
-  const { sql } = world.database;
+  site = await createSite({ SERVICE_TENANT_DELETION_GRACE: "7" });
+  const { sql } = site;
   acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
   const hooli = await seedTenant(sql, { slug: "hooli", name: "Hooli", status: "pending" });
   await sql`update app.tenants set registration = ${sql.json({ admin_name: "Hugo", use_case: "Boards", metadata: { a: 1 } })} where id = ${hooli}`;
   await seedTenant(sql, { slug: "initech", name: "Initech", status: "pending" });
-  const url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
+  operator = await site.visit();
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-});
+after(() => site?.end());
 
 test("a link with a token signs in on this machine, and leaves the address at once", { skip }, async () => {
-  await operator.signIn(await token({ sub: "op", name: "Olga", roles: ["tenant-operator"] }));
+  await operator.signIn(await token({ sub: "op", name: "Olga", ...OPERATOR }));
   assert.equal(new URL(operator.page.url()).hash, "#/");
   assert.ok(
     !(await operator.page.evaluate<string>("JSON.stringify(history.state) + location.href")).includes("ey"),
@@ -52,8 +45,7 @@ test("a registration is approved, another one rejected", { skip }, async () => {
   await operator.check();
   await operator.press("Reject and delete", operator.dialog());
   await operator.sees("Nobody waits for approval.");
-  const rows = await world.database
-    .sql`select slug, status from app.tenants where slug in ('hooli', 'initech')`;
+  const rows = await site.sql`select slug, status from app.tenants where slug in ('hooli', 'initech')`;
   assert.deepEqual([...rows], [{ slug: "hooli", status: "active" }]);
   operator.assertFine();
 });
@@ -95,8 +87,7 @@ async function choose(entry: string) {
 }
 
 const statusOf = async (id: string) =>
-  (await world.database.sql<{ status: string }[]>`select status from app.tenants where id = ${id}`)[0]
-    ?.status;
+  (await site.sql<{ status: string }[]>`select status from app.tenants where id = ${id}`)[0]?.status;
 
 test("a tenant is renamed, suspended with a reason, and resumed", { skip }, async () => {
   await operator.open(`#/tenant/${acme}`, "Acme");
@@ -149,7 +140,7 @@ test("settings are edited as JSON; the change is shown first, and what is no JSO
 test("settings that somebody else changed meanwhile: both versions, and one change on top of the other", {
   skip,
 }, async () => {
-  const { sql } = world.database;
+  const { sql } = site;
   await operator.page.getByLabel("Settings as JSON").fill('{"plan": "team", "seats": 50}');
   await operator.press("Review the change");
   await sql`update app.tenants set settings = '{"plan": "free", "seats": 5}' where id = ${acme}`;
@@ -183,7 +174,7 @@ test("deletion shows what would go, asks for the slug, and can be undone while t
   await operator.press("Delete");
   await operator.sees("It can be restored until");
   assert.equal(await statusOf(acme), "deleted");
-  await settled(world.database.sql);
+  await settled(site.sql);
   await operator.open("#/tenants", "Tenants");
   await operator.page.getByLabel("Status").selectOption("deleted");
   await operator.page.getByRole("link", { name: "Acme Inc." }).click();
@@ -243,7 +234,7 @@ test("isolation: never audited, then the last run with its findings and remedies
   await operator.open("#/isolation", "Isolation");
   await operator.sees("The isolation was never audited.");
   await operator.check();
-  const { sql, urls } = world.database;
+  const { sql, urls } = site;
   await sql`create table app.leaky (id int)`;
   await sql`grant select on app.leaky to tms_app`;
   await runAudit(urls.owner, "DATABASE_URL", { only: "schema", sample: 1 });

@@ -1,14 +1,10 @@
 /** What an owner, an admin and a member do in the console with their organization. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import path from "node:path";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
 import { long, seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
 const SCHEMA = {
   type: "object",
@@ -23,43 +19,25 @@ const SCHEMA = {
   },
 };
 
-let folder: string;
-let world: World;
-let browser: Browser;
-let url: string;
+let site: Site;
 let owner: Visitor;
 let invitation: string;
 
 before(async () => {
   if (skip) return;
-  folder = mkdtempSync(path.join(tmpdir(), "tms-console-"));
-  const schema = path.join(folder, "settings.json");
-  writeFileSync(schema, JSON.stringify(SCHEMA));
-  world = await createWorld({ SERVICE_TENANT_SETTINGS_SCHEMA: schema });
-  const { sql } = world.database;
+  site = await createSite({}, SCHEMA);
+  const { sql } = site;
   const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
   await seedUser(sql, acme, { subject: "ben", role: "admin" });
   await seedUser(sql, acme, { subject: "mia", role: "member" });
   const globex = await seedTenant(sql, { slug: "globex", name: "Globex" });
   await seedUser(sql, globex, { subject: "ada", role: "member" });
-  url = await listen(world.service);
-  browser = await startBrowser();
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-  if (folder) rmSync(folder, { recursive: true });
-});
-
-const arrive = async (sub: string, claims: object = {}) => {
-  const visitor = await Visitor.arrive(browser, url);
-  await visitor.signIn(await token({ sub, ...claims }));
-  return visitor;
-};
+after(() => site?.end());
 
 test("an owner sees their organizations only, and chooses among them", { skip }, async () => {
-  owner = await arrive("ada");
+  owner = await site.arrive("ada");
   await owner.heading("Acme");
   await owner.check();
   assert.equal(await owner.page.getByRole("link", { name: "Tenants", exact: true }).count(), 0);
@@ -148,10 +126,10 @@ long(
 );
 
 long("whoever gives up their own role sees at once what is left to them", { skip }, async () => {
-  const { sql } = world.database;
+  const { sql } = site;
   const [acme] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
   await seedUser(sql, acme!.id, { subject: "olaf", role: "owner" });
-  const olaf = await arrive("olaf");
+  const olaf = await site.arrive("olaf");
   await olaf.open("#/org/acme/members", "Members");
   await roleButton(olaf, "olaf").click();
   await olaf
@@ -184,7 +162,7 @@ long("an owner invites by a link, and revokes another", { skip }, async () => {
   const link = owner.page.locator(".note code");
   await link.waitFor();
   invitation = await link.innerText();
-  assert.ok(invitation.startsWith(`${url}/console/#/invitation/`));
+  assert.ok(invitation.startsWith(`${site.url}/console/#/invitation/`));
   await owner.press("Invite somebody");
   await owner.dialog().getByLabel("E-mail").fill("erin@acme.example");
   await owner.press("Make the link", owner.dialog());
@@ -198,7 +176,7 @@ long("an owner invites by a link, and revokes another", { skip }, async () => {
 });
 
 long("a stranger accepts the invitation after signing in, once", { skip }, async () => {
-  const stranger = await Visitor.arrive(browser, url);
+  const stranger = await site.visit();
   await stranger.page.goto(invitation);
   await stranger.heading("You are invited");
   await stranger.sees("ada invites you to Acme as member.");
@@ -231,7 +209,7 @@ long(
     );
     const link = await owner.page.locator(".note code").innerText();
     await owner.press("I have it");
-    const nora = await arrive("nora2", { email: "nora@contractor.example" });
+    const nora = await site.arrive("nora2", { email: "nora@contractor.example" });
     await nora.page.evaluate(`location.href = ${JSON.stringify(link)}`);
     await nora.heading("You are invited");
     await nora.sees("Your sign-in names the organization contractor by the domain of its e-mail address");
@@ -242,7 +220,7 @@ long(
     await nora.check();
     nora.assertFine();
     await nora.leave();
-    const odd = await arrive("odd", { tenant: "No slug!" });
+    const odd = await site.arrive("odd", { tenant: "No slug!" });
     await odd.page.evaluate(`location.href = ${JSON.stringify(link)}`);
     await odd.sees(/Your sign-in names the organization No slug! by its claim “tenant”/);
     odd.assertFine();
@@ -253,7 +231,7 @@ long(
 test("what a link says of its invitation reads as unchecked, and what is not so is said after accepting", {
   skip,
 }, async () => {
-  const answer = await fetch(`${url}/api/tenants/invitations`, {
+  const answer = await fetch(`${site.url}/api/tenants/invitations`, {
     method: "POST",
     headers: {
       authorization: `Bearer ${await token({ sub: "ada" })}`,
@@ -263,8 +241,8 @@ test("what a link says of its invitation reads as unchecked, and what is not so 
     body: '{"role":"member"}',
   });
   const { token: made } = (await answer.json()) as { token: string };
-  const link = `${url}/console/#/invitation/${made}?to=Globex&by=bob%40globex.example&as=owner`;
-  const tom = await Visitor.arrive(browser, url);
+  const link = `${site.url}/console/#/invitation/${made}?to=Globex&by=bob%40globex.example&as=owner`;
+  const tom = await site.visit();
   await tom.page.goto(link);
   const said = /^The link says: “bob@globex.example invites you to Globex as owner.”$/;
   await tom.sees(said);
@@ -288,8 +266,8 @@ test("what a link says of its invitation reads as unchecked, and what is not so 
 test("a refused invitation shows how to use another account, and the organization that the reader is in", {
   skip,
 }, async () => {
-  const ben = await arrive("ben");
-  const [acme] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
+  const ben = await site.arrive("ben");
+  const [acme] = await site.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
   const made = `tmi_${acme!.id}_${"x".repeat(43)}`;
   await ben.open(`#/invitation/${made}?to=Globex`, "You are invited");
   await ben.press("Accept the invitation");
@@ -301,11 +279,11 @@ test("a refused invitation shows how to use another account, and the organizatio
   await ben.page.getByRole("link", { name: "open it" }).click();
   await ben.heading("Acme");
   ben.assertFine();
-  await ben.page.goto(`${url}/console/#/invitation/xyz`);
+  await ben.page.goto(`${site.url}/console/#/invitation/xyz`);
   await ben.press("Sign out");
   // The next person at this tab has not come with it.
   await ben.heading("Sign in");
-  await ben.page.goto(`${url}/console/#/invitation/xyz`);
+  await ben.page.goto(`${site.url}/console/#/invitation/xyz`);
   await ben.heading("There is no invitation here");
   await ben.sees("The link is not whole");
   await ben.check();
@@ -325,7 +303,7 @@ test("an owner makes a key, which is shown once, and revokes it", { skip }, asyn
   await shown.waitFor();
   await owner.check();
   const key = await shown.innerText();
-  const program = await Visitor.arrive(browser, url);
+  const program = await site.visit();
   await program.signIn(key);
   await program.heading("Acme");
   program.assertFine();
@@ -356,7 +334,7 @@ long("an owner renames the organization, and changes the settings that are their
   await owner.press("Review the change");
   await owner.press("Save");
   await owner.sees("The settings are saved");
-  const [row] = await world.database.sql`select settings from app.tenants where slug = 'acme'`;
+  const [row] = await site.sql`select settings from app.tenants where slug = 'acme'`;
   assert.deepEqual(row!.settings, { theme: "night", beta: true });
   await page.getByLabel("Theme").fill("day");
   await owner.press("Undo");
@@ -370,8 +348,8 @@ long(
     skip,
   },
   async () => {
-    const operator = await arrive("op", { roles: ["tenant-operator"] });
-    const [acme] = await world.database.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
+    const operator = await site.arrive("op", OPERATOR);
+    const [acme] = await site.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
     await operator.open(`#/tenant/${acme!.id}/settings`, "Acme Inc.");
     await operator.page.getByLabel("Plan").selectOption("team");
     await operator.page.getByLabel("Seats").fill("5");
@@ -405,7 +383,7 @@ long("activity is shown, and goes on by itself", { skip }, async () => {
   await owner.sees("Live: new events appear by themselves.");
   await owner.sees(/nora accepted an invitation to the organization/);
   await owner.check();
-  const admin = await arrive("ben");
+  const admin = await site.arrive("ben");
   await admin.open("#/org/acme/members", "Members");
   assert.equal(await roleButton(admin, "ada@acme.example").count(), 0, "an owner, to an admin");
   await admin.press("Remove… nora");
@@ -417,7 +395,7 @@ long("activity is shown, and goes on by itself", { skip }, async () => {
 });
 
 long("a member sees who belongs, and leaves", { skip }, async () => {
-  const member = await arrive("mia");
+  const member = await site.arrive("mia");
   await member.heading("Acme");
   await member.check();
   await member.open("#/org/acme/members", "Members");
@@ -436,7 +414,7 @@ long("a member sees who belongs, and leaves", { skip }, async () => {
 });
 
 long("somebody who belongs nowhere registers an organization", { skip }, async () => {
-  const newcomer = await arrive("nick");
+  const newcomer = await site.arrive("nick");
   await newcomer.heading("You belong to no organization yet");
   await newcomer.page.getByLabel("Name of the organization").fill("Nick & Co");
   await newcomer.page.getByLabel("Your e-mail").fill("nick@nick.example");
@@ -447,10 +425,10 @@ long("somebody who belongs nowhere registers an organization", { skip }, async (
 });
 
 long("a token that names one organization is for that alone, and the page says so", { skip }, async () => {
-  const { sql } = world.database;
+  const { sql } = site;
   const [globex] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'globex'`;
   await seedUser(sql, globex!.id, { subject: "ben" });
-  const admin = await arrive("ben", { tenant: "globex" });
+  const admin = await site.arrive("ben", { tenant: "globex" });
   await admin.open("#/org/acme", "Your sign-in is for another organization");
   await admin.page.getByRole("link", { name: "Go to Globex" }).click();
   await admin.heading("Globex");

@@ -3,38 +3,33 @@ import assert from "node:assert/strict";
 import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
 import { long, seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
 import { AUDIENCE, CLIENT, createProvider, type Provider } from "./provider.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
 let provider: Provider;
-let world: World;
-let plain: World;
-let browser: Browser;
+let site: Site;
+let plain: Site;
 let visitor: Visitor;
 
 before(async () => {
   if (skip) return;
-  provider = await createProvider({ roles: ["tenant-operator"], tenant: "operations" }, 4);
-  world = await createWorld({
+  provider = await createProvider({ ...OPERATOR, tenant: "operations" }, 4);
+  site = await createSite({
     SERVICE_JWT_SECRET: "",
     SERVICE_JWT_JWKS_URL: `${provider.issuer}/jwks`,
     SERVICE_JWT_ISSUER: provider.issuer,
     SERVICE_JWT_AUDIENCE: AUDIENCE,
     SERVICE_CONSOLE_CLIENT_ID: CLIENT,
   });
-  plain = await createWorld();
-  const url = await listen(world.service);
-  await provider.serve(`${url}/console/`);
-  browser = await startBrowser();
-  visitor = await Visitor.arrive(browser, url, { others: [provider.issuer] });
+  plain = await createSite();
+  await provider.serve(`${site.url}/console/`);
+  visitor = await site.visit({ others: [provider.issuer] });
 });
 after(async () => {
-  await browser?.close();
-  await world?.end();
+  await site?.end();
   await plain?.end();
   await provider?.close();
 });
@@ -219,7 +214,7 @@ long(
 );
 
 test("an answer that this tab did not ask for signs nobody in", { skip }, async () => {
-  const other = await Visitor.arrive(browser, visitor.url, { others: [provider.issuer] });
+  const other = await site.visit({ others: [provider.issuer] });
   await other.page.goto(`${other.url}/console/?code=stolen&state=x`);
   await other.sees("The sign-in failed: this tab did not ask for it.");
   assert.equal(other.page.url(), `${other.url}/console/#/`);
@@ -230,10 +225,10 @@ test("an answer that this tab did not ask for signs nobody in", { skip }, async 
 });
 
 test("a pasted token is refused in words, or signs in; signing out leaves nothing", { skip }, async () => {
-  const url = await listen(plain.service);
-  const acme = await seedTenant(plain.database.sql, { slug: "acme", name: "Acme" });
-  await seedUser(plain.database.sql, acme, { subject: "mia" });
-  const mia = await Visitor.arrive(browser, url);
+  const { sql, url } = plain;
+  const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+  await seedUser(sql, acme, { subject: "mia" });
+  const mia = await plain.visit();
   await mia.page.goto(`${url}/`);
   await mia.heading("Sign in");
   assert.equal(await mia.button(/^Sign in at/).count(), 0, "no provider is configured");
@@ -267,16 +262,13 @@ long(
     skip,
   },
   async () => {
-    const { sql } = plain.database;
+    const { sql } = plain;
     for (const [slug, provider] of [
       ["first", "https://one.example"],
       ["second", "https://two.example"],
     ] as const)
       await seedUser(sql, await seedTenant(sql, { slug, name: `The ${slug}` }), { subject: "sam", provider });
-    const { app } = plain.service;
-    const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
-    const sam = await Visitor.arrive(browser, url);
-    await sam.signIn(await token({ sub: "sam", iss: "https://one.example" }));
+    const sam = await plain.arrive("sam", { iss: "https://one.example" });
     await sam.heading("The first");
     await sam.page.evaluate(`localStorage.setItem("authorized", '{"token":{"value":"eyJ"}}')`);
     await sam.page.evaluate(`localStorage.setItem("another", "1")`);
@@ -295,7 +287,7 @@ long(
 );
 
 long("behind a proxy that takes a prefix away, the page finds its files and the API", { skip }, async () => {
-  const { port } = plain.service.app.server.address() as AddressInfo;
+  const { port } = new URL(plain.url);
   const proxy = createServer(({ url = "", method, headers }, response) => {
     const path = /^\/tenancy(\/.*)$/.exec(url)?.[1];
     if (!path) return void response.writeHead(404).end();
@@ -307,11 +299,11 @@ long("behind a proxy that takes a prefix away, the page finds its files and the 
   });
   await new Promise<void>(resolve => proxy.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/tenancy`;
-  const behind = await Visitor.arrive(browser, url);
+  const behind = await plain.visit({}, url);
   await behind.page.goto(`${url}/`);
   await behind.heading("Sign in");
   assert.equal(behind.page.url(), `${url}/console/`);
-  await behind.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
+  await behind.signIn(await token({ sub: "op", ...OPERATOR }));
   await behind.open("#/tenants", "Tenants");
   await behind.sees("Acme");
   behind.assertFine();
@@ -322,7 +314,7 @@ long("behind a proxy that takes a prefix away, the page finds its files and the 
 
 long("a token that ends is said to have ended", { skip }, async () => {
   const { url } = visitor;
-  const other = await Visitor.arrive(browser, url, { others: [provider.issuer] });
+  const other = await site.visit({ others: [provider.issuer] });
   await other.page.goto(
     `${url}/console/#token=${await token({ sub: "x", exp: Math.floor(Date.now() / 1000) - 60 })}`,
   );

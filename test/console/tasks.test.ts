@@ -1,40 +1,30 @@
 /** Tasks of operators and of people who come for the first time, whole, in a real browser. */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import type { Browser } from "playwright-core";
 import { long, seedTenant, seedUser, token } from "../harness.ts";
-import { createWorld, type World } from "../http/world.ts";
 import { until } from "../until.ts";
-import { listen, skip, startBrowser, Visitor } from "./browser.ts";
+import { skip, type Visitor } from "./browser.ts";
+import { createSite, OPERATOR, type Site } from "./site.ts";
 
-let world: World;
-let browser: Browser;
-let url: string;
+let site: Site;
 let operator: Visitor;
 let acme: string;
 
 before(async () => {
   if (skip) return;
-  world = await createWorld({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
-  const { sql } = world.database;
+  site = await createSite({ SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL: "true" });
+  const { sql } = site;
   acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
   await seedUser(sql, acme, { subject: "mia", role: "member" });
-  url = await listen(world.service);
-  browser = await startBrowser();
-  operator = await Visitor.arrive(browser, url);
-  await operator.signIn(await token({ sub: "op", roles: ["tenant-operator"] }));
+  operator = await site.arrive("op", OPERATOR);
 });
-after(async () => {
-  await browser?.close();
-  await world?.end();
-});
+after(() => site?.end());
 
 test("somebody whose registration was rejected reads so, not that there is no such page", {
   skip,
 }, async () => {
-  const dave = await Visitor.arrive(browser, url);
-  await dave.signIn(await token({ sub: "dave" }));
+  const dave = await site.arrive("dave");
   await dave.page.getByLabel("Name of the organization").fill("Dave's");
   await dave.page.getByLabel("Slug").fill("No slug!");
   await dave.page.getByLabel("Your e-mail").fill("dave@dave.example");
@@ -61,7 +51,7 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   skip,
 }, async () => {
   const { page } = operator;
-  const id = await seedTenant(world.database.sql, { slug: "empty", name: "Empty" });
+  const id = await seedTenant(site.sql, { slug: "empty", name: "Empty" });
   await operator.open(`#/tenant/${id}`, "Empty");
   await page.getByRole("link", { name: "Invite its first owner" }).click();
   assert.ok(
@@ -77,7 +67,7 @@ test("an operator invites the first owner by a link, and a stranger who opens it
   await operator.check();
   const link = await page.locator(".note.good code").innerText();
   await operator.press("I have it");
-  const dora = await Visitor.arrive(browser, url);
+  const dora = await site.visit();
   await dora.page.goto(link.trim());
   await dora.sees("The operator of this service invites you to Empty as owner.");
   await dora.check();
@@ -95,7 +85,7 @@ test("an operator invites the first owner by a link, and a stranger who opens it
 test("an approved registration leads to its tenant, and the keyboard goes on in the page", {
   skip,
 }, async () => {
-  await seedTenant(world.database.sql, { slug: "fay", name: "Fay's", status: "pending" });
+  await seedTenant(site.sql, { slug: "fay", name: "Fay's", status: "pending" });
   const { page } = operator;
   const focus = () => page.evaluate<string>("document.activeElement.localName");
   await operator.open("#/waiting", "Waiting for approval");
@@ -130,8 +120,8 @@ test("activity says from which role to which one", { skip }, async () => {
 });
 
 test("a sign-in that ends takes nothing along that was typed", { skip }, async () => {
-  const one = await Visitor.arrive(browser, url);
-  const claims = { sub: "op 3", roles: ["tenant-operator"] };
+  const one = await site.visit();
+  const claims = { sub: "op 3", ...OPERATOR };
   await one.signIn(await token(claims));
   await one.open(`#/tenant/${acme}/settings`, "Acme");
   await one.page.getByLabel("Settings as JSON").fill('{"typed": true}');
@@ -144,7 +134,7 @@ test("a sign-in that ends takes nothing along that was typed", { skip }, async (
   await one.press("Save");
   await one.sees("The service refuses the token");
   await one.page.unroute("**/api/setup/**");
-  await world.database.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${acme}`;
+  await site.sql`update app.tenants set settings = '{"theirs": 1}' where id = ${acme}`;
   await one.page.getByLabel("Token").fill(await token(claims));
   await one.press("Sign in with this token");
   await one.sees("You had typed this and not saved it.");
@@ -167,8 +157,8 @@ test("a sign-in that ends takes nothing along that was typed", { skip }, async (
 test("who signs out leaves nothing typed in another tab, and keeps what somebody else had typed", {
   skip,
 }, async () => {
-  const one = await Visitor.arrive(browser, url);
-  const claims = { sub: "op 4", roles: ["tenant-operator"] };
+  const one = await site.visit();
+  const claims = { sub: "op 4", ...OPERATOR };
   await one.signIn(await token(claims));
   await one.open(`#/tenant/${acme}/settings`, "Acme");
   await one.page.getByLabel("Settings as JSON").fill('{"typed": "here"}');
@@ -198,7 +188,7 @@ long(
     skip,
   },
   async () => {
-    const { sql } = world.database;
+    const { sql } = site;
     const many = await seedTenant(sql, { slug: "many", name: "Many" });
     await seedUser(sql, many, { subject: "boss", role: "owner" });
     await sql`insert into app.users (tenant_id, auth_provider, auth_subject, created_at)
@@ -227,8 +217,8 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
   skip,
 }, async () => {
   const { page } = operator;
-  const id = await seedTenant(world.database.sql, { slug: "soylent", name: "Soylent Corp" });
-  await seedUser(world.database.sql, id, { subject: "sol", email: "sol@soylent.example" });
+  const id = await seedTenant(site.sql, { slug: "soylent", name: "Soylent Corp" });
+  await seedUser(site.sql, id, { subject: "sol", email: "sol@soylent.example" });
   await operator.open(`#/tenant/${id}`, "Soylent Corp");
   await page.locator(".menu summary").click();
   await operator.press("Suspend…");
@@ -289,7 +279,7 @@ test("on a phone, from an e-mail address that no tenant has to an answer that is
 
 test("on a phone the parts of a tenant are one line, which shows where one is", { skip }, async () => {
   const { page } = operator;
-  await seedTenant(world.database.sql, { slug: "wide-open-spaces", name: "Wide Open Spaces Limited" });
+  await seedTenant(site.sql, { slug: "wide-open-spaces", name: "Wide Open Spaces Limited" });
   await page.setViewportSize({ width: 375, height: 800 });
   await operator.open(`#/tenant/${acme}/settings`, "Acme");
   const tab = page.locator(".tabs [aria-current]");
