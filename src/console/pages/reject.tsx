@@ -1,10 +1,7 @@
 import type { Tenant } from "../../client/api.ts";
 import { call, Refused } from "../api.ts";
-import { useAction } from "../parts/action.ts";
-import { Cancel } from "../parts/dialog.tsx";
-import { Dialog, Form } from "../parts/form.tsx";
-import { Name, say } from "../parts/text.tsx";
-import { Reason } from "./tenant/acts.tsx";
+import { say } from "../parts/text.tsx";
+import { AskReason } from "./reason.tsx";
 
 /** Another operator was first. A rejected registration is deleted. */
 export async function sayDecided({ tenant_id, name }: Tenant): Promise<void> {
@@ -18,33 +15,24 @@ export async function sayDecided({ tenant_id, name }: Tenant): Promise<void> {
 
 export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => void; done: () => void }) {
   const { tenant_id, name } = tenant;
-  const action = useAction(() => {
-    void sayDecided(tenant);
-    done();
-  });
-  const reject = ({ reason = "" }: Record<string, string>) =>
-    action.run(async () => {
-      const body = reason.trim() ? { body: { reason: reason.trim() } } : {};
-      await call("rejectTenant", { params: { tenant_id }, ...body });
-      say(`${name} is rejected`);
-      done();
-    });
   return (
-    <Dialog
-      title={
-        <>
-          Reject <Name>{name}</Name>?
-        </>
-      }
-      onClose={close}
+    <AskReason
+      verb="Reject"
+      submit="Reject and delete"
+      name={name}
+      close={close}
+      stale={() => {
+        void sayDecided(tenant);
+        done();
+      }}
+      act={async reason => {
+        await call("rejectTenant", { params: { tenant_id }, ...reason });
+        say(`${name} is rejected`);
+        done();
+      }}
     >
-      <Form action={action} submit="Reject and delete" danger onSubmit={reject} beside={<Cancel />}>
-        <p>
-          The registration is deleted for good, and its slug is free again. The person is not told: they see
-          that they belong nowhere.
-        </p>
-        <Reason />
-      </Form>
-    </Dialog>
+      The registration is deleted for good, and its slug is free again. The person is not told: they see that
+      they belong nowhere.
+    </AskReason>
   );
 }

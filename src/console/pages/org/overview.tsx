@@ -155,14 +155,11 @@ function Rename({ own }: { own: Own }) {
   const [base, setBase] = useState(now);
   const rename = () =>
     action.run(async () => {
-      await call(
-        "patchCurrentTenant",
-        { body: { name }, headers: etag ? { "If-Match": etag } : {} },
-        { tenant: slug },
-      );
+      const headers = etag ? { "If-Match": etag } : {};
+      const saved = await call("patchCurrentTenant", { body: { name }, headers }, { tenant: slug });
       say("The name is saved");
-      setBase(name);
-      load.reload();
+      setBase(saved.body.tenant.name);
+      load.set(saved);
     });
   const theirs = action.error !== undefined && now !== base;
   return (

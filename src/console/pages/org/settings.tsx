@@ -1,4 +1,5 @@
-import { call } from "../../api.ts";
+import type { CurrentTenant } from "../../../client/api.ts";
+import { type Answer, call } from "../../api.ts";
 import { pretty } from "../../diff.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
 import { visible } from "../../parts/text.tsx";
@@ -9,6 +10,10 @@ import type { Own } from "./own.ts";
 /** The settings of one's own organization: what the schema lets its people write. */
 export function OwnSettings({ own }: { own: Own }) {
   const { slug: tenant, current, etag, load } = own;
+  const keep = (found: Answer<CurrentTenant>) => {
+    load.set(found);
+    return { value: found.body.tenant.settings, etag: found.etag };
+  };
   const schema = useLoad(`schema ${tenant}`, signal => readSchema({ tenant, signal }));
   return (
     <Loaded of={schema}>
@@ -36,14 +41,9 @@ export function OwnSettings({ own }: { own: Own }) {
               save={async (patch, whole, etag) => {
                 const headers = etag ? { "If-Match": etag } : {};
                 const body = { settings: patch ?? whole };
-                const found = await call("patchCurrentTenant", { body, headers }, { tenant });
-                return { value: found.body.tenant.settings, etag: found.etag };
+                return keep(await call("patchCurrentTenant", { body, headers }, { tenant }));
               }}
-              read={async () => {
-                const { body, etag } = await call("getCurrentTenant", undefined, { tenant });
-                return { value: body.tenant.settings, etag };
-              }}
-              saved={() => load.reload()}
+              read={async () => keep(await call("getCurrentTenant", undefined, { tenant }))}
             />
           )}
         </>

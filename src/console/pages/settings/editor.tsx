@@ -27,15 +27,14 @@ interface Props {
   schema: Schema | null;
   /** Top-level keys that the reader may write; null: all. */
   writable: readonly string[] | null;
-  /** Replaces the whole, if it is still that of the tag. */
+  /** Replaces the whole, if it is still that of the tag. The page goes by the answer. */
   save: (patch: Json | undefined, whole: Json, etag: string | null) => Promise<Settings>;
+  /** What somebody else has saved meanwhile. The page goes by it. */
   read: () => Promise<Settings>;
-  /** The page goes by these: saved now, or by somebody else meanwhile. */
-  saved: (settings: Settings) => void;
 }
 
 /** Settings as a form where there is a schema, else as JSON. What changes is shown before it is saved. */
-export function SettingsEditor({ of, now, schema, writable, save, read, saved }: Props) {
+export function SettingsEditor({ of, now, schema, writable, save, read }: Props) {
   const [draft] = useState(() => takeDraft(of));
   // What somebody else saved meanwhile is met when it is saved.
   const [base, setBase] = useState<Settings>(
@@ -66,17 +65,14 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
         setBase(found);
         setText(pretty(found.value));
         setReviewing(false);
-        saved(found);
         say("The settings are saved");
       } catch (error) {
         if (!(error instanceof Refused) || error.status !== 412) {
-          // What is refused stands at its control.
+          // The refusal is shown at its control.
           if (schema && !raw && error instanceof Refused && error.problem.errors) setReviewing(false);
           throw error;
         }
-        const found = await read();
-        setTheirs(found);
-        saved(found);
+        setTheirs(await read());
       }
     });
 
@@ -182,9 +178,6 @@ export function SettingsEditor({ of, now, schema, writable, save, read, saved }:
     </section>
   );
 }
-
-export type Saved = (answer: Answer<{ settings: Json }>) => Settings;
-export const settingsIn: Saved = ({ body, etag }) => ({ value: body.settings, etag });
 
 /** The schema that binds settings, and what a tenant's own people may write of them. */
 export const readSchema = (options: Options): Promise<Answer<SettingsSchema>> =>

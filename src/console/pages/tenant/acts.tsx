@@ -5,72 +5,34 @@ import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
+import { AskReason } from "../reason.tsx";
+import type { Open } from "./open.ts";
 
-/** The reason of what ends somebody's access, and who reads it. */
-export const Reason = ({ inAddress = false }: { inAddress?: boolean }) => (
-  <TextField
-    label="Reason"
-    name="reason"
-    maxLength={500}
-    hint={
-      <>
-        Optional. Operators read it in the activity; the organization's people do not see it.
-        {inAddress && " It is in access logs, too: write nothing secret."}
-      </>
-    }
-  />
-);
-
-export function Suspend({
-  tenant: { tenant_id, name },
-  close,
-  done,
-}: {
+interface Props {
+  load: Open;
   tenant: TenantDetails;
   close: () => void;
-  done: () => void;
-}) {
-  const action = useAction(done);
-  const suspend = ({ reason = "" }: Record<string, string>) =>
-    action.run(async () => {
-      const given = reason.trim();
-      await call("suspendTenant", { params: { tenant_id }, ...(given && { body: { reason: given } }) });
-      say(`${name} is suspended`);
-      close();
-      done();
-    });
-  return (
-    <Dialog
-      title={
-        <>
-          Suspend <Name>{name}</Name>?
-        </>
-      }
-      onClose={close}
-    >
-      <Form action={action} submit="Suspend" danger onSubmit={suspend} beside={<Cancel />}>
-        <p>
-          Its people and API keys are refused from the next request on, until you resume it. Nothing is
-          deleted.
-        </p>
-        <Reason />
-      </Form>
-    </Dialog>
-  );
 }
 
+export const Suspend = ({ load, tenant: { tenant_id, name }, close }: Props) => (
+  <AskReason
+    verb="Suspend"
+    submit="Suspend"
+    name={name}
+    close={close}
+    stale={load.reload}
+    act={async reason => {
+      load.set(await call("suspendTenant", { params: { tenant_id }, ...reason }));
+      say(`${name} is suspended`);
+      close();
+    }}
+  >
+    Its people and API keys are refused from the next request on, until you resume it. Nothing is deleted.
+  </AskReason>
+);
+
 /** Name and slug. Somebody else may change them at the same time. */
-export function Rename({
-  tenant,
-  etag,
-  close,
-  done,
-}: {
-  tenant: TenantDetails;
-  etag: string | null;
-  close: () => void;
-  done: () => void;
-}) {
+export function Rename({ load, tenant, etag, close }: Props & { etag: string | null }) {
   const { tenant_id } = tenant;
   const [base, setBase] = useState({ name: tenant.name, slug: tenant.slug, etag });
   const [edited, setEdited] = useState({ name: tenant.name, slug: tenant.slug });
@@ -80,17 +42,16 @@ export function Rename({
     setTheirs({ name: body.name, slug: body.slug });
     setBase({ name: body.name, slug: body.slug, etag });
   };
-  const action = useAction(() => void look().catch(done));
+  const action = useAction(() => void look().catch(load.reload));
   const rename = () =>
     action.run(async () => {
       const changed = Object.fromEntries(
         (["name", "slug"] as const).filter(key => edited[key] !== base[key]).map(key => [key, edited[key]]),
       );
       const headers = base.etag ? { "If-Match": base.etag } : {};
-      await call("updateTenant", { params: { tenant_id }, headers, body: changed });
+      load.set(await call("updateTenant", { params: { tenant_id }, headers, body: changed }));
       say(`${edited.name} is saved`);
       close();
-      done();
     });
   return (
     <Dialog title="Rename" onClose={close}>

@@ -10,7 +10,7 @@ import { exact } from "../../parts/time.ts";
 import { goFromDeleted, path, route } from "../../router.ts";
 import { settings } from "../../settings.ts";
 import { useStore } from "../../store.ts";
-import { Reason } from "./acts.tsx";
+import { Reason } from "../reason.tsx";
 import type { Open } from "./open.ts";
 
 const DAY_MS = 86_400_000;

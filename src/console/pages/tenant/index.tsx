@@ -95,8 +95,8 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
       </nav>
       <Status load={load} tenant={tenant} reject={() => setAsking("reject")} />
       {partOf(load, answer, tab)}
-      {asking === "rename" && <Rename tenant={tenant} etag={answer.etag} close={close} done={load.reload} />}
-      {asking === "suspend" && <Suspend tenant={tenant} close={close} done={load.reload} />}
+      {asking === "rename" && <Rename load={load} tenant={tenant} etag={answer.etag} close={close} />}
+      {asking === "suspend" && <Suspend load={load} tenant={tenant} close={close} />}
       {asking === "reject" && (
         <Reject tenant={tenant} close={close} done={() => goFromDeleted("#/waiting")} />
       )}

@@ -1,7 +1,7 @@
 import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
 import { Loaded, useLoad } from "../../parts/load.tsx";
-import { readSchema, SettingsEditor, settingsIn } from "../settings/editor.tsx";
+import { readSchema, SettingsEditor } from "../settings/editor.tsx";
 import type { Schema } from "../settings/schema.ts";
 import { Deletion } from "./deletion.tsx";
 import type { Open } from "./open.ts";
@@ -10,6 +10,10 @@ import type { Open } from "./open.ts";
 export function TenantSettings({ load, answer }: { load: Open; answer: Answer<TenantDetails> }) {
   const params = { tenant_id: answer.body.tenant_id };
   const schema = useLoad("schema", signal => readSchema({ signal }));
+  const keep = (found: typeof answer) => {
+    load.set(found);
+    return settingsIn(found);
+  };
   return (
     <>
       <Loaded of={schema}>
@@ -21,12 +25,9 @@ export function TenantSettings({ load, answer }: { load: Open; answer: Answer<Te
             writable={null}
             save={async (_patch, settings, etag) => {
               const headers = etag ? { "If-Match": etag } : {};
-              return settingsIn(await call("updateTenant", { params, headers, body: { settings } }));
+              return keep(await call("updateTenant", { params, headers, body: { settings } }));
             }}
-            read={async () => settingsIn(await call("getTenant", { params }))}
-            saved={({ value, etag }) =>
-              load.set({ ...answer, etag, body: { ...answer.body, settings: value } })
-            }
+            read={async () => keep(await call("getTenant", { params }))}
           />
         )}
       </Loaded>
@@ -34,3 +35,5 @@ export function TenantSettings({ load, answer }: { load: Open; answer: Answer<Te
     </>
   );
 }
+
+const settingsIn = ({ body, etag }: Answer<TenantDetails>) => ({ value: body.settings, etag });

@@ -38,17 +38,16 @@ function Deletion({ tenant_id }: { tenant_id: string }) {
   return load.value ? <Because of={load.value} /> : null;
 }
 
-/** What stands in the way of its people, and what may become of it next. */
+/** Why its people are refused, and what the operator can do about it. */
 export function Status({ load, tenant, reject }: { load: Open; tenant: TenantDetails; reject: () => void }) {
   const { tenant_id, name, status, purge_at, suspension } = tenant;
   const action = useAction(load.reload);
   useEffect(() => focusSomewhere(), [status]);
   const move = (operation: "approveTenant" | "resumeTenant" | "restoreTenant", words: string) =>
     action.run(async () => {
-      await call(operation, { params: { tenant_id } });
+      load.set(await call(operation, { params: { tenant_id } }));
       say(`${name} ${words}`);
       if (operation === "approveTenant") decided();
-      load.reload();
     });
   const button = (label: string, work: () => unknown): ComponentChildren => (
     <button type="button" class="primary" disabled={action.busy} onClick={() => void work()}>
