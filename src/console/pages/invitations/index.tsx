@@ -1,19 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Invitation } from "../../../client/api.ts";
 import { More, Rows, useList } from "../../parts/list.tsx";
+import { Once } from "../../parts/once.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
-import { useUnsaved } from "../../parts/unsaved.ts";
+import { Badge, Name, Time, visible } from "../../parts/text.tsx";
 import { path, replace, route } from "../../router.ts";
 import { useStore } from "../../store.ts";
 import { Invite, Revoke } from "./acts.tsx";
 import type { InvitationsOf } from "./of.ts";
-
-interface Link {
-  of: string;
-  link: string;
-  copied?: true;
-}
 
 export function Invitations({ of }: { of: InvitationsOf }) {
   const list = useList<Invitation>(`invitations ${of.key}`, async (cursor, signal) => {
@@ -27,8 +21,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     setOpen(null);
     if (first) replace(path(parts));
   };
-  const [made, setMade] = useState<Link | null>(null);
-  useUnsaved(made && !made.copied ? "the new link, which is shown only once" : null);
+  const [made, setMade] = useState<{ of: string; link: string } | null>(null);
   return (
     <>
       <div class="head">
@@ -39,17 +32,9 @@ export function Invitations({ of }: { of: InvitationsOf }) {
       </div>
       {of.closed && <p class="note warn">{of.closed}</p>}
       {made && (
-        <div class="note good stack">
-          <p>Send this link to the person you invite. It is shown this once; the service sends no mail.</p>
-          <Copy label="link" main done={() => setMade({ ...made, copied: true })}>
-            {made.link}
-          </Copy>
-          <div class="buttons">
-            <button type="button" onClick={() => setMade(null)}>
-              I have it
-            </button>
-          </div>
-        </div>
+        <Once key={made.of} label="link" value={made.link} close={() => setMade(null)}>
+          Send this link to the person you invite. It is shown this once; the service sends no mail.
+        </Once>
       )}
       <div class="panel flush">
         <Rows list={list} empty={<p>No invitation is open.</p>}>

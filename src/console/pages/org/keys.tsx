@@ -2,9 +2,9 @@ import { useState } from "preact/hooks";
 import type { Key } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { More, Rows, useList } from "../../parts/list.tsx";
+import { Once } from "../../parts/once.tsx";
 import { Table } from "../../parts/table.tsx";
-import { Badge, Copy, Name, Time, visible } from "../../parts/text.tsx";
-import { useUnsaved } from "../../parts/unsaved.ts";
+import { Badge, Name, Time, visible } from "../../parts/text.tsx";
 import { Make, Revoke } from "./key-acts.tsx";
 import type { Own } from "./own.ts";
 
@@ -16,8 +16,7 @@ export function Keys({ own }: { own: Own }) {
     return { ...answer, body: { items: answer.body.keys } };
   });
   const [open, setOpen] = useState<"make" | Key | null>(null);
-  const [secret, setSecret] = useState<{ of: string; key: string; copied?: true } | null>(null);
-  useUnsaved(secret && !secret.copied ? "the new key, which is shown only once" : null);
+  const [secret, setSecret] = useState<{ of: string; key: string } | null>(null);
   return (
     <>
       <div class="head">
@@ -29,17 +28,9 @@ export function Keys({ own }: { own: Own }) {
         </button>
       </div>
       {secret && (
-        <div class="note good stack">
-          <p>Keep this key now: it is shown this once. Programs send it as a bearer token.</p>
-          <Copy label="key" main done={() => setSecret({ ...secret, copied: true })}>
-            {secret.key}
-          </Copy>
-          <div class="buttons">
-            <button type="button" onClick={() => setSecret(null)}>
-              I have it
-            </button>
-          </div>
-        </div>
+        <Once key={secret.of} label="key" value={secret.key} close={() => setSecret(null)}>
+          Keep this key now: it is shown this once. Programs send it as a bearer token.
+        </Once>
       )}
       <div class="panel flush">
         <Rows list={list} empty={<p>There is no key.</p>}>
