@@ -30,11 +30,10 @@ export interface Waiting {
   why: string;
   /** When it asks again, by the reader's clock. */
   until: number;
-  now: () => void;
 }
 export const waiting = createStore<Waiting | null>(null);
 
-/** Raised when an organization refuses the reader, whose role, or the organization itself, may have changed meanwhile. */
+/** Raised when an organization refuses the reader: their role or its status may have changed. */
 export const denied = createStore(0);
 
 export interface Options {
@@ -85,7 +84,7 @@ async function sendOnce(request: Request, token: string, { tenant, signal }: Opt
 }
 
 /** Reads are tried again by themselves after 503, 429 and lost connections; what writes is left to the reader. */
-export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   for (let tries = 0; ; tries++) {
     try {
       const found = await work();
@@ -102,7 +101,7 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
       }
       const { status, message } = error as Refused;
       const why = `${message.replace(/\.$/, "")}${status ? ` (${status})` : ""}`;
-      waiting.set({ why, until: Date.now() + seconds * 1000, now: wakeAll });
+      waiting.set({ why, until: Date.now() + seconds * 1000 });
       asleep++;
       await sleep(seconds * 1000, signal).finally(() => {
         if (--asleep === 0 && signal?.aborted) waiting.set(null);
@@ -111,12 +110,12 @@ export async function retrying<T>(work: () => Promise<T>, signal?: AbortSignal):
   }
 }
 
-/** Reads of which the page says that they wait. */
+/** The reads that the banner is about. */
 let asleep = 0;
 
-/** All that waits for the one service. */
 const sleepers = new Set<() => void>();
-const wakeAll = () => {
+/** All that waits for the service asks again at once. */
+export const wakeAll = (): void => {
   for (const wake of sleepers) wake();
 };
 addEventListener("online", wakeAll);

@@ -56,7 +56,7 @@ function Offer({ token, name }: { token: string; name: string }) {
   );
 }
 
-/** What somebody else changed of the reader's own power is told, and the page goes by it. */
+/** Who the reader is. When somebody else changes their role or organization, the console says so. */
 function useMe(): Load<Me> {
   const me = useLoad("me", readMe);
   useEffect(() => denied.follow(me.reload), []);

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import { waiting } from "./api.ts";
+import { waiting, wakeAll } from "./api.ts";
 import { said, Time } from "./parts/text.tsx";
 import { ending } from "./session.ts";
 import { useStore } from "./store.ts";
@@ -19,7 +19,7 @@ export function Waiting() {
       {state && (
         <div class="banner">
           {state.why}. <span aria-hidden="true">Trying again in {seconds} s.</span>{" "}
-          <button type="button" onClick={state.now}>
+          <button type="button" onClick={wakeAll}>
             Try now
           </button>
         </div>

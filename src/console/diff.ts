@@ -1,4 +1,4 @@
-export interface Line {
+interface Line {
   kind: "same" | "gone" | "new";
   text: string;
 }

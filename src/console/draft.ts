@@ -40,7 +40,7 @@ tabs.onmessage = ({ data }: MessageEvent<string>) => {
   if (kept.read()?.who === data) kept.forget();
 };
 
-/** Whoever signs out leaves nothing typed in any tab. */
+/** Signing out leaves nothing typed in any tab. */
 export function forgetDrafts(): void {
   kept.forget();
   tabs.postMessage(who());

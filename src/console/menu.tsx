@@ -39,7 +39,7 @@ export const deploymentEntries: readonly Entry[] = DEPLOYMENT;
 export function Side({ me, parts, slug }: { me: Me; parts: string[]; slug: string | undefined }) {
   const mine = me.tenants.find(tenant => tenant.slug === slug);
   const exact = useStore(exactTimes);
-  // Whoever stays has not chosen another organization.
+  // A reader who stays on the page keeps the organization: the chooser is drawn again.
   useStore(leaving);
   return (
     <header class="side">

@@ -26,7 +26,7 @@ const options = { [oauth.allowInsecureRequests]: configured?.issuer.startsWith("
 const client: oauth.Client = { client_id: configured?.clientId ?? "" };
 const redirectUri = new URL(location.pathname, location.origin).href;
 
-/** What a page cannot fetch is a TypeError in each browser's words. */
+/** A fetch without an answer is a TypeError, which each browser words in its own way. */
 export const noProvider = (cause: unknown) =>
   new Refused(
     0,
@@ -143,7 +143,7 @@ export async function revoke({ access, refresh, provider }: Tokens): Promise<voi
       await oauth.revocationRequest(as, client, oauth.None(), refresh ?? access, options);
     if (!as.end_session_endpoint) return;
     const to = new URL(as.end_session_endpoint);
-    // Without id_token_hint: no token stands in an address. The provider may ask whether to sign out.
+    // Without id_token_hint: no token is in an address. The provider may ask whether to sign out.
     to.searchParams.set("client_id", client.client_id);
     to.searchParams.set("post_logout_redirect_uri", redirectUri);
     location.assign(to);

@@ -1,7 +1,7 @@
 import { createStore } from "./store.ts";
 
 /** `#/tenant/<id>/members?x=y` as its parts. */
-export interface Route {
+interface Route {
   parts: string[];
   query: URLSearchParams;
 }
@@ -56,13 +56,13 @@ export function go(to: string): void {
   location.hash = to;
 }
 
-/** After what the page was about is deleted: nothing typed about it matters. */
+/** Leaves the page of what was just deleted: what was typed there is dropped without a question. */
 export function goFromDeleted(to: string): void {
   unsaved.set(null);
   go(to);
 }
 
-/** Does at once what loses nothing. */
+/** Acts at once if nothing typed would be lost; else asks first. */
 export function unlessUnsaved(act: () => void): void {
   if (unsaved.get() === null) act();
   else leaving.set(act);

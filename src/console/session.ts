@@ -99,7 +99,7 @@ export function plan(): void {
 }
 for (const event of ["online", "focus", "pageshow"]) addEventListener(event, plan);
 
-/** Somebody may have set the reader's clock since the service last told the time: it is asked before. */
+/** Asks the service for the time first: the reader's clock may have been set meanwhile. */
 async function endIfOver(current: Session): Promise<void> {
   const answer = await fetch(new URL("health", BASE), { cache: "no-store" }).catch(() => undefined);
   if (session.get() !== current) return;

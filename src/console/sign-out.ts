@@ -11,7 +11,7 @@ export async function signOut({ stay = false }: { stay?: boolean } = {}): Promis
   tellOver();
   endSession(null);
   forgetDocs();
-  // Who stays signs in as somebody else, for the same invitation.
+  // With `stay` the reader signs in as somebody else, for the same invitation.
   if (!stay) {
     forgetInvitation();
     history.replaceState(null, "", location.pathname);

@@ -4,7 +4,7 @@ import { BASE } from "./settings.ts";
 export const SCOPE = `tenants-console ${BASE.pathname} `;
 
 /** A value in this tab's session storage. */
-export interface Stored<T> {
+interface Stored<T> {
   read: () => T | null;
   write: (value: T) => void;
   forget: () => void;

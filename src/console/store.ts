@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 /** A value that parts of the page follow. */
-export interface Store<T> {
+interface Store<T> {
   get: () => T;
   set: (value: T) => void;
   follow: (seen: () => void) => () => void;

@@ -38,8 +38,11 @@ function operatorPage({ parts }: Here): ComponentChildren {
   if (first === "tenant" && second) return <TenantPage id={second} tab={third} />;
   if (first === "activity") return <Activity />;
   if (first === "isolation") return <Isolation />;
-  // Another question, such as from Ctrl K, does not wait for the answer to the last one.
-  if (first === "why") return <Why key={route.get().query.toString()} />;
+  if (first === "why") {
+    // Another question, such as from Ctrl K, does not wait for the answer to the last one.
+    const { query } = route.get();
+    return <Why key={query.toString()} query={query} />;
+  }
   if (first === "setup") return <Setup />;
   return null;
 }

@@ -22,7 +22,7 @@ const wordsFor = (status: number | undefined, detail: string) =>
     ? detail.replace(/\btenant\b/g, "organization")
     : detail;
 
-/** An error in words, with the request's id for whoever reads the log. */
+/** An error in words, with the request's id for operators who read the log. */
 export function Failure({ error, again }: { error: unknown; again?: (() => void) | undefined }) {
   const refused = error instanceof Refused ? error : undefined;
   const words = refused ? (WORDS[refused.status] ?? refused.problem.error) : "The page has a fault";

@@ -4,7 +4,7 @@ import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { visible } from "./visible.ts";
 
 /** What the service says of the fields of a form, by the name of the field. */
-export interface Refusals {
+interface Refusals {
   messages: Readonly<Record<string, string>>;
   /** The reader corrects it. */
   clear: (name: string) => void;

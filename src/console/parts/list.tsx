@@ -30,7 +30,7 @@ export function useList<T>(
   const latest = useRef(key);
   latest.current = key;
   const page = load.value;
-  // Two writes may end one after the other, and each change what the other has left.
+  // Two writes may end before the list is drawn again: the second changes what the first has left.
   const shown = useRef(page);
   shown.current = page;
   const more = async () => {

@@ -44,7 +44,7 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
 
 const LOOK_AGAIN_MS = 10_000;
 
-/** Reads again by itself as long as it `waits` for something, and somebody looks. */
+/** Reads again by itself while it `waits` for something and the tab is visible. */
 export function useLookAgain({ loading, reload }: Omit<Load<unknown>, "set">, waits: boolean): void {
   useEffect(() => {
     if (!waits || loading) return;

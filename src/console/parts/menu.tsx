@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
-export interface Entry {
+interface Entry {
   label: string;
   act: () => void;
   danger?: boolean;

@@ -1,6 +1,6 @@
 import { Component, type ComponentChildren } from "preact";
 
-export type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, kind?: string];
+type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, kind?: string];
 
 /** Rows of one chunk are drawn again only when one of them has changed: *Show more* draws the new ones. */
 const CHUNK = 100;

@@ -123,7 +123,7 @@ export function Title({ children, id }: { children: ComponentChildren; id: strin
     document.title = `${document.querySelector("h1")?.textContent ?? ""} · Tenant console`;
   });
   useEffect(() => {
-    // Whoever chooses by arrow keys goes on choosing.
+    // A reader who chooses by arrow keys keeps the focus.
     if (document.activeElement?.tagName !== "SELECT")
       document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
     scrollTo(0, 0);

@@ -20,7 +20,7 @@ const NEEDED = [
   ["\\p{Script=Mongolian}", "[\\u180B-\\u180F]", ""],
 ] as const;
 
-/** Flags, of England and two others, are whole sequences. Else characters without a shape, or that turn what follows around. */
+/** A whole flag (of England, Scotland, Wales); else one character that has no shape, or turns around what follows. */
 const HIDDEN = new RegExp(
   "(\\u{1F3F4}\\u{E0067}\\u{E0062}(?:\\u{E0065}\\u{E006E}\\u{E0067}|\\u{E0073}\\u{E0063}\\u{E0074}|\\u{E0077}\\u{E006C}\\u{E0073})\\u{E007F})|" +
     `${NEEDED.map(([before, which, after]) => `(?!(?<=${before})${which}(?=${after}))`).join("")}` +

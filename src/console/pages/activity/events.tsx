@@ -12,7 +12,7 @@ import { One } from "./one.tsx";
 import type { Names } from "./words.tsx";
 
 /** A feed of events: an operator's, or an organization's own. */
-export interface Feed {
+interface Feed {
   key: string;
   operation: "listEvents" | "listTenantEvents";
   query: Record<string, string>;
@@ -62,7 +62,7 @@ export const namesOf = (members: Member[]): Names =>
   new Map(members.map(member => [member.user_id, nameOf(member)]));
 
 /** What members are called; undefined for a feed of all tenants, and as long as nobody knows. */
-export function useNames({ key, members }: Pick<Feed, "key" | "members">): Names | undefined {
+function useNames({ key, members }: Pick<Feed, "key" | "members">): Names | undefined {
   const load = useLoad<Names | null>(`names ${members ? key : ""}`, async signal => {
     const answer = await members?.(undefined, signal);
     if (!answer || answer.next) return null; // of a large tenant: those that are known would look like all

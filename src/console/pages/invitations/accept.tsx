@@ -107,7 +107,9 @@ function explained(error: unknown): never {
       "This invitation cannot be used. It was used already, was revoked, has ended, or is for another e-mail address than that of your sign-in. Sign in with the account that was invited, or ask for another invitation",
     );
   if (error instanceof Refused && error.status === 409)
-    throw new Mistake("You belong to this organization already, so the invitation stays open for its person");
+    throw new Mistake(
+      "You already belong to this organization. The invitation is still open for somebody else",
+    );
   throw error;
 }
 

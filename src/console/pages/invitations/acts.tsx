@@ -4,7 +4,6 @@ import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, SelectField, TextField } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
 import { RoleChoice } from "../members/choice.tsx";
-import { MAY } from "../members/of.ts";
 import type { InvitationsOf } from "./of.ts";
 
 const DAYS = [
@@ -55,7 +54,7 @@ export function Invite({
           type="email"
           hint="Optional. With it only a person whose sign-in has this address can accept."
         />
-        <RoleChoice roles={of.roles} may={MAY} first={first} />
+        <RoleChoice roles={of.roles} first={first} />
         <SelectField label="Open for" name="days" value="7" options={DAYS} />
       </Form>
     </Dialog>

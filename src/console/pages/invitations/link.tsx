@@ -39,19 +39,19 @@ export function Invitation({ of: { to, as, by } }: { of: Invited }) {
 export const Unusable = ({ of }: { of: Invited | null }) => (
   <p>
     {of
-      ? "The link is not whole, or is none of an invitation: ask for it again."
+      ? "The link is incomplete, or is no link of an invitation. Ask for it again."
       : "Open the link of the invitation again."}
   </p>
 );
 
-/** A token names its tenant: to somebody else an id says nothing. */
+/** The id of the tenant, which is a part of the token. */
 export const tenantOf = ({ token }: Invited): string => token.slice("tmi_".length, -44);
 
 /** The link to give to somebody else, with what it says. */
 export const linkTo = ({ token, to = "", by = "", as = "" }: Invited) =>
   new URL(location.pathname, location.origin).href + path(["invitation", token], { to, by, as });
 
-/** What was accepted, where the link said something else of it. */
+/** What the reader joined, if the link had said something else. */
 export const differs = createStore<{ slug: string; name: string; role: string; said: Invited } | null>(null);
 
 /** On the first page of the organization that was joined. */

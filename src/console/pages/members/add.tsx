@@ -4,20 +4,9 @@ import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
 import { say } from "../../parts/text.tsx";
 import { RoleChoice } from "./choice.tsx";
-import { type AddBody, MAY, type MembersOf, nameOf } from "./of.ts";
+import { type AddBody, type Asking, nameOf } from "./of.ts";
 
-export function Add({
-  of,
-  close,
-  again,
-  done,
-}: {
-  of: MembersOf;
-  close: () => void;
-  /** Reads the list again: somebody else has changed it. */
-  again: () => void;
-  done: (member: Member) => void;
-}) {
+export function Add({ of, close, again, done }: Asking & { done: (member: Member) => void }) {
   const action = useAction(again);
   const add = ({ role, ...texts }: Record<string, string>) =>
     action.run(async () => {
@@ -48,7 +37,7 @@ export function Add({
         />
         <TextField label="E-mail" name="email" type="email" />
         <TextField label="Name" name="display_name" maxLength={255} />
-        <RoleChoice roles={of.roles} may={MAY} first="member" />
+        <RoleChoice roles={of.roles} first="member" />
       </Form>
     </Dialog>
   );

@@ -16,7 +16,7 @@ export const Who = ({ member, self }: { member: Member; self: boolean }) => (
   </span>
 );
 
-/** The provider is said where it is not that of tokens without an issuer. */
+/** The provider is shown unless it is that of tokens without an issuer. */
 export const Identity = ({ member: { auth_subject, auth_provider } }: { member: Member }) => (
   <>
     <Copy label="subject">{auth_subject}</Copy>

@@ -35,13 +35,6 @@ export interface AddBody {
   role: MemberRole;
 }
 
-/** What each role may do, in words. */
-export const MAY: Record<MemberRole, string> = {
-  member: "works with what the organization has, and sees who belongs",
-  admin: "also manages members, invitations, API keys and any settings that are left to the organization",
-  owner: "is an admin who also makes and removes owners",
-};
-
 export function membersByOperator(tenant_id: string, slug: string): MembersOf {
   return {
     key: tenant_id,
@@ -80,6 +73,14 @@ export function membersOfMine(
     setRole: (user_id, role) => call("changeMember", { params: { user_id }, body: { role } }, { tenant }),
     remove: user_id => call("removeMember", { params: { user_id } }, { tenant }),
   };
+}
+
+/** What a dialog about members takes. */
+export interface Asking {
+  of: MembersOf;
+  close: () => void;
+  /** Reads the list again: somebody else has changed it. */
+  again: () => void;
 }
 
 /** @throws with the cure, where the service refuses that nobody would be owner */

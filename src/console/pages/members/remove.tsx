@@ -3,22 +3,9 @@ import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
-import { lastOwner, type MembersOf, nameOf } from "./of.ts";
+import { type Asking, lastOwner, nameOf } from "./of.ts";
 
-export function Remove({
-  of,
-  member,
-  close,
-  again,
-  done,
-}: {
-  of: MembersOf;
-  member: Member;
-  close: () => void;
-  /** Reads the list again: somebody else has changed it. */
-  again: () => void;
-  done: () => void;
-}) {
+export function Remove({ of, member, close, again, done }: Asking & { member: Member; done: () => void }) {
   const action = useAction(again);
   const self = member.user_id === of.self;
   const remove = () =>

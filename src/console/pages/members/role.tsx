@@ -5,7 +5,7 @@ import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
 import { Name, say } from "../../parts/text.tsx";
 import { RoleChoice } from "./choice.tsx";
-import { lastOwner, MAY, type MembersOf, nameOf } from "./of.ts";
+import { type Asking, lastOwner, nameOf } from "./of.ts";
 
 /** Nothing that gives or takes power happens at an arrow key: choosing is one act, changing another. */
 export function Role({
@@ -14,14 +14,7 @@ export function Role({
   close,
   again,
   done,
-}: {
-  of: MembersOf;
-  member: Member;
-  close: () => void;
-  /** Reads the list again: somebody else has changed it. */
-  again: () => void;
-  done: (member: Member) => void;
-}) {
+}: Asking & { member: Member; done: (member: Member) => void }) {
   const action = useAction(again);
   const [role, setRole] = useState<MemberRole>(member.role);
   const self = member.user_id === of.self;
@@ -47,7 +40,7 @@ export function Role({
         onSubmit={change}
         beside={<Cancel />}
       >
-        <RoleChoice roles={of.roles} may={MAY} first={member.role} current={member.role} onChange={setRole} />
+        <RoleChoice roles={of.roles} first={member.role} current={member.role} onChange={setRole} />
         {self && role !== member.role && (
           <p class="note warn">
             This is your own role. You cannot undo it yourself: an owner has to give it back.

@@ -64,7 +64,7 @@ function JsonBox({ value, onChange, ...shared }: Pick<ControlProps, "value" | "o
   );
 }
 
-/** What has more digits than a number keeps is not rounded. */
+/** Refuses a number that would be rounded. */
 function NumberBox({
   schema: { minimum, maximum },
   value,

@@ -3,7 +3,7 @@ import { isObject, pretty } from "../../diff.ts";
 
 export type Json = Record<string, unknown>;
 
-/** The value that a text is, or why it is none. What the service would refuse is not rounded or dropped before it is asked. */
+/** The value of a JSON text, or what is wrong with it: also what JSON.parse would round or drop. */
 export function parseJson(text: string, cure = " Write it as text, in quotes."): { value: unknown } | string {
   try {
     const value: unknown = JSON.parse(text);

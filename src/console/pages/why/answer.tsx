@@ -143,7 +143,7 @@ function Suspended({ tenant_id }: { tenant_id: string }) {
   return load.value ? <Because of={load.value} /> : null;
 }
 
-/** Where the cause stands, and is mended. */
+/** Where the operator sees the cause and can end it. */
 const TenantLink = ({ tenant_id, name }: { tenant_id: string; name: string | null }) => (
   <>
     <a href={path(["tenant", tenant_id])}>

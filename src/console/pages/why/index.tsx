@@ -5,17 +5,15 @@ import { useAction } from "../../parts/action.ts";
 import { Mistake } from "../../parts/failure.tsx";
 import { Form, TextField } from "../../parts/form.tsx";
 import { Title } from "../../parts/text.tsx";
-import { route } from "../../router.ts";
 import { claimsOf } from "../../session.ts";
 import { settings } from "../../settings.ts";
-import { useStore } from "../../store.ts";
 import { parseSettings } from "../settings/json.ts";
 import { Answer } from "./answer.tsx";
 
 type Fields = Record<string, string>;
 
-export function Why() {
-  const { query } = useStore(route);
+/** `query`: the question, as the address has it. */
+export function Why({ query }: { query: URLSearchParams }) {
   const [by, setBy] = useState<"identity" | "claims">("identity");
   const action = useAction();
   const [found, setFound] = useState<{ answer: Explanation; person: string } | null>(null);
@@ -33,7 +31,7 @@ export function Why() {
   useEffect(() => {
     // From a member's row: the question is complete. From a search for a person it lacks the tenant.
     if (asked.person && (asked.tenant || !settings.multiTenant)) void explain(asked);
-  }, [asked.tenant, asked.person, asked.provider]);
+  }, []);
   return (
     <>
       <div class="head">
@@ -60,12 +58,7 @@ export function Why() {
             </button>
           ))}
         </div>
-        <Form
-          key={`${by} ${asked.tenant} ${asked.person}`}
-          action={action}
-          submit="Explain"
-          onSubmit={explain}
-        >
+        <Form key={by} action={action} submit="Explain" onSubmit={explain}>
           {by === "identity" ? (
             <>
               <TextField
