@@ -288,7 +288,7 @@ test("the reader's own mistakes are no fault of the page, and rubbish is no invi
   await owner.open("#/org/acme/nonsense", "There is no such page");
   await owner.page.evaluate("location.hash = '#/invitation/xyz'");
   await owner.heading("There is no invitation here");
-  await owner.sees("The link is not whole");
+  await owner.sees("The link is incomplete");
   const made = `tmi_${ids.acme}_${"x".repeat(43)}`;
   await owner.page.evaluate(`location.hash = "#/invitation/${made}"`);
   await owner.heading("You are invited");

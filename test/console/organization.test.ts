@@ -285,7 +285,7 @@ test("a refused invitation shows how to use another account, and the organizatio
   await ben.heading("Sign in");
   await ben.page.goto(`${site.url}/console/#/invitation/xyz`);
   await ben.heading("There is no invitation here");
-  await ben.sees("The link is not whole");
+  await ben.sees("The link is incomplete");
   await ben.check();
   ben.assertFine();
   await ben.leave();
