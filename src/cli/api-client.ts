@@ -120,13 +120,20 @@ function wordsOf(refused: Refused, url: string, unauthorized?: string): string {
     .join(", ");
 }
 
-/** For operators. @throws StartupError if no tenant has the slug */
-export async function findTenant(api: Api, slug: string): Promise<Tenant> {
-  if (!isSlug(slug))
-    throw new StartupError(`A slug has ${KINDS.slug.expects}, and ${JSON.stringify(slug)} is none`);
+/** For operators: a tenant, deleted or not. */
+export async function tenantWith(api: Pick<Api, "call">, slug: string): Promise<Tenant | undefined> {
   for (const deleted of [{}, { status: "deleted" as const }]) {
     const { tenants } = await api.call("listTenants", { query: { slug, limit: 1, ...deleted } });
     if (tenants[0]) return tenants[0];
   }
-  throw new StartupError(`There is no tenant with the slug ${slug}`);
+  return undefined;
+}
+
+/** For operators. @throws StartupError if no tenant has the slug */
+export async function findTenant(api: Api, slug: string): Promise<Tenant> {
+  if (!isSlug(slug))
+    throw new StartupError(`A slug has ${KINDS.slug.expects}, and ${JSON.stringify(slug)} is none`);
+  const found = await tenantWith(api, slug);
+  if (!found) throw new StartupError(`There is no tenant with the slug ${slug}`);
+  return found;
 }
