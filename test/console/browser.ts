@@ -114,6 +114,12 @@ export class Visitor {
     return this.button(name, within).click();
   }
 
+  /** An entry of the menu on a tenant's page. */
+  async choose(entry: string): Promise<void> {
+    await this.page.locator(".menu summary").click();
+    await this.press(entry);
+  }
+
   dialog(): Locator {
     return this.page.getByRole("dialog");
   }

@@ -27,7 +27,7 @@ before(async () => {
 });
 after(() => site?.end());
 
-test("signing in asks nothing that is refused, and the menu tells how many registrations wait", {
+test("signing in sends no request that is refused, and the menu shows how many registrations wait", {
   skip,
 }, async () => {
   const refused: string[] = [];
@@ -66,7 +66,7 @@ test("one tenant's name takes one line of the list, and moves no other column", 
   operator.assertFine();
 });
 
-test("a refusal is said at the field, in the form's own words, which takes the focus until it is corrected", {
+test("a refused field says why in the form's own words, and has the focus, until the reader corrects it", {
   skip,
 }, async () => {
   await owner.open("#/org/acme/members", "Members");
@@ -85,7 +85,7 @@ test("a refusal is said at the field, in the form's own words, which takes the f
   owner.assertFine();
 });
 
-test("“copied” is said only when it is, by every button that copies; else the text is selected", {
+test("every copy button says “copied” only when it has copied; else it selects the text", {
   skip,
 }, async () => {
   await owner.open("#/org/acme/keys", "API keys");
@@ -207,7 +207,7 @@ test("settings are never rounded or halved before the service is asked, and not 
 });
 
 long(
-  "deletion says beforehand that it is for good, and what has changed meanwhile is read again",
+  "deletion says beforehand that it is for good, and a refused act reads the tenant again",
   {
     skip,
   },
@@ -216,8 +216,7 @@ long(
     await operator.sees("This is for good: this deployment keeps nothing of deleted tenants.");
     await operator.open(`#/tenant/${ids.acme}`, "Acme");
     await site.sql`update app.tenants set status = 'suspended' where id = ${ids.acme!}`;
-    await operator.page.locator(".menu summary").click();
-    await operator.press("Suspend…");
+    await operator.choose("Suspend…");
     await operator.press("Suspend", operator.dialog());
     await operator.sees("It is suspended.");
     await operator.press("Cancel", operator.dialog());
@@ -227,11 +226,10 @@ long(
   },
 );
 
-test("names that two operators change at once: the other's are shown before mine go over them", {
+test("when two operators rename at once, the second sees the other's names before they overwrite them", {
   skip,
 }, async () => {
-  await operator.page.locator(".menu summary").click();
-  await operator.press("Rename…");
+  await operator.choose("Rename…");
   await operator.dialog().getByLabel("Name").fill("Acme Mine");
   await site.sql`update app.tenants set name = 'Acme Theirs', updated_at = now() where id = ${ids.acme!}`;
   await operator.press("Save names", operator.dialog());
@@ -243,7 +241,9 @@ test("names that two operators change at once: the other's are shown before mine
   operator.assertFine();
 });
 
-test("what is shown once is not left without a question, and goes when it is revoked", { skip }, async () => {
+test("leaving a key or link that is shown once asks first, and revoking it takes it off the page", {
+  skip,
+}, async () => {
   await owner.page.reload();
   await owner.open("#/org/acme/invitations", "Invitations");
   await owner.press("Invite somebody");
@@ -275,7 +275,7 @@ test("what is shown once is not left without a question, and goes when it is rev
   owner.assertFine();
 });
 
-test("the reader's own mistakes are no fault of the page, and rubbish is no invitation", {
+test("the page calls no mistake of the reader its own fault, and takes no broken link for an invitation", {
   skip,
 }, async () => {
   await operator.open("#/why", "Why refused?");
@@ -299,7 +299,7 @@ test("the reader's own mistakes are no fault of the page, and rubbish is no invi
   operator.assertFine();
 });
 
-test("who has no settings of their own reads who changes them, and who deletes the organization", {
+test("owners without settings of their own read who changes them, and who deletes the organization", {
   skip,
 }, async () => {
   await owner.open("#/org/acme/members", "Members");
@@ -334,7 +334,7 @@ test("from a member's row to why they are refused, and from there to the tenant"
 });
 
 long(
-  "after a stop the reader asks again at once, and a lost answer to a write is said once",
+  "after an outage the reader can try again at once, and a write without an answer says so once",
   { skip },
   async () => {
     const { page } = owner;

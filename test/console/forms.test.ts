@@ -74,8 +74,7 @@ test("every form says at the field what the service refuses, until it is correct
   await assertRefusedAt(owner, "Name", "   ", "Make the key", owner.dialog());
   await owner.press("Cancel", owner.dialog());
   await operator.open(`#/tenant/${acme}`, "Acme");
-  await operator.page.locator(".menu summary").click();
-  await operator.press("Rename…");
+  await operator.choose("Rename…");
   await assertRefusedAt(operator, "Slug", "No slug!", "Save names", operator.dialog());
   await operator.press("Cancel", operator.dialog());
   await operator.open("#/tenants/new", "New tenant");
@@ -124,7 +123,7 @@ test("no arrow key at a select or a choice sends anything that changes something
 });
 
 /** As the form shows them, not as the API calls them. */
-test("settings that their schema refuses are said at their own controls, inside a group too", {
+test("settings that the schema refuses say why at their own controls, inside a group too", {
   skip,
 }, async () => {
   await operator.open(`#/tenant/${acme}/settings`, "Acme");
@@ -149,7 +148,7 @@ test("settings that their schema refuses are said at their own controls, inside 
   operator.assertFine();
 });
 
-test("no control of a form rounds a number, halves an object or drops what stands after it", {
+test("no control of a form rounds a number, halves an object or drops what follows it", {
   skip,
 }, async () => {
   const { page } = operator;

@@ -30,7 +30,7 @@ const role = (is: string) =>
 const status = (slug: string, is: string) =>
   site.sql`update app.tenants set status = ${is} where id = ${ids[slug]!}`;
 
-test("a role, a membership or an organization that ended elsewhere goes on in no open page", {
+test("an open page notices that the reader has lost a role, a membership or the organization", {
   skip,
 }, async () => {
   const { sql } = site;
@@ -62,7 +62,7 @@ test("a role, a membership or an organization that ended elsewhere goes on in no
   owner.assertFine();
 });
 
-test("what another reader did first is said, and the list shows it", { skip }, async () => {
+test("when another reader acted first, the page says so and the list shows it", { skip }, async () => {
   const { sql } = site;
   await operator.open(`#/tenant/${ids.acme}/members`, "Acme");
   const ben = operator.page.locator("tbody tr", { hasText: "ben" });
@@ -97,7 +97,7 @@ test("what another reader did first is said, and the list shows it", { skip }, a
   operator.assertFine();
 });
 
-test("an owner and another who rename at once: the other's name is shown before mine goes over it", {
+test("when two owners rename at once, the second sees the other's name before they overwrite it", {
   skip,
 }, async () => {
   await owner.open("#/org/globex", "Globex");
@@ -115,7 +115,7 @@ test("an owner and another who rename at once: the other's name is shown before 
   owner.assertFine();
 });
 
-test("settings that somebody else saved are shown also after mine were dropped and the page was left", {
+test("after the reader drops their changes and leaves, the page still shows what somebody else saved", {
   skip,
 }, async () => {
   await operator.open(`#/tenant/${ids.acme}/settings`, "Acme");
@@ -133,7 +133,7 @@ test("settings that somebody else saved are shown also after mine were dropped a
   operator.assertFine();
 });
 
-test("the chooser of organizations is for arrow keys too, says which are out of reach, and shows where one is", {
+test("the chooser of organizations works by arrow keys, says which are out of reach, and shows the current one", {
   skip,
 }, async () => {
   const chooser = owner.page.getByRole("combobox", { name: "Organization" });
@@ -178,7 +178,7 @@ test("neither another organization nor signing out takes unsaved settings along 
   await oscar.leave();
 });
 
-test("after a stop everything that waits is asked again at once, not what was asked last", {
+test("after an outage “Try now” repeats every request that waits, not only the last one", {
   skip,
 }, async () => {
   const { page } = operator;

@@ -80,24 +80,18 @@ test("tenants are searched, filtered and created", { skip }, async () => {
   operator.assertFine();
 });
 
-/** From the menu of the tenant's page. */
-async function choose(entry: string) {
-  await operator.page.locator(".menu summary").click();
-  await operator.press(entry);
-}
-
 const statusOf = async (id: string) =>
   (await site.sql<{ status: string }[]>`select status from app.tenants where id = ${id}`)[0]?.status;
 
 test("a tenant is renamed, suspended with a reason, and resumed", { skip }, async () => {
   await operator.open(`#/tenant/${acme}`, "Acme");
   await operator.check();
-  await choose("Rename…");
+  await operator.choose("Rename…");
   await operator.dialog().getByLabel("Name", { exact: true }).fill("Acme Inc.");
   await operator.check();
   await operator.press("Save names", operator.dialog());
   await operator.heading("Acme Inc.");
-  await choose("Suspend…");
+  await operator.choose("Suspend…");
   await operator.dialog().getByLabel("Reason").fill("Invoice 4711");
   await operator.check();
   await operator.press("Suspend", operator.dialog());
@@ -112,7 +106,7 @@ test("a tenant is renamed, suspended with a reason, and resumed", { skip }, asyn
 });
 
 test("a dialog closes by Escape, and the focus returns", { skip }, async () => {
-  await choose("Suspend…");
+  await operator.choose("Suspend…");
   await operator.dialog().waitFor();
   await operator.page.keyboard.press("Escape");
   await operator.dialog().waitFor({ state: "detached" });
@@ -161,7 +155,7 @@ test("deletion shows what would go, asks for the slug, and can be undone while t
   skip,
 }, async () => {
   await operator.open(`#/tenant/${acme}`, "Acme Inc.");
-  await choose("Delete…");
+  await operator.choose("Delete…");
   await operator.sees(/You can restore it for 7 days, until/);
   await operator.check();
   await operator.press("Count what would be deleted");

@@ -21,13 +21,14 @@ const SCHEMA = {
 
 let site: Site;
 let owner: Visitor;
+let acme: string;
 let invitation: string;
 
 before(async () => {
   if (skip) return;
   site = await createSite({}, SCHEMA);
   const { sql } = site;
-  const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
+  acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
   await seedUser(sql, acme, { subject: "ada", email: "ada@acme.example", role: "owner" });
   await seedUser(sql, acme, { subject: "ben", role: "admin" });
   await seedUser(sql, acme, { subject: "mia", role: "member" });
@@ -127,8 +128,7 @@ long(
 
 long("whoever gives up their own role sees at once what is left to them", { skip }, async () => {
   const { sql } = site;
-  const [acme] = await sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
-  await seedUser(sql, acme!.id, { subject: "olaf", role: "owner" });
+  await seedUser(sql, acme, { subject: "olaf", role: "owner" });
   const olaf = await site.arrive("olaf");
   await olaf.open("#/org/acme/members", "Members");
   await roleButton(olaf, "olaf").click();
@@ -228,7 +228,7 @@ long(
   },
 );
 
-test("what a link says of its invitation reads as unchecked, and what is not so is said after accepting", {
+test("the page quotes the words of an invitation's link as unchecked, and says after accepting which were wrong", {
   skip,
 }, async () => {
   const answer = await fetch(`${site.url}/api/tenants/invitations`, {
@@ -267,8 +267,7 @@ test("a refused invitation shows how to use another account, and the organizatio
   skip,
 }, async () => {
   const ben = await site.arrive("ben");
-  const [acme] = await site.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
-  const made = `tmi_${acme!.id}_${"x".repeat(43)}`;
+  const made = `tmi_${acme}_${"x".repeat(43)}`;
   await ben.open(`#/invitation/${made}?to=Globex`, "You are invited");
   await ben.press("Accept the invitation");
   await ben.sees(/Sign in with the account that was invited/);
@@ -349,8 +348,7 @@ long(
   },
   async () => {
     const operator = await site.arrive("op", OPERATOR);
-    const [acme] = await site.sql<{ id: string }[]>`select id from app.tenants where slug = 'acme'`;
-    await operator.open(`#/tenant/${acme!.id}/settings`, "Acme Inc.");
+    await operator.open(`#/tenant/${acme}/settings`, "Acme Inc.");
     await operator.page.getByLabel("Plan").selectOption("team");
     await operator.page.getByLabel("Seats").fill("5");
     await operator.page.getByLabel("boards").fill("2.5");

@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => site?.end());
 
-test("somebody whose registration was rejected reads so, not that there is no such page", {
+test("a person whose registration was rejected reads so, not that there is no such page", {
   skip,
 }, async () => {
   const dave = await site.arrive("dave");
@@ -47,7 +47,7 @@ test("somebody whose registration was rejected reads so, not that there is no su
   await dave.leave();
 });
 
-test("an operator invites the first owner by a link, and a stranger who opens it signed out knows what it is", {
+test("an operator invites the first owner by a link, which says what it is before the person signs in", {
   skip,
 }, async () => {
   const { page } = operator;
@@ -154,7 +154,7 @@ test("a sign-in that ends takes nothing along that was typed", { skip }, async (
   await one.leave();
 });
 
-test("who signs out leaves nothing typed in another tab, and keeps what somebody else had typed", {
+test("signing out removes what the reader typed in other tabs, and keeps what somebody else typed", {
   skip,
 }, async () => {
   const one = await site.visit();
@@ -183,7 +183,7 @@ test("who signs out leaves nothing typed in another tab, and keeps what somebody
 });
 
 long(
-  "an event of a large tenant names its person when it is opened; nothing lies bright beside a dialog",
+  "an event of a large tenant names its person when it is opened; no bright scroll bar is beside a dialog",
   {
     skip,
   },
@@ -220,14 +220,12 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
   const id = await seedTenant(site.sql, { slug: "soylent", name: "Soylent Corp" });
   await seedUser(site.sql, id, { subject: "sol", email: "sol@soylent.example" });
   await operator.open(`#/tenant/${id}`, "Soylent Corp");
-  await page.locator(".menu summary").click();
-  await operator.press("Suspend…");
+  await operator.choose("Suspend…");
   await operator.dialog().getByLabel("Reason").fill("It is people");
   await operator.press("Suspend", operator.dialog());
   // Without a reload.
   await operator.sees(/op suspended the organization: “It is people”/);
-  await page.locator(".menu summary").click();
-  await operator.press("Why is somebody refused?");
+  await operator.choose("Why is somebody refused?");
   await operator.heading("Why refused?");
   assert.equal(await page.getByLabel("Tenant").inputValue(), "soylent");
   await page.getByLabel("Tenant").fill("soylent CORP");
@@ -250,7 +248,7 @@ test("why somebody is refused, by the tenant's name: since when, by whom and why
   operator.assertFine();
 });
 
-test("on a phone, from an e-mail address that no tenant has to an answer that is in sight", {
+test("on a phone, a search for an unknown e-mail address leads to an answer in sight", {
   skip,
 }, async () => {
   const { page } = operator;
@@ -277,7 +275,7 @@ test("on a phone, from an e-mail address that no tenant has to an answer that is
   operator.assertFine();
 });
 
-test("on a phone the parts of a tenant are one line, which shows where one is", { skip }, async () => {
+test("on a phone the tabs of a tenant take one line, and the current one is in sight", { skip }, async () => {
   const { page } = operator;
   await seedTenant(site.sql, { slug: "wide-open-spaces", name: "Wide Open Spaces Limited" });
   await page.setViewportSize({ width: 375, height: 800 });

@@ -73,7 +73,7 @@ export function Revoke({
   done: () => void;
 }) {
   const action = useAction(() => {
-    say("It was used, has ended, or was revoked by somebody else already");
+    say("The invitation has already been used or revoked, or has ended");
     done();
   });
   const revoke = () =>
