@@ -16,6 +16,9 @@ export const KEY_ANSWERS = {
 } as const;
 type KeyAnswer = keyof typeof KEY_ANSWERS;
 
+export const explained = (answer: string) =>
+  ({ ...TABLE_ANSWERS, ...KEY_ANSWERS })[answer as TableAnswer | KeyAnswer];
+
 export interface Answers {
   /** The role that requests of tenants act as. */
   role?: string;

@@ -1,6 +1,6 @@
 /** A foreign key as SQL writes it, with each of its clauses. */
 import { ident } from "../values/sql-names.ts";
-import type { Key } from "./living.ts";
+import type { Key, Table } from "./living.ts";
 
 const ACTIONS: Record<string, string> = { c: "cascade", r: "restrict", n: "set null", d: "set default" };
 
@@ -15,7 +15,7 @@ export const overwritten = ({ columns, sets, onDelete }: Key) =>
 
 export const actionOf = (onDelete: string) => ACTIONS[onDelete] ?? "no action";
 
-type Clauses = Omit<Key, "name" | "child" | "valid">;
+type Clauses = Omit<Key, "name" | "valid">;
 
 export function foreignKey({
   columns,
@@ -39,12 +39,12 @@ export function foreignKey({
   );
 }
 
-/** A remedy: the same key, whose ON DELETE leaves this column alone. */
-export function thatKeeps(column: string, key: Key): string {
+/** A remedy: the same key, whose ON DELETE leaves the tenant's column alone. */
+export function thatKeeps({ relation, column }: Table, key: Key): string {
   const without = (columns: string[]) => columns.filter(name => name !== column);
   const [others] = [without(overwritten(key)), without(key.columns)].filter(({ length }) => length > 0);
   const clauses = foreignKey(others ? { ...key, sets: others } : { ...key, onDelete: "c", sets: [] });
-  const [alter, name] = [`alter table ${key.child}`, ident(key.name)];
+  const [alter, name] = [`alter table ${relation}`, ident(key.name)];
   return (
     (others
       ? "Replace it:\n"

@@ -3,10 +3,9 @@ import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
 import { foreignKey, names, overwrites, overwritten } from "./foreign-key.ts";
 import { globalKeys } from "./global-keys.ts";
-import type { Index, Key, Living, Table } from "./living.ts";
+import type { Index, Key, Table } from "./living.ts";
 import { keyOf, uniqueOf } from "./names.ts";
-import { indexStep, type Later, type Step, stepsOf } from "./step.ts";
-import { tenantColumn } from "./tenants.ts";
+import { indexSteps, type Later, type Step, stepsOf } from "./step.ts";
 
 interface KeyPlan {
   steps: Step[];
@@ -14,42 +13,45 @@ interface KeyPlan {
 }
 
 /** `adopted`: the tables whose rows have a tenant's column, those of this plan included. `chosen`: those of this plan. */
-export function keySteps(living: Living, adopted: Map<string, Table>, chosen: Set<string>): KeyPlan {
+export function keySteps(adopted: Map<string, Table>, chosen: Set<string>): KeyPlan {
   const steps = new Map<string, Step>();
   const later: Later[] = [];
-  const add = (step: Step) => steps.set(step.sql, step);
-  for (const key of living.keys) {
-    const [child, parent] = [adopted.get(key.child), adopted.get(key.parent)];
-    if (!child || !parent || key.parent === living.tenants.relation) continue;
-    const [own, theirs] = [tenantColumn(living, child), tenantColumn(living, parent)];
-    if (key.columns.some((column, i) => column === own && key.parents[i] === theirs)) continue;
-    if (key.columns.includes(own) || overwrites(key.onUpdate)) continue; // it means something else: the audit names it
-    const twin = living.keys.find(one => isTwin(one, key, own, theirs));
-    if (!twin?.valid && !(chosen.has(key.child) || chosen.has(key.parent))) continue;
-    later.push({ sql: dropOf(key), key });
-    if (twin?.valid) continue;
-    const unique = [theirs, ...key.parents];
-    if (!parent.indexes.some(index => index.referable && sameColumns(index.columns, unique)))
-      add(indexStep(parent, uniqueOf(parent.name, unique), `(${names(unique)})`, { unique: true }));
-    const name = twin?.name ?? keyOf(key.name);
-    const step = stepsOf(child);
-    const alter = `alter table ${child.relation}`;
-    if (!twin)
-      add(
-        step(
-          "constraints",
-          `${alter} add constraint ${ident(name)} ${withTenant(key, own, theirs)} not valid;`,
-          { key: name, ...(key.onUpdate !== "c" && { holds: key.parent }) },
-        ),
-      );
-    add(step("constraints", `${alter} validate constraint ${ident(name)};`, { validates: true }));
-  }
+  const add = (...more: Step[]) => {
+    for (const step of more) steps.set(step.sql, step);
+  };
+  for (const child of adopted.values())
+    for (const key of child.keys) {
+      const parent = adopted.get(key.parent);
+      if (!parent) continue;
+      const [own, theirs] = [child.tenantColumn, parent.tenantColumn];
+      if (key.columns.some((column, i) => column === own && key.parents[i] === theirs)) continue;
+      if (key.columns.includes(own) || overwrites(key.onUpdate)) continue; // it means something else: the audit names it
+      const twin = child.keys.find(one => isTwin(one, key, own, theirs));
+      if (!twin?.valid && !(chosen.has(child.relation) || chosen.has(parent.relation))) continue;
+      later.push({ sql: dropOf(child, key), key });
+      if (twin?.valid) continue;
+      const unique = [theirs, ...key.parents];
+      if (!parent.indexes.some(index => index.referable && sameColumns(index.columns, unique)))
+        add(...indexSteps(parent, uniqueOf(parent.name, unique), `(${names(unique)})`, { unique: true }));
+      const name = twin?.name ?? keyOf(key.name);
+      const step = stepsOf(child);
+      const alter = `alter table ${child.relation}`;
+      if (!twin)
+        add(
+          step(
+            "constraints",
+            `${alter} add constraint ${ident(name)} ${withTenant(key, own, theirs)} not valid;`,
+            { key: name, ...(key.onUpdate !== "c" && { holds: key.parent }) },
+          ),
+        );
+      add(step("constraints", `${alter} validate constraint ${ident(name)};`, { validates: true }));
+    }
   return { steps: [...steps.values()], later };
 }
 
 /** The successor of a MATCH FULL is none, since its tenant is never null: a check keeps what the old key said of the other columns. */
-const dropOf = ({ child, name, full, columns }: Key) =>
-  `alter table ${child} drop constraint ${ident(name)}` +
+const dropOf = ({ relation }: Table, { name, full, columns }: Key) =>
+  `alter table ${relation} drop constraint ${ident(name)}` +
   (full && columns.length > 1
     ? `, add check (num_nulls(${names(columns)}) in (0, ${columns.length})) not valid;`
     : ";");
@@ -58,7 +60,6 @@ const dropOf = ({ child, name, full, columns }: Key) =>
 function isTwin(one: Key, key: Key, own: string, theirs: string) {
   const pairs = (of: Key) => of.columns.map((column, i) => `${column} ${of.parents[i]}`);
   return (
-    one.child === key.child &&
     one.parent === key.parent &&
     one.onDelete === key.onDelete &&
     one.onUpdate === key.onUpdate &&
@@ -80,11 +81,11 @@ const withTenant = (key: Key, own: string, theirs: string) =>
   });
 
 /** Unique keys of which a person said that two tenants may have the same value. */
-export function uniqueSteps(living: Living, { keys = {} }: Answers, table: Table): KeyPlan {
-  const column = tenantColumn(living, table);
+export function uniqueSteps({ keys = {} }: Answers, table: Table): KeyPlan {
+  const { tenantColumn: column } = table;
   const steps: Step[] = [];
   const later: Later[] = [];
-  for (const index of globalKeys(living.keys, table)) {
+  for (const index of globalKeys(table)) {
     if (keys[index.name] !== "tenant") continue;
     const { name, relname, constraint, method } = index;
     const drop = constraint
@@ -96,7 +97,7 @@ export function uniqueSteps(living: Living, { keys = {} }: Answers, table: Table
       one.unique &&
       (one.keys === columns || (one.referable && one.columns.join() === [column, ...index.columns].join()));
     if (!table.indexes.some(isThere))
-      steps.push(indexStep(table, keyOf(relname), columns, { unique: true, method }));
+      steps.push(...indexSteps(table, keyOf(relname), columns, { unique: true, method }));
   }
   return { steps, later };
 }

@@ -27,6 +27,8 @@ export interface Table {
   class: Class;
   /** The tenant's column; null: none, as where a parent has it. */
   column: string | null;
+  /** The same after the plan. */
+  tenantColumn: string;
   /** The tenant's column may be null. */
   nullable: boolean;
   /** The number of rows in which it is null. */
@@ -56,6 +58,8 @@ export interface Table {
   /** The INVALID indexes that a failed CREATE INDEX CONCURRENTLY left. */
   invalid: string[];
   checks: { name: string; clause: string; valid: boolean }[];
+  /** Its foreign keys. */
+  keys: Key[];
 }
 
 export interface Index {
@@ -78,7 +82,6 @@ export interface Index {
 
 export interface Key {
   name: string;
-  child: string;
   parent: string;
   columns: string[];
   parents: string[];
@@ -109,12 +112,20 @@ export interface Living {
   policyMakers: string[];
   /** The number of tenants that app.tenants lacks; null: not known yet. */
   uncopied: number | null;
-  /** `relation`: the catalog's name. `others`: tables that could be the tenants' table, too. */
-  tenants: { relation: string; key: string; keyType: string; columns: string[]; others: string[] };
+  /**
+   * `relation`: the catalog's name. `id`: the column that becomes app.tenants.id. `others`: tables that could be the tenants' table, too.
+   */
+  tenants: {
+    relation: string;
+    key: string;
+    keyType: string;
+    id: string;
+    columns: string[];
+    others: string[];
+  };
   /** The table that says which person belongs to which tenant. */
   membership: { relation: string; tenant: string; person: string; people: string; key: string } | null;
   tables: Table[];
-  keys: Key[];
   /** Views that read tenants' rows with the rights of their owner. */
   views: string[];
   /** Roles that policies do not bind: superusers and BYPASSRLS. */

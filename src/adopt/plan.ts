@@ -3,15 +3,15 @@ import { StartupError } from "../errors/startup-error.ts";
 import { plainLines } from "../values/printable.ts";
 import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
-import { openBridges } from "./bridges.ts";
 import { columnSteps, idSteps } from "./columns.ts";
 import { keySteps, uniqueSteps } from "./keys.ts";
 import type { Living, Table } from "./living.ts";
 import { isAdopted } from "./names.ts";
-import { policySteps, sharedSteps } from "./policies.ts";
-import { type Later, PHASES, type Phase, type Step } from "./step.ts";
+import { policySteps } from "./policies.ts";
+import type { Question } from "./questions.ts";
+import { type Later, PHASES, type Phase, type Step, when } from "./step.ts";
 import { nameAndSlug, tenantSteps } from "./tenants.ts";
-import { ADOPTED, type Question, type Treatment, treat } from "./treat.ts";
+import { ADOPTED, type Treatment, treat } from "./treat.ts";
 
 export interface Plan {
   living: Living;
@@ -34,32 +34,29 @@ export interface Plan {
 
 /** @param only The tables to adopt now; null: all */
 export function makePlan(living: Living, answers: Answers, only: string[] | null): Plan {
-  const { treatments, questions, bridges } = treat(living, answers);
-  const isOneOf = (table: Table, ...of: Treatment[]) => of.includes(treatments.get(table.relation)!);
+  const { treatments, questions, bridges, open } = treat(living, answers);
   const chosen = inOrder(choose(living, treatments, only));
   const names = new Set(chosen.map(({ relation }) => relation));
-  const open = openBridges(bridges, living.today);
-  const rows = chosen.filter(table => isOneOf(table, "rows"));
+  const isRows = ({ relation }: Table) => treatments.get(relation) === "rows";
+  const rows = chosen.filter(isRows);
   const adopted = new Map(
     living.tables
-      .filter(table => isOneOf(table, "rows") && (names.has(table.relation) || isAdopted(table)))
+      .filter(table => isRows(table) && (names.has(table.relation) || isAdopted(table)))
       .map(table => [table.relation, table]),
   );
   const { name, slug } = { ...nameAndSlug(living), ...answers };
-  const keys = keySteps(living, adopted, names);
-  const uniques = rows.map(table => uniqueSteps(living, answers, table));
+  const keys = keySteps(adopted, names);
+  const uniques = rows.map(table => uniqueSteps(answers, table));
   const steps = [
     ...roleSteps(living, chosen),
-    ...chosen.flatMap(table => (isOneOf(table, "tenants") ? idSteps(living, table) : [])),
-    ...rows.flatMap(table => columnSteps(living, table)),
+    ...chosen
+      .filter(({ relation }) => treatments.get(relation) === "tenants")
+      .flatMap(table => idSteps(living.tenants, table)),
+    ...rows.flatMap(table => columnSteps(living.tenants, adopted, table)),
     ...uniques.flatMap(plan => plan.steps),
     ...keys.steps,
     ...tenantSteps(living, name, slug),
-    ...chosen.flatMap(table =>
-      isOneOf(table, "shared")
-        ? sharedSteps(living, table)
-        : policySteps(living, table, treatments.get(table.relation)!, open),
-    ),
+    ...chosen.flatMap(table => policySteps(living, table, treatments.get(table.relation)!, open)),
   ];
   refuseUnprintable(steps);
   const order = Object.keys(PHASES) as Phase[];
@@ -73,7 +70,7 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     slug,
     chosen,
     adopted,
-    steps: withoutInvalid(steps, chosen).toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
+    steps: steps.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
     later: [...uniques.flatMap(one => one.later), ...keys.later],
   };
 }
@@ -86,16 +83,6 @@ function refuseUnprintable(steps: Step[]) {
       `A name in this statement has a character that cannot be printed. Rename it first: ${step.sql.split("\n")[0]}`,
     );
 }
-
-/** An index that an earlier run could not finish has the name of the new one. */
-const withoutInvalid = (steps: Step[], tables: Table[]): Step[] =>
-  steps.flatMap(step => {
-    const table = tables.find(({ relation }) => relation === step.table);
-    const { index } = step;
-    return index !== undefined && table?.invalid.includes(index)
-      ? [{ ...step, sql: `drop index concurrently ${ident(table.schema)}.${ident(index)};` }, step]
-      : [step];
-  });
 
 /** @throws StartupError if a named table cannot be adopted now */
 function choose(living: Living, treatments: Map<string, Treatment>, only: string[] | null): Table[] {
@@ -142,8 +129,8 @@ function roleSteps(living: Living, chosen: Table[]): Step[] {
   const owners = new Set(chosen.map(({ owner }) => owner).filter(owner => !policyMakers.includes(owner)));
   const schemas = new Set(chosen.map(({ schema }) => schema).filter(schema => !usable.includes(schema)));
   return [
-    ...(roleExists ? [] : [step(`create role ${to} nologin;`)]),
-    ...(enters ? [] : [step(`grant tms_app to ${to};`)]),
+    ...when(!roleExists, step(`create role ${to} nologin;`)),
+    ...when(!enters, step(`grant tms_app to ${to};`)),
     ...[...schemas].map(schema => step(`grant usage on schema ${ident(schema)} to ${to};`)),
     // CREATE POLICY needs the right to use app.tenant_id().
     ...[...owners].map(owner => step(`grant usage on schema app to ${ident(owner)};`)),

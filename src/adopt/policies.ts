@@ -3,18 +3,17 @@ import { ident } from "../values/sql-names.ts";
 import { withoutBridge } from "./bridges.ts";
 import type { Living, Table } from "./living.ts";
 import { bridgeOf, isAdopted, isBridge, ONLY, OWNER, PEOPLE, ROWS, TENANCY_ID } from "./names.ts";
-import { type Step, stepsOf } from "./step.ts";
-import { idOfTenants, tenantColumn } from "./tenants.ts";
+import { type Step, stepsOf, when } from "./step.ts";
 import type { Treatment } from "./treat.ts";
 
-/** The transaction's tenant as the product's tables name it: an InitPlan, so it runs once in a statement. */
-function current(living: Living): string {
-  const { relation, key, keyType } = living.tenants;
-  const own = "(select app.tenant_id())";
-  return keyType === "uuid"
-    ? own
-    : `(select x.${ident(key)} from ${relation} x where x.${TENANCY_ID} = ${own})`;
-}
+/** The transaction's tenant: an InitPlan, so it runs once in a statement. */
+const CURRENT = "(select app.tenant_id())";
+
+/** The same as the product's tables name it. */
+const current = ({ relation, key, keyType }: Living["tenants"]) =>
+  keyType === "uuid"
+    ? CURRENT
+    : `(select x.${ident(key)} from ${relation} x where x.${TENANCY_ID} = ${CURRENT})`;
 
 /** A restrictive policy for the tenant and a permissive one: no later policy can show rows of another tenant. */
 export function policySteps(
@@ -23,10 +22,18 @@ export function policySteps(
   treatment: Treatment,
   bridges: Record<string, string>,
 ): Step[] {
-  const { role, membership, unbound } = living;
+  const { role, membership, tenants, unbound } = living;
   const { relation, owner, granted, policies } = table;
   const to = ident(role);
   const own = (sql: string, facts = {}) => stepsOf(table)("policies", sql, facts);
+  const grants = when(
+    !granted.includes(role),
+    own(`grant ${rightsOf(living, table, treatment)} on table ${relation} to ${to};`),
+    ...(treatment === "rows" ? table.sequences : []).map(name =>
+      own(`grant usage on sequence ${name} to ${to};`),
+    ),
+  );
+  if (treatment === "shared") return grants;
   const has = (name: string) => policies.some(policy => policy.name === name);
   const wanted = new Map<string, string[]>();
   for (const name of granted.filter(one => Object.hasOwn(bridges, one))) {
@@ -37,28 +44,25 @@ export function policySteps(
   const same = (name: string, roles: string[]) =>
     wanted.get(name)?.toSorted().join() === roles.toSorted().join();
   const over = isAdopted(table) ? withoutBridge(living, table, bridges) : [];
-  const isOwn = `${ident(tenantColumn(living, table))} = ${current(living)}`;
   const isMine =
-    treatment === "tenants" ? `${ident(idOfTenants(living.tenants))} = (select app.tenant_id())` : isOwn;
+    treatment === "tenants"
+      ? `${ident(tenants.id)} = ${CURRENT}`
+      : `${ident(table.tenantColumn)} = ${current(tenants)}`;
   const force = !Object.hasOwn(bridges, owner) && !unbound.includes(owner);
   return [
     ...(treatment === "people"
-      ? has(PEOPLE)
-        ? []
-        : [
-            own(
-              `create policy ${PEOPLE} on ${relation} for select to ${to}\n  using (exists (select from ${membership!.relation} m where m.${ident(membership!.person)} = ${relation}.${ident(membership!.key)}));`,
-            ),
-          ]
+      ? when(
+          !has(PEOPLE),
+          own(
+            `create policy ${PEOPLE} on ${relation} for select to ${to}\n  using (exists (select from ${membership!.relation} m where m.${ident(membership!.person)} = ${relation}.${ident(membership!.key)}));`,
+          ),
+        )
       : [
-          ...(has(ONLY)
-            ? []
-            : [
-                own(
-                  `create policy ${ONLY} on ${relation} as restrictive for all to ${to}\n  using (${isMine});`,
-                ),
-              ]),
-          ...(has(ROWS) ? [] : [own(`create policy ${ROWS} on ${relation} for all to ${to} using (true);`)]),
+          ...when(
+            !has(ONLY),
+            own(`create policy ${ONLY} on ${relation} as restrictive for all to ${to}\n  using (${isMine});`),
+          ),
+          ...when(!has(ROWS), own(`create policy ${ROWS} on ${relation} for all to ${to} using (true);`)),
         ]),
     ...old
       .filter(({ name, roles }) => !same(name, roles))
@@ -70,30 +74,24 @@ export function policySteps(
           `create policy ${ident(name)} on ${relation} for all to ${roles.map(ident).join(", ")} using (true);`,
         ),
       ),
-    ...(over.length > 0
-      ? [own(`revoke all on table ${relation} from ${over.map(ident).join(", ")};`, { revokes: over })]
-      : []),
-    ...(force && !has(OWNER)
-      ? [
-          own(
-            `create policy ${OWNER} on ${relation} for all to ${ident(owner)}\n  using ((select current_setting('app.maintenance', true)) = 'on');`,
-          ),
-        ]
-      : []),
-    ...(table.enabled ? [] : [own(`alter table ${relation} enable row level security;`, { protects: true })]),
-    ...(!force && has(OWNER)
-      ? [
-          own(`alter table ${relation} no force row level security;`),
-          own(`drop policy ${OWNER} on ${relation};`),
-        ]
-      : []),
-    ...(force && !table.forced ? [own(`alter table ${relation} force row level security;`)] : []),
-    ...(granted.includes(role)
-      ? []
-      : [own(`grant ${rightsOf(living, table, treatment)} on table ${relation} to ${to};`)]),
-    ...(granted.includes(role) || treatment !== "rows"
-      ? []
-      : table.sequences.map(sequence => own(`grant usage on sequence ${sequence} to ${to};`))),
+    ...when(
+      over.length > 0,
+      own(`revoke all on table ${relation} from ${over.map(ident).join(", ")};`, { revokes: over }),
+    ),
+    ...when(
+      force && !has(OWNER),
+      own(
+        `create policy ${OWNER} on ${relation} for all to ${ident(owner)}\n  using ((select current_setting('app.maintenance', true)) = 'on');`,
+      ),
+    ),
+    ...when(!table.enabled, own(`alter table ${relation} enable row level security;`, { protects: true })),
+    ...when(
+      !force && has(OWNER),
+      own(`alter table ${relation} no force row level security;`),
+      own(`drop policy ${OWNER} on ${relation};`),
+    ),
+    ...when(force && !table.forced, own(`alter table ${relation} force row level security;`)),
+    ...grants,
   ];
 }
 
@@ -112,8 +110,3 @@ function rightsOf({ tenants }: Living, { columns }: Table, treatment: Treatment)
     .map(ident)
     .join(", ")})`;
 }
-
-export const sharedSteps = ({ role }: Living, table: Table): Step[] =>
-  table.granted.includes(role)
-    ? []
-    : [stepsOf(table)("policies", `grant select on table ${table.relation} to ${ident(role)};`)];

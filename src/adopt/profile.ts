@@ -2,7 +2,6 @@
 import { ident, literal } from "../values/sql-names.ts";
 import { isAdopted, isOurs } from "./names.ts";
 import type { Plan } from "./plan.ts";
-import { idOfTenants } from "./tenants.ts";
 import { ADOPTED } from "./treat.ts";
 
 /** What adopt reads of a profile that was given. What it does not know stays as it is. */
@@ -62,7 +61,7 @@ function principals({ tenants, role }: Plan["living"]): string {
   const key = `t.${ident(tenants.key)}::text`;
   const as = (id: string) =>
     `array[${enter}, format('set local app.tenant_id = %L', case when app.has_context_secret() then app.sign_tenant(${id}) else ${id}::text end)]`;
-  const id = `t.${ident(idOfTenants(tenants))}`;
+  const id = `t.${ident(tenants.id)}`;
   return [
     `select ${key}, ${as(id)}, array[${key}] from ${tenants.relation} t`,
     `select 'a tenant that does not exist', ${as("n.id")}, '{}' from (select gen_random_uuid() as id) n`,

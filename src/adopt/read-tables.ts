@@ -1,6 +1,6 @@
-/** The tables of a database in use with their columns, indexes, policies and privileges; and their foreign keys. */
+/** The tables of a database in use with their columns, indexes, foreign keys, policies and privileges. */
 import type postgres from "postgres";
-import type { Key, Table } from "./living.ts";
+import type { Table } from "./living.ts";
 import { FILL } from "./names.ts";
 
 /** The schemas that `tenancy migrate` makes. Lists are sent as JSON, since the driver does not know the types of arrays. */
@@ -26,7 +26,8 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
       from pg_temp.tables t left join filled f using (relid)
     )
     select r.relation, n.nspname as schema, c.relname as name, o.rolname as owner, c.reltuples::float8 as rows,
-      pg_total_relation_size(c.oid)::float8 as bytes, t.attname as column, coalesce(not t.attnotnull, false) as nullable, 0 as homeless,
+      pg_total_relation_size(c.oid)::float8 as bytes, t.attname as column,
+      coalesce(t.attname, p.tenant_columns[1], 'tenant_id') as "tenantColumn", coalesce(not t.attnotnull, false) as nullable, 0 as homeless,
       coalesce(t.filled, false) as filled, c.relkind = 'p' as partitioned, r.relrowsecurity as enabled, r.relforcerowsecurity as forced,
       case
         when r.relid = p.tenants then 'tenants'
@@ -50,18 +51,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
       (select coalesce(json_agg(json_build_object('name', y.polname, 'roles',
           array(select rolname from pg_roles where oid = any (y.polroles) order by 1)) order by y.polname), '[]')
         from pg_policy y where y.polrelid = r.relid) as policies,
-      array_to_json(array(
-        select distinct coalesce(g.rolname, '') from (
-          select grantee from aclexplode(c.relacl)
-          union select x.grantee from pg_attribute y cross join lateral aclexplode(y.attacl) x where y.attrelid = r.relid) e
-        left join pg_roles g on g.oid = e.grantee where e.grantee <> c.relowner order by 1)) as granted,
-      array_to_json(array(
-        select distinct coalesce(g.rolname, '') from (
-          select grantee, privilege_type from aclexplode(c.relacl)
-          union select x.grantee, x.privilege_type from pg_attribute y cross join lateral aclexplode(y.attacl) x
-          where y.attrelid = r.relid) e
-        left join pg_roles g on g.oid = e.grantee
-        where e.grantee <> c.relowner and e.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') order by 1)) as writers,
+      e.granted, e.writers,
       array_to_json(array(
         select g.rolname from pg_roles g
         where t.by_parent is not null and g.oid <> c.relowner and has_any_column_privilege(g.oid, r.relid, 'insert')
@@ -87,13 +77,29 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
       array_to_json(array(select y.relname from pg_index x join pg_class y on y.oid = x.indexrelid
         where x.indrelid = r.relid and not x.indisvalid order by 1)) as invalid,
       (select coalesce(json_agg(json_build_object('name', k.conname, 'clause', pg_get_expr(k.conbin, k.conrelid), 'valid', k.convalidated) order by k.conname), '[]')
-        from pg_constraint k where k.conrelid = r.relid and k.contype = 'c') as checks
+        from pg_constraint k where k.conrelid = r.relid and k.contype = 'c') as checks,
+      (select coalesce(json_agg(json_build_object('name', k.conname, 'parent', m.relation, 'columns', k.columns, 'parents', k.parents,
+          'onDelete', k.confdeltype, 'onUpdate', k.confupdtype, 'full', x.confmatchtype = 'f', 'valid', k.convalidated,
+          'sets', array(select a.attname from pg_attribute a where a.attrelid = k.conrelid and a.attnum = any (k.confdelsetcols)),
+          'deferrable', concat(case when x.condeferrable then ' deferrable' end, case when x.condeferred then ' initially deferred' end))
+        order by k.conname), '[]')
+        from pg_temp.foreign_keys k join pg_constraint x on x.oid = k.oid join pg_temp.relations m on m.relid = k.confrelid
+        where k.conrelid = r.relid) as keys
     from pg_temp.relations r
     join pg_class c on c.oid = r.relid
     join pg_namespace n on n.oid = c.relnamespace and not ${SERVICE}::text::jsonb ? n.nspname
     join pg_roles o on o.oid = c.relowner
     cross join pg_temp.profile p
     left join held t on t.relid = r.relid
+    cross join lateral (
+      select coalesce(json_agg(distinct role order by role), '[]') as granted,
+        coalesce(json_agg(distinct role order by role) filter (where writes), '[]') as writers
+      from (
+        select coalesce(g.rolname, '') as role, a.privilege_type in ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE') as writes
+        from (select c.relacl as acl union all select attacl from pg_attribute where attrelid = r.relid) l
+        cross join lateral aclexplode(l.acl) a
+        left join pg_roles g on g.oid = a.grantee
+        where a.grantee <> c.relowner) x) e
     cross join lateral (
       select string_agg(distinct m.relation, ', ') as names from pg_temp.foreign_keys k join pg_temp.tables m on m.relid = k.confrelid
       where k.conrelid = r.relid and k.confrelid <> r.relid and r.relid <> p.tenants) up
@@ -106,17 +112,4 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
     where r.relkind in ('r', 'p') and not c.relispartition
       and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = r.relid and d.deptype = 'e')
     order by r.relid <> p.tenants, r.relation`;
-}
-
-export function keysOf(tx: postgres.TransactionSql): Promise<Key[]> {
-  return tx<Key[]>`
-    select k.conname as name, c.relation as child, m.relation as parent, array_to_json(k.columns) as columns,
-      array_to_json(k.parents) as parents, k.confdeltype as "onDelete", k.confupdtype as "onUpdate", x.confmatchtype = 'f' as full, k.convalidated as valid,
-      array_to_json(array(select a.attname from pg_attribute a where a.attrelid = k.conrelid and a.attnum = any (k.confdelsetcols))) as sets,
-      concat(case when x.condeferrable then ' deferrable' end, case when x.condeferred then ' initially deferred' end) as deferrable
-    from pg_temp.foreign_keys k
-    join pg_constraint x on x.oid = k.oid
-    join pg_temp.relations c on c.relid = k.conrelid
-    join pg_temp.relations m on m.relid = k.confrelid
-    order by c.relation, k.conname`;
 }

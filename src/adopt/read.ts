@@ -7,8 +7,7 @@ import { openBridges } from "./bridges.ts";
 import type { Living, Table } from "./living.ts";
 import { TENANCY_ID } from "./names.ts";
 import type { Profile } from "./profile.ts";
-import { keysOf, SERVICE, tablesOf } from "./read-tables.ts";
-import { idOfTenants } from "./tenants.ts";
+import { SERVICE, tablesOf } from "./read-tables.ts";
 
 export async function readLiving(
   tx: postgres.TransactionSql,
@@ -32,12 +31,11 @@ export async function readLiving(
     tenants,
     membership: membership ?? null,
     tables,
-    keys: await keysOf(tx),
   };
 }
 
 async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, profile: Profile) {
-  const [about] = await tx<Omit<Living, "uncopied" | "tenants" | "membership" | "tables" | "keys">[]>`
+  const [about] = await tx<Omit<Living, "uncopied" | "tenants" | "membership" | "tables">[]>`
     with role as (
       select coalesce(${role ?? null}, current_database() || '_tenant') as name
     ), requests as (
@@ -97,8 +95,7 @@ async function countHomeless(tx: postgres.TransactionSql, tables: Table[]) {
 
 /** The number of tenants that app.tenants lacks; null: the tenants have no uuid yet. */
 async function uncopied(tx: postgres.TransactionSql, tenants: Living["tenants"], tables: Table[]) {
-  const { relation } = tenants;
-  const id = idOfTenants(tenants);
+  const { relation, id } = tenants;
   const columns = tables.find(table => table.relation === relation)?.columns ?? [];
   if (id === TENANCY_ID && !columns.includes(id)) return null;
   const [row] = await tx.unsafe<{ n: number }[]>(
@@ -138,6 +135,7 @@ async function tenantsOf(tx: postgres.TransactionSql, profile: Profile): Promise
     relation: found.relation,
     key: key!,
     keyType: found.type,
+    id: found.type === "uuid" ? key! : TENANCY_ID,
     columns: profile.tenant_columns ?? found.columns,
     others: others.map(one => `${one.relation} (${one.children} tables refer to it)`),
   };

@@ -8,7 +8,7 @@ import { ident } from "../values/sql-names.ts";
 import { FILL } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { LOCKING, type Phase, type Step } from "./step.ts";
-import { allFailed, type Done, judge, summed, type Verdict } from "./verdicts.ts";
+import { allFailed, type Done, summed, type Verdict, verdictsOf } from "./verdicts.ts";
 
 export interface Rehearsal {
   verdicts: Verdict[];
@@ -36,7 +36,7 @@ export async function rehearse(
   const audit = await runSteps(tx, { sample: 5, writes: true, asSuperuser: true }, ({ step }) =>
     onStep(step),
   );
-  const { verdicts, rest } = await judge(tx, plan, audit.report.findings, done);
+  const { verdicts, rest } = await verdictsOf(tx, plan, audit.report.findings, done);
   const failedChecks = audit.notRun.map(check => `The check ${check} could not run`);
   return {
     verdicts,

@@ -42,8 +42,6 @@ export interface Step {
   /** The role that must run it; null: an administrator. */
   as: string | null;
   sql: string;
-  /** The index that it makes, concurrently. */
-  index?: string;
   /** The foreign key that it adds. */
   key?: string;
   /** The table whose rows keep their tenant while this key's rows refer to them. */
@@ -57,25 +55,31 @@ export interface Step {
 }
 
 export const stepsOf =
-  ({ relation, owner }: Pick<Table, "relation" | "owner">) =>
-  (
-    phase: Phase,
-    sql: string,
-    facts: Pick<Step, "index" | "key" | "holds" | "validates" | "protects" | "revokes"> = {},
-  ): Step => ({ phase, sql, table: relation, as: owner, ...facts });
+  ({ relation, owner }: Table) =>
+  (phase: Phase, sql: string, facts: Omit<Step, "phase" | "table" | "as" | "sql"> = {}): Step => ({
+    phase,
+    sql,
+    table: relation,
+    as: owner,
+    ...facts,
+  });
+
+export const when = (condition: boolean, ...steps: Step[]) => (condition ? steps : []);
 
 /** Postgres allows CONCURRENTLY in no transaction: the rehearsal leaves the word out. */
-export const indexStep = (
-  table: Pick<Table, "relation" | "owner">,
+export function indexSteps(
+  table: Table,
   index: string,
   columns: string,
   { unique = false, method = "" } = {},
-): Step =>
-  stepsOf(table)(
-    "indexes",
-    `create ${unique ? "unique " : ""}index concurrently ${ident(index)} on ${table.relation} ${method && `using ${method} `}${columns};`,
-    { index },
-  );
+): Step[] {
+  const { relation, schema, invalid } = table;
+  const step = (sql: string) => stepsOf(table)("indexes", sql);
+  const make = `create ${unique ? "unique " : ""}index concurrently ${ident(index)} on ${relation} ${method && `using ${method} `}${columns};`;
+  // An earlier run that could not finish it left an index of this name.
+  const left = `drop index concurrently ${ident(schema)}.${ident(index)};`;
+  return [...when(invalid.includes(index), step(left)), step(make)];
+}
 
 /** A statement to run by hand after the plan: it drops a key that has a successor with the tenant. */
 export interface Later {

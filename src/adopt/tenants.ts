@@ -1,23 +1,13 @@
 /** The tenants' table, and its rows in app.tenants. */
 import { ident } from "../values/sql-names.ts";
-import type { Living, Table } from "./living.ts";
-import { TENANCY_ID } from "./names.ts";
+import type { Living } from "./living.ts";
 import type { Step } from "./step.ts";
-
-/** The column that names the tenant of a row after the plan. */
-export const tenantColumn = (
-  { tenants }: Living,
-  { relation, column }: Pick<Table, "relation" | "column">,
-) => (relation === tenants.relation ? tenants.key : (column ?? tenants.columns[0] ?? "tenant_id"));
-
-/** The column of the tenants' table that becomes app.tenants.id. */
-export const idOfTenants = ({ key, keyType }: Living["tenants"]) => (keyType === "uuid" ? key : TENANCY_ID);
 
 /** Copies the tenants that app.tenants lacks. It may run again whenever there may be new ones. */
 export function tenantSteps(living: Living, name: string, slug: string): Step[] {
   if (living.uncopied === 0) return [];
   const { relation } = living.tenants;
-  const id = ident(idOfTenants(living.tenants));
+  const id = ident(living.tenants.id);
   return [
     {
       phase: "tenants",

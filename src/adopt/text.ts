@@ -1,10 +1,11 @@
 /** The plan as text: its verdicts, questions and tables as comments, then the migration. */
 import type { Adoption } from "./adopt.ts";
+import { explained } from "./answers.ts";
 import type { Table } from "./living.ts";
-import { type Meaning, meaningsOf } from "./meaning.ts";
+import { meaningsOf } from "./meaning.ts";
 import { comment, later, migration } from "./migration.ts";
 import type { Plan } from "./plan.ts";
-import { explained, type Question } from "./treat.ts";
+import type { Question } from "./questions.ts";
 
 export function toSql(adoption: Adoption): string {
   const { plan } = adoption;
@@ -12,7 +13,7 @@ export function toSql(adoption: Adoption): string {
     heading(adoption),
     ...(plan.questions.length > 0 ? [questions(plan.questions)] : []),
     tables(plan),
-    ...meanings(meaningsOf(plan)),
+    ...meanings(plan),
     ...(plan.steps.length > 0 ? [migration(plan)] : []),
     ...later(plan),
   ].join("\n\n");
@@ -119,7 +120,7 @@ const described = ({ class: of, column, parent, via }: Table) =>
 const size = ({ rows, bytes }: Table) =>
   `${rows < 0 ? "" : `about ${rows} rows, `}${bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${Math.ceil(bytes / 1e6)} MB`}`;
 
-const meanings = (all: Meaning[]) => {
-  const lines = all.flatMap(({ statement, becomes }) => [`  ${statement}`, `    ${becomes}`]);
-  return all.length > 0 ? [comment(["Statements whose result changes:", ...lines].join("\n"))] : [];
-};
+function meanings(plan: Plan): string[] {
+  const lines = meaningsOf(plan).flatMap(({ statement, becomes }) => [`  ${statement}`, `    ${becomes}`]);
+  return lines.length > 0 ? [comment(["Statements whose result changes:", ...lines].join("\n"))] : [];
+}

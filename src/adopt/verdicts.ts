@@ -25,66 +25,57 @@ export interface Done {
 export const allFailed = ({ chosen }: Plan, why: string): Verdict[] =>
   chosen.map(({ relation }) => ({ relation, passed: false, why, lockedMs: 0 }));
 
-export async function judge(
+export async function verdictsOf(
   tx: postgres.TransactionSql,
   plan: Plan,
-  findings: Finding[],
+  found: Finding[],
   { faults, locked }: Done,
 ) {
   const { chosen, treatments } = plan;
-  const claims = await tx<{ relation: string; result: string; n: number; detail: string | null }[]>`
-    select relation, result, count(*)::int as n, string_agg(concat_ws(' ', first, detail), '; ') as detail
-    from pg_temp.proof_lines() where relation is not null group by 1, 2`;
-  const names = new Set(chosen.map(({ relation }) => relation));
-  const used = new Set<Finding>();
+  const findings = found.filter(one => !isForLater(plan, one));
+  const rows = await tx<{ relation: string; proved: number; bad: string | null }[]>`
+    select relation, count(*) filter (where result = 'proved')::int as proved,
+      string_agg(concat_ws(' ', first, detail), '; ') filter (where result <> 'proved') as bad
+    from pg_temp.proof_lines() where relation is not null group by 1`;
+  const claims = new Map(rows.map(row => [row.relation, row]));
   const verdicts: Verdict[] = [];
   for (const { relation } of chosen) {
     const treatment = treatments.get(relation)!;
-    const of = claims.filter(claim => claim.relation === relation);
-    const errors = findings.filter(
-      one => one.relation === relation && one.severity === "error" && !isForLater(plan, one),
-    );
-    for (const one of errors) used.add(one);
-    const bad = of.filter(({ result }) => result !== "proved").map(({ detail }) => detail!);
-    const proved = of.filter(({ result }) => result === "proved").reduce((sum, { n }) => sum + n, 0);
-    const seen = treatment === "people" && !faults.has(relation) ? await provePeople(tx, plan) : null;
-    const why =
-      faults.get(relation) ?? (seen?.fault || [...new Set([...bad, ...errors.map(told)])].join("; "));
-    const isProved = treatment === "shared" || seen !== null || proved > 0;
+    const { proved = 0, bad = null } = claims.get(relation) ?? {};
+    const errors = findings.filter(one => one.relation === relation && one.severity === "error").map(told);
+    const fault =
+      faults.get(relation) ??
+      ((treatment === "people" && (await provePeople(tx, plan))) ||
+        [...new Set([...(bad === null ? [] : [bad]), ...errors])].join("; "));
+    const passed =
+      treatment === "shared"
+        ? "every tenant reads it"
+        : treatment === "people"
+          ? "each tenant sees its members"
+          : proved > 0 && `${proved} claims proved`;
     verdicts.push({
       relation,
-      passed: why === "" && isProved,
-      why:
-        why ||
-        (treatment === "shared"
-          ? "every tenant reads it"
-          : seen
-            ? "each tenant sees its members"
-            : isProved
-              ? `${proved} claims proved`
-              : "nothing was proved"),
+      passed: fault === "" && passed !== false,
+      why: fault || passed || "nothing was proved",
       lockedMs: locked.get(relation) ?? 0,
     });
   }
-  const rest = findings.filter(
-    one =>
-      !used.has(one) &&
-      !isForLater(plan, one) &&
-      one.severity !== "info" &&
-      !(one.severity === "warning" && one.relation !== null && !names.has(one.relation)),
+  const names = new Set<string | null>(chosen.map(({ relation }) => relation));
+  const rest = findings.filter(({ severity, relation }) =>
+    severity === "error"
+      ? !names.has(relation)
+      : severity === "warning" && (relation === null || names.has(relation)),
   );
   return { verdicts, rest };
 }
 
 /** A key with a successor, or to a table that is not adopted yet. */
-const isForLater = ({ later, living, adopted }: Plan, { check, relation, row }: Finding) =>
-  check === "key_crosses_tenants" &&
-  living.keys.some(
-    ({ child, name, parent }) =>
-      child === relation &&
-      name === row.object &&
-      (!adopted.has(parent) || later.some(one => one.key?.child === child && one.key.name === name)),
-  );
+function isForLater({ later, living, adopted }: Plan, { check, relation, row }: Finding): boolean {
+  if (check !== "key_crosses_tenants") return false;
+  const table = living.tables.find(one => one.relation === relation);
+  const key = table?.keys.find(({ name }) => name === row.object);
+  return key !== undefined && (!adopted.has(key.parent) || later.some(one => one.key === key));
+}
 
 const told = ({ check, severity, relation, row, detail }: Finding) =>
   [severity, check, relation ?? Object.values(row).join(" "), detail]
@@ -92,8 +83,8 @@ const told = ({ check, severity, relation, row, detail }: Finding) =>
     .join(" ")
     .replaceAll(/\s+/g, " ");
 
-/** The audit's proof knows tenants only: each must see its own members, and nobody must see none. */
-async function provePeople(tx: postgres.TransactionSql, { living }: Plan): Promise<{ fault: string }> {
+/** The audit's proof knows tenants only: each must see its own members, and nobody must see none. Returns the fault. */
+async function provePeople(tx: postgres.TransactionSql, { living }: Plan): Promise<string> {
   const { membership, tenants } = living;
   const { people, relation } = membership!;
   const [key, person, tenant, id] = [
@@ -111,7 +102,7 @@ async function provePeople(tx: postgres.TransactionSql, { living }: Plan): Promi
       join ${tenants.relation} t on t.${id} = m.${tenant} where t.${id}::text = any (p.tenants)) e
     cross join lateral pg_temp.as_principal(p.enter, ${literal(count)}) s
     where s.answer[1] is distinct from e.n::text`);
-  return { fault: row!.fault ?? "" };
+  return row!.fault ?? "";
 }
 
 /** One line for each check and severity. */
