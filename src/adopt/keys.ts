@@ -2,7 +2,6 @@
 import { ident } from "../values/sql-names.ts";
 import type { Answers } from "./answers.ts";
 import { foreignKey, names, overwrites, overwritten } from "./foreign-key.ts";
-import { globalKeys } from "./global-keys.ts";
 import type { Index, Key, Table } from "./living.ts";
 import { keyOf, uniqueOf } from "./names.ts";
 import { indexSteps, type Later, type Step, stepsOf } from "./step.ts";
@@ -79,6 +78,21 @@ const withTenant = (key: Key, own: string, theirs: string) =>
     full: false,
     sets: overwritten(key),
   });
+
+/**
+ * The unique keys of a table by which one tenant can learn that another has a value. A key with a column that refers to a tenant's row
+ * tells nothing.
+ */
+export const globalKeys = ({ relation, tenantColumn, indexes, keys }: Table): Index[] =>
+  indexes.filter(
+    ({ unique, guessable, columns }) =>
+      unique &&
+      guessable &&
+      !columns.includes(tenantColumn) &&
+      !keys.some(
+        ({ columns: own, parent }) => parent !== relation && own.some(name => columns.includes(name)),
+      ),
+  );
 
 /** Unique keys of which a person said that two tenants may have the same value. */
 export function uniqueSteps({ keys = {} }: Answers, table: Table): KeyPlan {

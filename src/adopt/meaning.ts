@@ -1,7 +1,7 @@
 /** Statements whose result changes by the plan: those of the old application, and those of the backend that enters tenants. */
 import { ident } from "../values/sql-names.ts";
 import { names } from "./foreign-key.ts";
-import { globalKeys } from "./global-keys.ts";
+import { globalKeys } from "./keys.ts";
 import type { Table } from "./living.ts";
 import type { Plan } from "./plan.ts";
 

@@ -2,7 +2,7 @@
 import { ident } from "../values/sql-names.ts";
 import { type Answers, KEY_ANSWERS } from "./answers.ts";
 import { overwritten } from "./foreign-key.ts";
-import { globalKeys } from "./global-keys.ts";
+import { globalKeys } from "./keys.ts";
 import type { Living, Table } from "./living.ts";
 
 export interface Question {

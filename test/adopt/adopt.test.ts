@@ -304,6 +304,16 @@ test("an index that could not be finished is dropped before it is made again", a
   );
 });
 
+test("a unique key over an expression raises its question before its table has the tenant's column", async () => {
+  await sql.unsafe(`create unique index "LineNote_lower_key" on "LineNote" (lower(id))`);
+  const { stdout } = await living.plan("--answers", living.answer(ANSWERS), "--no-rehearse");
+  await sql.unsafe(`drop index "LineNote_lower_key"`);
+  assert.match(
+    stdout,
+    /public\."LineNote_lower_key" of public\."LineNote" is unique across all tenants: \(lower\(id\)\)/,
+  );
+});
+
 test("what was planned is so: the old application goes on, requests see one tenant, the audit passes", async () => {
   const file = living.answer(ANSWERS);
   const planned = await living.plan("--answers", file, "--save", file);
