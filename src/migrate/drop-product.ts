@@ -56,7 +56,7 @@ export const dropSampleProduct = (ownerUrl: string, { confirmed, log }: DropOpti
         await settle(tx);
         await tx`set local lock_timeout = '10s'`;
         await tx`set local app.maintenance = on`;
-        await requireThisRelease(tx); // another process may have had the turn since
+        await requireThisRelease(tx); // another process may have migrated meanwhile
         await tx.unsafe(`lock table ${TABLES.join(", ")} in access exclusive mode`);
         lost = await countRows(tx);
         for (const { text } of readSqlFile(path.join(FOLDER, "drop.sql"))) await tx.unsafe(text).simple();
@@ -67,7 +67,7 @@ export const dropSampleProduct = (ownerUrl: string, { confirmed, log }: DropOpti
     } catch (error) {
       if (error !== rollback) throw error;
     } finally {
-      await unlock().catch(() => {}); // what went wrong before is what counts
+      await unlock().catch(() => {}); // the first error counts
     }
     return lost;
   });

@@ -55,7 +55,7 @@ export function dryRun(
         await tx`set local app.maintenance = on`;
         for (const [name, value] of Object.entries(productSettings(sampleProduct)))
           await tx`select set_config(${name}, ${value}, true)`;
-        // In a savepoint, as what a migration makes is not of the transaction that installs: db/audit/rights.sql vouches for that.
+        // db/audit/rights.sql vouches for the functions of the installer's transaction. A savepoint's functions have another xmin.
         await tx`savepoint migrations`;
         for (const migration of pending) {
           at = `${migration.file}: `;

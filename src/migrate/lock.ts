@@ -3,12 +3,12 @@ import type postgres from "postgres";
 
 interface Lock {
   key: number;
-  /** Who has it, as somebody who waits is told. */
+  /** For the log of a process that waits. */
   holder: string;
   log: (line: string) => void;
 }
 
-/** The turn of whoever changes the schema, under which the database is one and the same from the first look to the last change. */
+/** Held while the schema is read and changed, so that no other migration changes it in between. */
 export const migrateTurn = (log: Lock["log"]): Lock => ({
   key: 8624367002,
   holder: "Another process is migrating this database",

@@ -12,14 +12,14 @@ import { createDatabase, type Database } from "../harness.ts";
 export interface LivingDatabase extends Database {
   owner: string;
   app: string;
-  /** What requests of tenants act as. */
+  /** The role that requests of tenants act as. */
   role: string;
   /** `work` as a login of the old application. */
   asApp<T>(work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T>;
   /** `work` as the moved backend, in a tenant; null: in none. */
   inTenant<T>(tenantId: string | null, work: (tx: postgres.TransactionSql) => Promise<T>): Promise<T>;
   plan(...args: string[]): Promise<Planned>;
-  /** adopt.json in which this is answered. */
+  /** Writes adopt.json with these answers; returns its path. */
   answer(answers: Answers, profile?: Record<string, unknown>): string;
 }
 
@@ -81,7 +81,7 @@ export async function carryOut(sql: postgres.Sql, plan: string): Promise<void> {
   try {
     for (const statement of statementsOf(plan)) await session.unsafe(statement).simple();
   } finally {
-    // What stopped it may have left a transaction, and a role.
+    // A statement that failed may have left a transaction and a role.
     await session.unsafe("rollback; reset role; reset lock_timeout").simple();
     session.release();
   }
@@ -103,7 +103,7 @@ export function statementsOf(plan: string): string[] {
   return found;
 }
 
-/** What the plan says to run by hand at its end. */
+/** The statements under *Later, by hand*. */
 export const laterOf = (plan: string): string[] =>
   plan
     .slice(plan.indexOf("-- Later, by hand"))
@@ -121,7 +121,7 @@ interface Told {
   detail: string;
 }
 
-/** What the audit finds by the answers, whose profile it takes; it tries writes, too. */
+/** The audit's findings with the profile in this file. It tries writes, too. */
 export async function auditedBy(file: string, url: string): Promise<Told[]> {
   const { stdout } = await outcome(
     tenancy([
