@@ -1,7 +1,7 @@
 /** Logins of the old application, which still see every row until a day. */
 import type { Answers } from "./answers.ts";
 import type { Living, Table } from "./living.ts";
-import { isOurs } from "./names.ts";
+import { ownPolicies } from "./names.ts";
 
 const DAYS = 90;
 
@@ -27,14 +27,9 @@ export const openBridges = (bridges: Record<string, string>, today: string) =>
 /** The roles with privileges on a table that have neither an open bridge nor a policy of the product's own. */
 export function withoutBridge(
   { role, unbound }: Living,
-  { granted, policies }: Table,
+  table: Table,
   open: Record<string, string>,
 ): string[] {
-  const kept = [
-    role,
-    ...Object.keys(open),
-    ...unbound,
-    ...policies.filter(({ name }) => !isOurs(name)).flatMap(({ roles }) => roles),
-  ];
-  return granted.filter(name => name !== "" && !kept.includes(name) && !name.startsWith("tms_"));
+  const kept = [role, ...Object.keys(open), ...unbound, ...ownPolicies(table).flatMap(({ roles }) => roles)];
+  return table.granted.filter(name => name !== "" && !kept.includes(name) && !name.startsWith("tms_"));
 }

@@ -4,7 +4,7 @@ import type { Living, Table } from "./living.ts";
 import { checkOf, FILL, fillOf, indexOf, TENANCY_ID, uniqueOf } from "./names.ts";
 import { indexSteps, type Step, stepsOf, when } from "./step.ts";
 
-/** A uuid for each tenant, where the key of the table is none. New tenants get one by default. */
+/** Where the tenants' key is no uuid, each tenant gets one; new tenants by default. */
 export function idSteps({ keyType }: Living["tenants"], table: Table): Step[] {
   if (keyType === "uuid") return [];
   const step = stepsOf(table);

@@ -24,7 +24,7 @@ export function keySteps(adopted: Map<string, Table>, chosen: Set<string>): KeyP
       if (!parent) continue;
       const [own, theirs] = [child.tenantColumn, parent.tenantColumn];
       if (key.columns.some((column, i) => column === own && key.parents[i] === theirs)) continue;
-      if (key.columns.includes(own) || overwrites(key.onUpdate)) continue; // it means something else: the audit names it
+      if (key.columns.includes(own) || overwrites(key.onUpdate)) continue; // the tenant's column has another meaning in it: the audit reports it
       const twin = child.keys.find(one => isTwin(one, key, own, theirs));
       if (!twin?.valid && !(chosen.has(child.relation) || chosen.has(parent.relation))) continue;
       later.push({ sql: dropOf(child, key), key });
@@ -48,14 +48,14 @@ export function keySteps(adopted: Map<string, Table>, chosen: Set<string>): KeyP
   return { steps: [...steps.values()], later };
 }
 
-/** The successor of a MATCH FULL is none, since its tenant is never null: a check keeps what the old key said of the other columns. */
+/** The successor cannot be MATCH FULL, since its tenant is never null. A check keeps the old key's rule for the other columns. */
 const dropOf = ({ relation }: Table, { name, full, columns }: Key) =>
   `alter table ${relation} drop constraint ${ident(name)}` +
   (full && columns.length > 1
     ? `, add check (num_nulls(${names(columns)}) in (0, ${columns.length})) not valid;`
     : ";");
 
-/** With the same actions: another key would delete what the old one keeps. */
+/** It has the same actions: a key with others could delete rows that the old one keeps. */
 function isTwin(one: Key, key: Key, own: string, theirs: string) {
   const pairs = (of: Key) => of.columns.map((column, i) => `${column} ${of.parents[i]}`);
   return (
@@ -81,7 +81,7 @@ const withTenant = (key: Key, own: string, theirs: string) =>
 
 /**
  * The unique keys of a table by which one tenant can learn that another has a value. A key with a column that refers to a tenant's row
- * tells nothing.
+ * reveals nothing.
  */
 export const globalKeys = ({ relation, tenantColumn, indexes, keys }: Table): Index[] =>
   indexes.filter(
@@ -94,7 +94,7 @@ export const globalKeys = ({ relation, tenantColumn, indexes, keys }: Table): In
       ),
   );
 
-/** Unique keys of which a person said that two tenants may have the same value. */
+/** For the unique keys that were answered "tenant". */
 export function uniqueSteps({ keys = {} }: Answers, table: Table): KeyPlan {
   const { tenantColumn: column } = table;
   const steps: Step[] = [];

@@ -130,7 +130,7 @@ export interface Living {
   views: string[];
   /** Roles that policies do not bind: superusers and BYPASSRLS. */
   unbound: string[];
-  /** Of the owners that the given profile trusts, those that exist. */
+  /** Of the owners that the given profile trusts, and the logins with bridges, those that exist. */
   roles: string[];
   /** Of the relations in the given profile's per_table, those that this database does not have. */
   gone: string[];

@@ -43,7 +43,7 @@ function section({ living, steps }: Plan, phase: Phase, n: number): string {
   return lines.join("\n");
 }
 
-/** One after the other where they are of the same table. */
+/** Successive steps on the same table by the same role are one group. */
 function groups(steps: Step[]): Step[][] {
   const found: Step[][] = [];
   for (const step of steps) {

@@ -22,9 +22,12 @@ const BRIDGE = "bridge_until_";
 /** The audit reads the date in this name (bridge_open). */
 export const bridgeOf = (until: string) => BRIDGE + until.replaceAll("-", "_");
 export const isBridge = (policy: string) => policy.startsWith(BRIDGE);
-export const isOurs = (policy: string) => [ONLY, ROWS, PEOPLE, OWNER].includes(policy) || isBridge(policy);
+const isOurs = (policy: string) => [ONLY, ROWS, PEOPLE, OWNER].includes(policy) || isBridge(policy);
 export const isAdopted = ({ policies }: Pick<Table, "policies">) =>
   policies.some(({ name }) => name === ONLY || name === PEOPLE);
+/** The policies of the product's own. */
+export const ownPolicies = ({ policies }: Pick<Table, "policies">) =>
+  policies.filter(({ name }) => !isOurs(name));
 export const keyOf = (key: string) => named(key, "tenant");
 export const indexOf = (table: string, columns: string[]) => named([table, ...columns].join("_"), "idx");
 export const uniqueOf = (table: string, columns: string[]) => named([table, ...columns].join("_"), "key");

@@ -110,14 +110,15 @@ function choose(living: Living, treatments: Map<string, Treatment>, only: string
   return chosen;
 }
 
+/** Each after its parent. Two tables may be each other's parents. */
 function inOrder(tables: Table[]): Table[] {
-  const left = [...tables];
+  const left = new Map(tables.map(table => [table.relation, table]));
   const sorted: Table[] = [];
-  while (left.length > 0) {
-    const next = left.findIndex(
-      ({ parent }) => !parent || !left.some(({ relation }) => relation === parent.relation),
-    );
-    sorted.push(...left.splice(Math.max(next, 0), 1));
+  while (left.size > 0) {
+    const all = [...left.values()];
+    const next = all.find(({ parent }) => !parent || !left.has(parent.relation)) ?? all[0]!;
+    sorted.push(next);
+    left.delete(next.relation);
   }
   return sorted;
 }

@@ -9,7 +9,7 @@ import type { Treatment } from "./treat.ts";
 /** The transaction's tenant: an InitPlan, so it runs once in a statement. */
 const CURRENT = "(select app.tenant_id())";
 
-/** The same as the product's tables name it. */
+/** The same in the product's own key. */
 const current = ({ relation, key, keyType }: Living["tenants"]) =>
   keyType === "uuid"
     ? CURRENT

@@ -1,10 +1,10 @@
 /** The audit's profile of the database as the plan leaves it. */
 import { ident, literal } from "../values/sql-names.ts";
-import { isAdopted, isOurs } from "./names.ts";
+import { isAdopted, ownPolicies } from "./names.ts";
 import type { Plan } from "./plan.ts";
 import { ADOPTED } from "./treat.ts";
 
-/** What adopt reads of a profile that was given. What it does not know stays as it is. */
+/** The settings of the given profile that adopt reads. It keeps the others. */
 export interface Profile extends Record<string, unknown> {
   tenants?: string;
   tenant_key?: string;
@@ -24,9 +24,7 @@ export function profileOf({ living, treatments, open, chosen }: Plan, given: Pro
       !gone.includes(relation) && (column !== null || !is(relation, ...ADOPTED, "open")),
   );
   // A login goes from sees_all with its bridge. The others there see rows by a policy of the product's own.
-  const withPolicies = tables.flatMap(({ policies }) =>
-    policies.filter(({ name }) => !isOurs(name)).flatMap(policy => policy.roles),
-  );
+  const withPolicies = tables.flatMap(ownPolicies).flatMap(policy => policy.roles);
   const owners = tables.filter(table => isAdopted(table) || chosen.includes(table)).map(({ owner }) => owner);
   return {
     ...given,
@@ -55,7 +53,7 @@ export function profileOf({ living, treatments, open, chosen }: Plan, given: Pro
 
 const unique = (...lists: string[][]) => [...new Set(lists.flat())];
 
-/** Each tenant, one that is not there, and nobody. The proof of the context where the database asks for one. */
+/** Each tenant, one that does not exist, and nobody. They prove their tenant where the database has a context secret. */
 function principals({ tenants, role }: Plan["living"]): string {
   const enter = literal(`set local role ${ident(role)}`);
   const key = `t.${ident(tenants.key)}::text`;

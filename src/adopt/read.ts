@@ -17,7 +17,7 @@ export async function readLiving(
   const tenants = await tenantsOf(tx, profile);
   await loadReadingProfile(tx, tenants, profile, answers);
   const about = await aboutDatabase(tx, answers, profile);
-  await refuseGoneRoles(tx, Object.keys(openBridges(answers.bridges ?? {}, about.today)));
+  refuseGoneRoles(about, answers);
   const [membership] = await tx<NonNullable<Living["membership"]>[]>`
     select m.relation, m.tenant_column as tenant, m.user_column as person, p.relation as people, u.parents[1] as key
     from pg_temp.likely_membership(${tenants.relation}::text::regclass) m
@@ -34,7 +34,11 @@ export async function readLiving(
   };
 }
 
-async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, profile: Profile) {
+async function aboutDatabase(
+  tx: postgres.TransactionSql,
+  { role, bridges = {} }: Answers,
+  { trusted_owners = [], per_table = {} }: Profile,
+) {
   const [about] = await tx<Omit<Living, "uncopied" | "tenants" | "membership" | "tables">[]>`
     with role as (
       select coalesce(${role ?? null}, current_database() || '_tenant') as name
@@ -54,8 +58,8 @@ async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, pro
         where has_schema_privilege(o.oid, n.oid, 'usage'))) as "policyMakers",
       array_to_json(array(select rolname from pg_roles where rolsuper or rolbypassrls)) as unbound,
       array_to_json(array(select rolname from pg_roles
-        where ${JSON.stringify(profile.trusted_owners ?? [])}::text::jsonb ? rolname)) as roles,
-      array_to_json(array(select k.relation from jsonb_object_keys(${JSON.stringify(profile.per_table ?? {})}::text::jsonb) k (relation)
+        where ${JSON.stringify([...trusted_owners, ...Object.keys(bridges)])}::text::jsonb ? rolname)) as roles,
+      array_to_json(array(select k.relation from jsonb_object_keys(${JSON.stringify(per_table)}::text::jsonb) k (relation)
         where k.relation not in (select relation from pg_temp.relations))) as gone,
       array_to_json(array(
         select distinct r.relation from pg_temp.relations r
@@ -68,14 +72,10 @@ async function aboutDatabase(tx: postgres.TransactionSql, { role }: Answers, pro
 }
 
 /** @throws StartupError */
-async function refuseGoneRoles(tx: postgres.TransactionSql, names: string[]) {
-  const gone = await tx<{ name: string }[]>`
-    select name from jsonb_array_elements_text(${JSON.stringify(names)}::text::jsonb) name
-    where name not in (select rolname from pg_roles)`;
+function refuseGoneRoles({ roles, today }: Pick<Living, "roles" | "today">, { bridges = {} }: Answers) {
+  const gone = Object.keys(openBridges(bridges, today)).filter(name => !roles.includes(name));
   if (gone.length > 0)
-    throw new StartupError(
-      `"bridges" names roles that this server does not have: ${gone.map(({ name }) => name).join(", ")}`,
-    );
+    throw new StartupError(`"bridges" names roles that this server does not have: ${gone.join(", ")}`);
 }
 
 /** The number of rows without a tenant, of all tables in one query. */

@@ -61,7 +61,7 @@ function heading({ plan, rehearsal, notRehearsed }: Adoption): string {
   );
 }
 
-/** In the head, since nothing else in a plan takes something from the product. */
+/** In the head: no other statement of a plan takes privileges from the product. */
 function revoked({ steps }: Plan): string[] {
   const found = steps.flatMap(({ table, revokes = [] }) => revokes.map(role => `  ${role} on ${table}`));
   return found.length > 0

@@ -3,7 +3,7 @@ import type { Answers } from "./answers.ts";
 import { bridgesOf, openBridges, withoutBridge } from "./bridges.ts";
 import { actionOf, overwritten, thatKeeps } from "./foreign-key.ts";
 import type { Living, Table } from "./living.ts";
-import { isAdopted, isOurs } from "./names.ts";
+import { isAdopted, ownPolicies } from "./names.ts";
 import {
   askKeys,
   askTable,
@@ -84,7 +84,7 @@ export function treat(living: Living, answers: Answers): Treated {
 /** The treatment of a table, or the question for which it waits. */
 function judge(living: Living, { tables = {} }: Answers, table: Table): Treatment | Question {
   const { membership, role } = living;
-  const { relation, column, keys, policies, homeless } = table;
+  const { relation, column, keys, homeless } = table;
   const answer = tables[relation] ?? undefined;
   const treatment = answer === "required" ? "rows" : (answer ?? ofClass(living, table));
   if (treatment === "open") return askClass(living, table);
@@ -116,7 +116,9 @@ function judge(living: Living, { tables = {} }: Answers, table: Table): Treatmen
       );
   }
   if (reached) return reached;
-  const foreign = policies.filter(policy => isForRequests(policy, role)).map(({ name }) => name);
+  const foreign = ownPolicies(table)
+    .filter(({ roles }) => isForRequests(roles, role))
+    .map(({ name }) => name);
   if (treatment !== "shared" && foreign.length > 0)
     return inDatabase(
       table,
@@ -125,7 +127,7 @@ function judge(living: Living, { tables = {} }: Answers, table: Table): Treatmen
   return treatment;
 }
 
-/** What the catalog does not say. */
+/** The question for a class whose treatment the catalog does not decide. */
 function askClass(living: Living, table: Table): Question {
   const { via } = table;
   switch (table.class) {
@@ -164,6 +166,6 @@ function ofClass({ membership }: Living, { class: of, relation }: Table): Treatm
   return of === "people" && membership?.people === relation ? "people" : "open";
 }
 
-/** A policy of the product's own that also applies to requests. Policies for other logins do not matter here. */
-const isForRequests = ({ name, roles }: Table["policies"][number], role: string) =>
-  !isOurs(name) && (roles.length === 0 || roles.includes(role) || roles.includes("tms_app"));
+/** The policy also applies to requests. Policies for other logins do not matter here. */
+const isForRequests = (roles: string[], role: string) =>
+  roles.length === 0 || roles.includes(role) || roles.includes("tms_app");

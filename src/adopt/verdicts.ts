@@ -83,7 +83,7 @@ const told = ({ check, severity, relation, row, detail }: Finding) =>
     .join(" ")
     .replaceAll(/\s+/g, " ");
 
-/** The audit's proof knows tenants only: each must see its own members, and nobody must see none. Returns the fault. */
+/** The audit's proof leaves people out: each tenant must see its members, and the principal 'nobody' none. Returns the fault. */
 async function provePeople(tx: postgres.TransactionSql, { living }: Plan): Promise<string> {
   const { membership, tenants } = living;
   const { people, relation } = membership!;
