@@ -16,9 +16,10 @@ import { readSqlFile } from "./sql-files.ts";
 
 const FOLDER = path.join(PACKAGE_ROOT, "db", "product");
 /** In the order of db/product/tables.sql. */
-const TABLES = readSqlFile(path.join(FOLDER, "tables.sql")).flatMap(({ text }) =>
-  [...text.matchAll(/^create table (app\.\w+)/gm)].map(([, name]) => name!),
-);
+const tables = () =>
+  readSqlFile(path.join(FOLDER, "tables.sql")).flatMap(({ text }) =>
+    [...text.matchAll(/^create table (app\.\w+)/gm)].map(([, name]) => name!),
+  );
 
 interface Lost {
   table: string;
@@ -57,7 +58,7 @@ export const dropSampleProduct = (ownerUrl: string, { confirmed, log }: DropOpti
         await tx`set local lock_timeout = '10s'`;
         await tx`set local app.maintenance = on`;
         await requireThisRelease(tx); // another process may have migrated meanwhile
-        await tx.unsafe(`lock table ${TABLES.join(", ")} in access exclusive mode`);
+        await tx.unsafe(`lock table ${tables().join(", ")} in access exclusive mode`);
         lost = await countRows(tx);
         for (const { text } of readSqlFile(path.join(FOLDER, "drop.sql"))) await tx.unsafe(text).simple();
         const { fault } = await installWithin(tx, { reinstall: true });
@@ -97,7 +98,7 @@ async function onSampleProduct<T>(given: string, work: (sql: postgres.Sql) => Pr
 
 const countRows = (tx: postgres.TransactionSql): Promise<Lost[]> =>
   Promise.all(
-    TABLES.map(async table => {
+    tables().map(async table => {
       const [row] = await tx.unsafe<[{ n: string }]>(`select count(*) as n from ${table}`);
       return { table, rows: Number(row.n) };
     }),
