@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import type { SettingsSchema } from "../../../client/api.ts";
 import { type Answer, call, type Options, Refused } from "../../api.ts";
 import { mergePatch, pretty } from "../../diff.ts";
@@ -52,7 +52,8 @@ export function SettingsEditor({ of, now, schema, writable, save, read }: Props)
   const before = pretty(base.value);
   const changed = value === null ? text !== before : pretty(value) !== before;
   useUnsaved(changed ? "the changed settings" : null);
-  useEffect(() => {
+  // Not after the drawing: a page that is loaded again right after the last key keeps it.
+  useLayoutEffect(() => {
     if (changed) keepDraft({ of, text, before, etag: base.etag });
     else dropDraft();
   }, [changed, text, before]);
