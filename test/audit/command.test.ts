@@ -16,6 +16,7 @@ import { StartupError } from "../../src/errors/startup-error.ts";
 import { RELEASE } from "../../src/migrate/release.ts";
 import { outcome, projectRoot, tenancy } from "../cli/command.ts";
 import { createDatabase } from "../harness.ts";
+import { lockWaiters } from "../until.ts";
 import { idsOf, seedTenants } from "./tenants.ts";
 
 const database = await createDatabase();
@@ -279,15 +280,16 @@ void describe("npm run audit", () => {
   });
 
   it("ends with one sentence where somebody cancels it, and its run stays unfinished", async () => {
-    const cancelled = runAudit(
-      urls.owner,
-      "DATABASE_URL",
-      { only: "data" },
-      () =>
-        void sql`select pg_cancel_backend(pid) from pg_stat_activity
-          where application_name = 'tms audit' and datname = current_database()`.catch(() => {}),
-    );
-    await assert.rejects(cancelled, { constructor: StartupError, message: /an administrator cancelled it/ });
+    await sql.begin(async tx => {
+      await tx`lock app.users`;
+      const cancelled = assert.rejects(run({ only: "data" }), {
+        constructor: StartupError,
+        message: /an administrator cancelled it/,
+      });
+      const [pid] = await lockWaiters(sql);
+      await tx`select pg_cancel_backend(${pid!})`;
+      await cancelled;
+    });
     const [last] = await sql`select result from audit.trend limit 1`;
     assert.equal(last!.result, "unfinished");
   });
