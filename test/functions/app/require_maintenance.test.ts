@@ -64,8 +64,7 @@ test("migrate, the gate, the audit and the owner's commands work with app.requir
   assert.equal((await migrate({ ownerUrl, reinstall: true })).installed, true);
   for (const args of [
     ["migrate", "--dry-run"],
-    ["audit"],
-    ["audit", "--format", "tap"],
+    ["audit", "--only", "data"],
     ["events"],
     ["purge"],
     ["export", "--tenant", "acme"],
