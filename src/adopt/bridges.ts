@@ -1,7 +1,7 @@
 /** Logins of the old application, which still see every row until a day. */
 import type { Answers } from "./answers.ts";
 import type { Living, Table } from "./living.ts";
-import { ownPolicies } from "./names.ts";
+import { isBridge, ownPolicies } from "./names.ts";
 
 const DAYS = 90;
 
@@ -23,6 +23,17 @@ export function bridgesOf(
 /** The bridges whose last day is not over. */
 export const openBridges = (bridges: Record<string, string>, today: string) =>
   Object.fromEntries(Object.entries(bridges).filter(([, until]) => until >= today));
+
+/**
+ * The logins that get a bridge to a table, or have one. Where row-level security is on, a login with a policy of the product's own sees
+ * what that policy shows; a bridge would show it every row.
+ */
+export function bridged({ granted, enabled, policies }: Table, open: Record<string, string>): string[] {
+  const rolesOf = (some: Table["policies"]) => some.flatMap(({ roles }) => roles);
+  const has = rolesOf(policies.filter(({ name }) => isBridge(name)));
+  const own = enabled ? rolesOf(ownPolicies({ policies })) : [];
+  return granted.filter(name => Object.hasOwn(open, name) && (has.includes(name) || !own.includes(name)));
+}
 
 /** The roles with privileges on a table that have neither an open bridge nor a policy of the product's own. */
 export function withoutBridge(

@@ -1,6 +1,6 @@
 /** The steps that keep each row to its tenant: policies, and privileges. */
 import { ident } from "../values/sql-names.ts";
-import { withoutBridge } from "./bridges.ts";
+import { bridged, withoutBridge } from "./bridges.ts";
 import type { Living, Table } from "./living.ts";
 import { bridgeOf, isAdopted, isBridge, ONLY, OWNER, PEOPLE, ROWS, TENANCY_ID } from "./names.ts";
 import { type Step, stepsOf, when } from "./step.ts";
@@ -36,7 +36,7 @@ export function policySteps(
   if (treatment === "shared") return grants;
   const has = (name: string) => policies.some(policy => policy.name === name);
   const wanted = new Map<string, string[]>();
-  for (const name of granted.filter(one => Object.hasOwn(bridges, one))) {
+  for (const name of bridged(table, bridges)) {
     const policy = bridgeOf(bridges[name]!);
     wanted.set(policy, [...(wanted.get(policy) ?? []), name]);
   }

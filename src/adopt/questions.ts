@@ -71,6 +71,14 @@ export const stranded = (table: Table, logins: string[]) =>
       `    revoke all on table ${table.relation} from ${logins.map(ident).join(", ")};`,
   );
 
+export const shut = (table: Table, logins: string[]) =>
+  inDatabase(
+    table,
+    `has row-level security already, and no policy for ${logins.join(", ")}: a bridge would show every row. ` +
+      "Add a policy, or revoke:\n" +
+      `    revoke all on table ${table.relation} from ${logins.map(ident).join(", ")};`,
+  );
+
 export const cannotFill = (table: Table, logins: string[]) =>
   inDatabase(
     table,

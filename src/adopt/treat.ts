@@ -1,6 +1,6 @@
 /** The treatment of each table, and the questions that a person must answer first. */
 import type { Answers } from "./answers.ts";
-import { bridgesOf, openBridges, withoutBridge } from "./bridges.ts";
+import { bridged, bridgesOf, openBridges, withoutBridge } from "./bridges.ts";
 import { actionOf, overwritten, thatKeeps } from "./foreign-key.ts";
 import type { Living, Table } from "./living.ts";
 import { isAdopted, ownPolicies } from "./names.ts";
@@ -12,6 +12,7 @@ import {
   nullable,
   type Question,
   reachedByRequests,
+  shut,
   stranded,
 } from "./questions.ts";
 
@@ -54,8 +55,10 @@ export function treat(living: Living, answers: Answers): Treated {
     // The plan closes bridges only on tables that were adopted before.
     if (!ADOPTED.includes(treatments.get(table.relation)!) || isAdopted(table)) continue;
     const logins = withoutBridge(living, table, open);
+    const closed = table.enabled ? bridged(table, open) : [];
     const blind = table.blind.filter(name => Object.hasOwn(open, name));
     if (logins.length > 0) wait(stranded(table, logins));
+    else if (closed.length > 0) wait(shut(table, closed));
     else if (blind.length > 0) wait(cannotFill(table, blind));
   }
   // A table that belongs to tenants through a parent waits for the parent, and people for the table of members.

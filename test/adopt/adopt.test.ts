@@ -189,6 +189,28 @@ test("a login keeps its bridge to a table that waits, and loses no privilege on 
   }
 });
 
+test("a bridge does not show a login what row-level security hid from it", async () => {
+  const crew = `crew_${living.name.slice(-8)}`;
+  await sql.unsafe(`create role ${crew}; grant select on "Folder", "Product" to ${crew};
+    alter table "Folder" enable row level security; alter table "Product" enable row level security;
+    create policy cheap on "Product" to ${crew} using (price = 0); create policy mine on "Product" to ${app} using (true)`);
+  try {
+    const { stdout } = await living.plan("--no-rehearse");
+    assert.match(
+      stdout,
+      new RegExp(
+        `"Folder" has row-level security already, and no policy for ${crew}, ${app}: .*\\n-- {5}revoke all on table public\\."Folder" from ${crew}, ${app};`,
+      ),
+    );
+    assert.doesNotMatch(stdout, /^create policy \w+ on public\."Folder"/m);
+    assert.match(stdout, /^create policy tenant_only on public\."Product"/m);
+    assert.doesNotMatch(stdout, /^create policy bridge_\w+ on public\."Product"/m);
+  } finally {
+    await sql.unsafe(`alter table "Folder" disable row level security; alter table "Product" disable row level security;
+      drop policy mine on "Product"; drop owned by ${crew}; drop role ${crew}`);
+  }
+});
+
 test("--save keeps what the file said: the answers, and what adopt does not write of a profile", async () => {
   const auth = `reads_${living.name.slice(-8)}`;
   await sql.unsafe(`create role ${auth}; create policy sign_in on "User" to ${auth} using (true)`);
