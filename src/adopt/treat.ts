@@ -68,8 +68,9 @@ export function treat(living: Living, answers: Answers): Treated {
       const treatment = treatments.get(table.relation)!;
       const through =
         treatment === "people" ? membership!.relation : treatment === "rows" && table.parent?.relation;
-      const of = through && treatments.get(through);
-      if (!of || of === "rows") continue;
+      if (!through || treatments.get(through) === "rows") continue;
+      // A partition waits, as its table does.
+      const of = treatments.get(through) ?? "open";
       const asks = `belongs to a tenant through ${through}, which ${of === "open" ? "waits" : `is ${of}`}`;
       wait(askTable(table, asks, "closed", "shared"));
       changed = true;

@@ -118,7 +118,9 @@ test("a table that cannot be adopted comes with the statement that helps", async
     },
   );
   await sql.unsafe(`grant select on "Product" to public; create policy mine on "Folder" using (true);
-    create table "Visit" ("teamId" text not null references "Team", at date not null) partition by range (at)`);
+    create table "Visit" ("teamId" text not null references "Team", at date not null) partition by range (at);
+    create table "Visit_1" partition of "Visit" (primary key (at)) default;
+    create table "Stop" (at date primary key references "Visit_1")`);
   const { code, stdout } = await living.plan("--answers", file, "--no-rehearse");
   assert.equal(code, 2);
   assert.match(
@@ -127,7 +129,10 @@ test("a table that cannot be adopted comes with the statement that helps", async
   );
   assert.match(stdout, /"Folder" has policies of its own \(mine\)/);
   assert.match(stdout, /"Visit" is partitioned: /);
-  await sql.unsafe(`revoke all on "Product" from public; drop policy mine on "Folder"; drop table "Visit"`);
+  assert.match(stdout, /"Stop" belongs to a tenant through public\."Visit_1", which waits/);
+  await sql.unsafe(
+    `revoke all on "Product" from public; drop policy mine on "Folder"; drop table "Stop", "Visit"`,
+  );
 });
 
 test("a table waits while requests have privileges that its treatment does not give, and people while the members' table does", async () => {
