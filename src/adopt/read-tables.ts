@@ -18,11 +18,12 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
     ), filled as (
       select tgrelid as relid from pg_trigger where tgname = ${FILL}
     ), held as (
-      -- The parent nearest to a tenant; of two, one that deletes its children. The keys that the plan adds enforce that all parents agree.
+      -- The parent nearest to a tenant; of two, one that deletes its children. While columns are being filled, one
+      -- that is full comes first: two tables may refer to each other. The keys that the plan adds enforce that all parents agree.
       select t.*, f.relid is not null as filled, case when t.steps > 0 or f.relid is not null then
         (select k.confrelid from pg_temp.foreign_keys k cross join pg_temp.profile p join pg_temp.tables m on m.relid = k.confrelid
           where k.conrelid = t.relid and k.required and k.confrelid not in (t.relid, p.tenants)
-          order by m.steps, k.confdeltype <> 'c', k.conname limit 1) end as by_parent
+          order by m.attnotnull is not true, m.steps, k.confdeltype <> 'c', k.conname limit 1) end as by_parent
       from pg_temp.tables t left join filled f using (relid)
     )
     select r.relation, n.nspname as schema, c.relname as name, o.rolname as owner, c.reltuples::float8 as rows,
