@@ -101,17 +101,20 @@ export function uniqueSteps({ keys = {} }: Answers, table: Table): KeyPlan {
   const later: Later[] = [];
   for (const index of globalKeys(table)) {
     if (keys[index.name] !== "tenant") continue;
-    const { name, relname, constraint, method } = index;
-    const drop = constraint
-      ? `alter table ${table.relation} drop constraint ${ident(constraint)};`
-      : `drop index ${name};`;
-    later.push({ sql: drop, index });
+    const { name, relname, constraint, method, primary } = index;
     const columns = `(${ident(column)}, ${index.keys.slice(1)}`;
     const isThere = (one: Index) =>
       one.unique &&
+      !(primary && one.constraint) &&
       (one.keys === columns || (one.referable && one.columns.join() === [column, ...index.columns].join()));
-    if (!table.indexes.some(isThere))
-      steps.push(...indexSteps(table, keyOf(relname), columns, { unique: true, method }));
+    const there = table.indexes.find(isThere);
+    if (!there) steps.push(...indexSteps(table, keyOf(relname), columns, { unique: true, method }));
+    const successor = ident(there?.relname ?? keyOf(relname));
+    const add = primary ? `, add constraint ${ident(constraint!)} primary key using index ${successor}` : "";
+    const drop = constraint
+      ? `alter table ${table.relation} drop constraint ${ident(constraint)}${add};`
+      : `drop index ${name};`;
+    later.push({ sql: drop, index });
   }
   return { steps, later };
 }

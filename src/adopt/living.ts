@@ -73,6 +73,7 @@ export interface Index {
   constraint: string | null;
   columns: (string | null)[];
   unique: boolean;
+  primary: boolean;
   /** A foreign key may refer to it. */
   referable: boolean;
   partial: boolean;

@@ -71,7 +71,8 @@ export function makePlan(living: Living, answers: Answers, only: string[] | null
     chosen,
     adopted,
     steps: steps.toSorted((a, b) => order.indexOf(a.phase) - order.indexOf(b.phase)),
-    later: [...uniques.flatMap(one => one.later), ...keys.later],
+    // A foreign key depends on the unique key to which it refers.
+    later: [...keys.later, ...uniques.flatMap(one => one.later)],
   };
 }
 

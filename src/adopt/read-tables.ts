@@ -68,7 +68,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
           'constraint', (select k.conname from pg_constraint k where k.conindid = x.indexrelid and k.contype in ('p', 'u', 'x')),
           'columns', array(select a.attname from generate_series(0, x.indnkeyatts - 1) i
             left join pg_attribute a on a.attrelid = x.indrelid and a.attnum = x.indkey[i] order by i),
-          'unique', x.indisunique, 'partial', x.indpred is not null,
+          'unique', x.indisunique, 'primary', x.indisprimary, 'partial', x.indpred is not null,
           'guessable', not (x.indnkeyatts = 1 and (x.indisprimary or exists (select from pg_attribute a
             where a.attrelid = x.indrelid and a.attnum = x.indkey[0] and (a.atttypid = 'uuid'::regtype or a.attidentity <> '')))),
           'referable', x.indisunique and x.indisvalid and x.indimmediate and x.indpred is null and x.indexprs is null)

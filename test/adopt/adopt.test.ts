@@ -229,6 +229,30 @@ test("a half-filled table keeps its parent, though that one refers back to it", 
   assert.match(stdout, /^update public\."Revision" t set "teamId" = p\."teamId" from public\."Product" p /m);
 });
 
+test("once its keys are dropped, a table has a primary key still", async () => {
+  await sql.unsafe(`create table "Zone" ("teamId" text not null references "Team", zone text, grade text, primary key (zone, grade));
+    create table "Fare" ("teamId" text not null references "Team", zone text, grade text, foreign key (zone, grade) references "Zone")`);
+  try {
+    const file = living.answer({ keys: { 'public."Zone_pkey"': "tenant" } });
+    const { stdout } = await living.plan(
+      "--no-rehearse",
+      "--answers",
+      file,
+      "--tables",
+      'public."Zone",public."Fare"',
+    );
+    const left = laterOf(stdout);
+    assert.deepEqual(left, [
+      'alter table public."Fare" drop constraint "Fare_zone_grade_fkey";',
+      'alter table public."Zone" drop constraint "Zone_pkey", add constraint "Zone_pkey" primary key using index "Zone_pkey_tenant";',
+    ]);
+    await sql.unsafe(/^create unique index concurrently "Zone_pkey_tenant".*$/m.exec(stdout)![0]);
+    for (const statement of left) await sql.unsafe(statement);
+  } finally {
+    await sql.unsafe(`drop table "Fare", "Zone"`);
+  }
+});
+
 test("--save keeps what the file said: the answers, and what adopt does not write of a profile", async () => {
   const auth = `reads_${living.name.slice(-8)}`;
   await sql.unsafe(`create role ${auth}; create policy sign_in on "User" to ${auth} using (true)`);
