@@ -1,6 +1,7 @@
 /** One statement of the plan. */
 import { ident } from "../values/sql-names.ts";
 import type { Index, Key, Table } from "./living.ts";
+import { keyOf } from "./names.ts";
 
 /** In this order, with the headings of the plan. */
 export const PHASES = {
@@ -69,11 +70,13 @@ export const when = (condition: boolean, ...steps: Step[]) => (condition ? steps
 /** Postgres allows CONCURRENTLY in no transaction: the rehearsal leaves the word out. */
 export function indexSteps(
   table: Table,
-  index: string,
+  name: string,
   columns: string,
   { unique = false, method = "" } = {},
 ): Step[] {
-  const { relation, schema, invalid } = table;
+  const { relation, schema, indexes, invalid } = table;
+  // Another index, such as a partial one, may have the name.
+  const index = indexes.some(({ relname }) => relname === name) ? keyOf(name) : name;
   const step = (sql: string) => stepsOf(table)("indexes", sql);
   const make = `create ${unique ? "unique " : ""}index concurrently ${ident(index)} on ${relation} ${method && `using ${method} `}${columns};`;
   // An earlier run that could not finish it left an index of this name.

@@ -358,10 +358,20 @@ test("while other sessions are open, nothing is rehearsed without --rehearse", a
   }
 });
 
-test("an index that could not be finished is dropped before it is made again", async () => {
+test("an index that could not be finished is dropped before it is made again, and another one of its name stays", async () => {
   await sql.unsafe(`create index "Folder_teamId_idx" on "Folder" ("teamId")`);
   await sql`update pg_index set indisvalid = false where indexrelid = '"Folder_teamId_idx"'::regclass`;
-  const { stdout } = await living.plan("--answers", living.answer(ANSWERS), "--no-rehearse");
+  const planned = () => living.plan("--answers", living.answer(ANSWERS), "--no-rehearse");
+  const { stdout } = await planned();
+  await sql.unsafe(
+    `drop index "Folder_teamId_idx"; create index "Folder_teamId_idx" on "Folder" ("teamId") where id > ''`,
+  );
+  const another = await planned();
+  await sql.unsafe(`drop index "Folder_teamId_idx"`);
+  assert.match(
+    another.stdout,
+    /^create index concurrently "Folder_teamId_idx_tenant" on public\."Folder" \("teamId"\);$/m,
+  );
   assert.match(
     stdout,
     /^drop index concurrently public\."Folder_teamId_idx";\ncreate index concurrently "Folder_teamId_idx" on /m,
