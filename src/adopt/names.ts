@@ -18,11 +18,12 @@ export const ONLY = "tenant_only";
 export const ROWS = "tenant_rows";
 export const PEOPLE = "tenancy_people";
 export const OWNER = "tenancy_owner";
+export const SHARED = "tenancy_shared";
 const BRIDGE = "bridge_until_";
 /** The audit reads the date in this name (bridge_open). */
 export const bridgeOf = (until: string) => BRIDGE + until.replaceAll("-", "_");
 export const isBridge = (policy: string) => policy.startsWith(BRIDGE);
-const isOurs = (policy: string) => [ONLY, ROWS, PEOPLE, OWNER].includes(policy) || isBridge(policy);
+const isOurs = (policy: string) => [ONLY, ROWS, PEOPLE, OWNER, SHARED].includes(policy) || isBridge(policy);
 export const isAdopted = ({ policies }: Pick<Table, "policies">) =>
   policies.some(({ name }) => name === ONLY || name === PEOPLE);
 /** The policies of the product's own. */

@@ -2,9 +2,9 @@
 import { ident } from "../values/sql-names.ts";
 import { bridged, withoutBridge } from "./bridges.ts";
 import type { Living, Table } from "./living.ts";
-import { bridgeOf, isAdopted, isBridge, ONLY, OWNER, PEOPLE, ROWS, TENANCY_ID } from "./names.ts";
+import { bridgeOf, isAdopted, isBridge, ONLY, OWNER, PEOPLE, ROWS, SHARED, TENANCY_ID } from "./names.ts";
 import { type Step, stepsOf, when } from "./step.ts";
-import type { Treatment } from "./treat.ts";
+import { isForRequests, type Treatment } from "./treat.ts";
 
 /** The transaction's tenant: an InitPlan, so it runs once in a statement. */
 const CURRENT = "(select app.tenant_id())";
@@ -33,7 +33,11 @@ export function policySteps(
       own(`grant usage on sequence ${name} to ${to};`),
     ),
   );
-  if (treatment === "shared") return grants;
+  if (treatment === "shared") {
+    const seen = !table.enabled || policies.some(({ roles }) => isForRequests(roles, role));
+    const all = own(`create policy ${SHARED} on ${relation} for select to ${to} using (true);`);
+    return [...when(!seen, all), ...grants];
+  }
   const has = (name: string) => policies.some(policy => policy.name === name);
   const wanted = new Map<string, string[]>();
   for (const name of bridged(table, bridges)) {

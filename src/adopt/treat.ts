@@ -171,5 +171,5 @@ function ofClass({ membership }: Living, { class: of, relation }: Table): Treatm
 }
 
 /** The policy also applies to requests. Policies for other logins do not matter here. */
-const isForRequests = (roles: string[], role: string) =>
+export const isForRequests = (roles: string[], role: string) =>
   roles.length === 0 || roles.includes(role) || roles.includes("tms_app");

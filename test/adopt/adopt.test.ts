@@ -194,13 +194,15 @@ test("a login keeps its bridge to a table that waits, and loses no privilege on 
   }
 });
 
-test("a bridge does not show a login what row-level security hid from it", async () => {
+test("where row-level security is on already, a bridge does not show a login more rows, and requests read what is shared", async () => {
   const crew = `crew_${living.name.slice(-8)}`;
   await sql.unsafe(`create role ${crew}; grant select on "Folder", "Product" to ${crew};
     alter table "Folder" enable row level security; alter table "Product" enable row level security;
+    alter table "Country" enable row level security;
     create policy cheap on "Product" to ${crew} using (price = 0); create policy mine on "Product" to ${app} using (true)`);
   try {
-    const { stdout } = await living.plan("--no-rehearse");
+    const file = living.answer({ tables: { 'public."Country"': "shared" } });
+    const { stdout } = await living.plan("--answers", file);
     assert.match(
       stdout,
       new RegExp(
@@ -210,9 +212,14 @@ test("a bridge does not show a login what row-level security hid from it", async
     assert.doesNotMatch(stdout, /^create policy \w+ on public\."Folder"/m);
     assert.match(stdout, /^create policy tenant_only on public\."Product"/m);
     assert.doesNotMatch(stdout, /^create policy bridge_\w+ on public\."Product"/m);
+    assert.match(
+      stdout,
+      new RegExp(`^create policy \\w+ on public\\."Country" for select to ${role} using \\(true\\);$`, "m"),
+    );
+    assert.deepEqual(lines(stdout, "FAILED"), []);
   } finally {
     await sql.unsafe(`alter table "Folder" disable row level security; alter table "Product" disable row level security;
-      drop policy mine on "Product"; drop owned by ${crew}; drop role ${crew}`);
+      alter table "Country" disable row level security; drop policy mine on "Product"; drop owned by ${crew}; drop role ${crew}`);
   }
 });
 
