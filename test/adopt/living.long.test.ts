@@ -4,13 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after } from "node:test";
 import postgres from "postgres";
 import { migrate } from "../../src/migrate/migrate.ts";
 import { outcome, tenancy } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase, long } from "../harness.ts";
 import { auditedBy, carryOut, laterOf, statementsOf } from "./living.ts";
 import { bigProduct, Client, seedRows } from "./load.ts";
@@ -27,7 +27,7 @@ const at = (database: string, user?: string) => {
   return url.href;
 };
 const sql = postgres(at(name), { max: 2, onnotice: () => {} });
-const file = path.join(mkdtempSync(path.join(tmpdir(), "tms-live-")), "adopt.json");
+const file = path.join(temporaryFolder("live"), "adopt.json");
 after(async () => {
   await sql.end();
   for (const database of [name, copy])

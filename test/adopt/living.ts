@@ -1,12 +1,12 @@
 /** A database in use, with the service installed in it; makes plans and carries them out. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import postgres from "postgres";
 import type { Answers } from "../../src/adopt/answers.ts";
 import { outcome, tenancy } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase, type Database } from "../harness.ts";
 
 export interface LivingDatabase extends Database {
@@ -40,7 +40,7 @@ export async function createLiving(schema: (owner: string, app: string) => strin
     grant connect on database ${database.name} to ${owner}, ${app};
     grant usage, create on schema public to ${owner}; grant usage on schema public to ${app}`);
   await sql.unsafe(schema(owner, app));
-  const folder = mkdtempSync(path.join(tmpdir(), "tms-adopt-"));
+  const folder = temporaryFolder("adopt");
   const file = path.join(folder, "adopt.json");
   return {
     ...database,

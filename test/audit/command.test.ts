@@ -1,8 +1,7 @@
 /** `npm run audit` of this service's own database: the report, the exit status, and what stays in the history. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import { Definitions } from "../../src/audit/definitions.ts";
@@ -15,6 +14,7 @@ import { toSarif } from "../../src/audit/sarif.ts";
 import { StartupError } from "../../src/errors/startup-error.ts";
 import { RELEASE } from "../../src/migrate/release.ts";
 import { outcome, projectRoot, tenancy } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { idsOf, seedTenants } from "./tenants.ts";
@@ -54,7 +54,7 @@ const keysOf = (items: object[]) => [...new Set(items.map(item => Object.keys(it
 const FINDING = "check, category, severity, tenant_id, relation, row, detail, remedy";
 
 void describe("npm run audit", () => {
-  const earlier = path.join(mkdtempSync(path.join(tmpdir(), "tms-audit-")), "earlier.json");
+  const earlier = path.join(temporaryFolder("audit"), "earlier.json");
 
   it("prints the JSON report and nothing else, exits 0 without an error, and stores the run", async () => {
     const { code, stdout, stderr } = await command(urls.owner, "--format", "json");

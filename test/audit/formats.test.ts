@@ -1,8 +1,7 @@
 /** SARIF and JUnit, against their own schemas, with the worst that a database can name. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, it } from "node:test";
 import { Ajv } from "ajv";
@@ -14,6 +13,7 @@ import { toSarif } from "../../src/audit/sarif.ts";
 import { toText, verdict } from "../../src/audit/text.ts";
 import type { Finding } from "../../src/values/finding.ts";
 import { projectRoot } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 
 const schemas = path.join(projectRoot, "test", "audit", "schemas");
 // The schema says draft 4, and uses nothing that later drafts read otherwise.
@@ -148,7 +148,7 @@ void describe("JUnit", () => {
   it("is valid, with findings and without", {
     skip: lint ? false : "xmllint is not installed (libxml2-utils)",
   }, () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "tms-junit-"));
+    const folder = temporaryFolder("junit");
     for (const audit of [AUDIT, clean]) {
       const file = path.join(folder, "report.xml");
       writeFileSync(file, toJunit(audit));
@@ -208,7 +208,7 @@ void describe("the text", () => {
 
 void describe("the definitions in a folder", () => {
   it("are found however they are written, the newest migration first, and not in packages or dumps", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "tms-definitions-"));
+    const folder = temporaryFolder("definitions");
     const write = (file: string, text: string) => {
       mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
       writeFileSync(path.join(folder, file), text);

@@ -1,8 +1,7 @@
 /** The command on a database that has nothing of this service, by a login that may as little as possible; and on our own. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, it } from "node:test";
 import postgres from "postgres";
@@ -12,6 +11,7 @@ import type { Request } from "../../src/audit/request.ts";
 import { auditDatabase } from "../../src/audit/run.ts";
 import { auditText, PRODUCT_CHECKS, SERVICE_CHECKS } from "../../src/audit/sql-text.ts";
 import { outcome, projectRoot, tenancy } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase } from "../harness.ts";
 import { seedTenants } from "./tenants.ts";
 
@@ -25,7 +25,7 @@ const at = (user?: string) => {
   return url.href;
 };
 const sql = postgres(at(), { max: 2, idle_timeout: 10, onnotice: () => {} });
-const folder = mkdtempSync(path.join(tmpdir(), "tms-outside-"));
+const folder = temporaryFolder("outside");
 const file = (of: string, content?: unknown) => {
   const full = path.join(folder, of);
   if (content !== undefined)

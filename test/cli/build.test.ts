@@ -1,18 +1,18 @@
 /** What the Dockerfile puts into the image, put into a folder: built, migrated and started without TypeScript's runner. */
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
 import { runInNewContext } from "node:vm";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase, TEST_SECRET } from "../harness.ts";
 import { until } from "../until.ts";
 
 let service: ChildProcess | undefined;
 
 const root = path.join(import.meta.dirname, "../..");
-const folder = mkdtempSync(path.join(tmpdir(), "tms-image-"));
+const folder = temporaryFolder("image");
 for (const name of ["dist", "db", ".gmrc", "package.json"])
   cpSync(path.join(root, name), path.join(folder, name), { recursive: true, dereference: true });
 const { packages } = JSON.parse(readFileSync(path.join(root, "package-lock.json"), "utf8")) as {
@@ -29,7 +29,6 @@ const database = await createDatabase();
 after(async () => {
   service?.kill("SIGKILL");
   await database?.drop();
-  rmSync(folder, { recursive: true });
 });
 
 const environment = (more: Record<string, string>) => ({

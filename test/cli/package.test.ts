@@ -1,11 +1,11 @@
 /** What npm packs; and a team's way in: the tarball in an empty folder, with nothing of this repository. */
 import assert from "node:assert/strict";
 import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import postgres from "postgres";
+import { temporaryFolder } from "../folder.ts";
 import { ALL, createDatabase, long, seedUser, TEST_SECRET } from "../harness.ts";
 import { until } from "../until.ts";
 import { built, projectRoot } from "./command.ts";
@@ -105,7 +105,7 @@ test("the embedded Postgres that an adopter is told to install is the one that i
   assert.ok(manifest.dependencies["@types/pg"]);
 });
 
-const folder = mkdtempSync(path.join(tmpdir(), "tms-adopter-"));
+const folder = temporaryFolder("adopter");
 const database = await createDatabase();
 const name = `${database.name}_adopter`;
 const at = (url: string, pathname = `/${name}`) => Object.assign(new URL(url), { pathname }).href;
@@ -144,7 +144,6 @@ before(() => {
 after(async () => {
   await database.sql`drop database if exists ${database.sql(name)} with (force)`;
   await database.drop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 long("without addresses it asks for the embedded Postgres by name and release", { skip: offline }, () => {

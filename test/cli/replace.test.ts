@@ -1,14 +1,14 @@
 /** `tenancy diff` and `tenancy import --replace`: one tenant back to yesterday. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase, createService, seedTenant, seedUser, token } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { inShell, outcome, tenancy } from "./command.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "tms-replace-"));
+const folder = temporaryFolder("replace");
 const database = await createDatabase();
 const { sql } = database;
 const env = { DATABASE_URL: database.urls.owner };
@@ -24,7 +24,6 @@ for (const tenant of [acme, globex]) {
 const yesterday = path.join(folder, "acme.jsonl");
 after(async () => {
   await database.drop();
-  rmSync(folder, { recursive: true });
 });
 const run = (...args: string[]) => outcome(tenancy(args, env));
 

@@ -1,14 +1,14 @@
 /** What the commands about tenants say: explain, events, and what all commands have in common. Export and import are in transfer.test.ts. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { type AddressInfo, connect as connectTo, createServer } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { connect } from "../../src/database/command-connection.ts";
 import { freePort } from "../../src/embedded/server.ts";
 import { startWire } from "../faults/wire.ts";
+import { temporaryFolder } from "../folder.ts";
 import {
   createDatabase,
   long,
@@ -23,14 +23,13 @@ import {
 import { until } from "../until.ts";
 import { built, inShell, outcome, projectRoot, tenancy } from "./command.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "tms-tools-"));
+const folder = temporaryFolder("tools");
 const database = await createDatabase();
 let env: Record<string, string> = { DATABASE_URL: database.urls.owner, SERVICE_MULTI_TENANT_MODE: "true" };
 const acme = await seedTenant(database.sql, { slug: "acme", name: "Acme" });
 await seedUser(database.sql, acme, { subject: "alice", role: "owner" });
 after(async () => {
   await database.drop();
-  rmSync(folder, { recursive: true });
 });
 const run = (...args: string[]) => outcome(tenancy(args, env));
 

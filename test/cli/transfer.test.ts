@@ -1,17 +1,17 @@
 /** `tenancy export` and `import` as commands: their files, words, exit status and ends. What they carry is in database/transfer.test.ts. */
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { startWire } from "../faults/wire.ts";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase, long, seedTenant, seedUser } from "../harness.ts";
 import { lockWaiters, until } from "../until.ts";
 import { built, inShell, outcome, tenancy } from "./command.ts";
 
-const folder = mkdtempSync(path.join(tmpdir(), "tms-transfer-"));
+const folder = temporaryFolder("transfer");
 const database = await createDatabase();
 const { sql } = database;
 const env = { DATABASE_URL: database.urls.owner };
@@ -19,7 +19,6 @@ const acme = await seedTenant(sql, { slug: "acme", name: "Acme" });
 await seedUser(sql, acme, { subject: "alice", role: "owner" });
 after(async () => {
   await database.drop();
-  rmSync(folder, { recursive: true });
 });
 const run = (...args: string[]) => outcome(tenancy(args, env));
 

@@ -5,23 +5,22 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { built } from "../cli/command.ts";
 import { type Pooler, startPgbouncer, withoutPgbouncer } from "../faults/pgbouncer.ts";
+import { temporaryFolder } from "../folder.ts";
 import { ALL, CONTEXT_SECRET, createDatabase, requireProofs, seedTenant, seedUser } from "../harness.ts";
 
 const source = path.join(built, "examples/orm");
-const folder = mkdtempSync(path.join(tmpdir(), "tms-orm-"));
+const folder = temporaryFolder("orm");
 const database = await createDatabase();
 const shop = `shop_${database.name.slice(-8)}`;
 const url = Object.assign(new URL(database.urls.root), { username: shop, password: "shop" }).href;
@@ -63,7 +62,6 @@ after(async () => {
   await pooler?.stop();
   await database.sql.unsafe(`drop owned by ${shop}; drop role ${shop}`);
   await database.drop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 interface Caller {
@@ -206,23 +204,19 @@ class Main {
 `;
 
 test("jdbc: in the caller's tenant only, and not nested", { skip: withoutJava }, () => {
-  const work = mkdtempSync(path.join(tmpdir(), "tms-jdbc-"));
-  try {
-    writeFileSync(path.join(work, "Main.java"), JAVA);
-    cpSync(path.join(source, "jdbc/InTenant.java"), path.join(work, "InTenant.java"), { dereference: true });
-    execFileSync("javac", ["-cp", JAR, "Main.java", "InTenant.java"], { cwd: work, stdio: "pipe" });
-    for (const address of addresses()) {
-      const { hostname, port, pathname } = new URL(address);
-      // Before PgBouncer 1.21 a prepared statement may be on another connection.
-      const jdbc = `jdbc:postgresql://${hostname}:${port}${pathname}?prepareThreshold=0`;
-      const { status, stdout, stderr } = spawnSync("java", ["-cp", `${JAR}:.`, "Main", jdbc, shop], {
-        cwd: work,
-        encoding: "utf8",
-      });
-      assert.deepEqual([status, stdout], [0, "[ann of beta]\n"], stderr);
-    }
-  } finally {
-    rmSync(work, { recursive: true });
+  const work = temporaryFolder("jdbc");
+  writeFileSync(path.join(work, "Main.java"), JAVA);
+  cpSync(path.join(source, "jdbc/InTenant.java"), path.join(work, "InTenant.java"), { dereference: true });
+  execFileSync("javac", ["-cp", JAR, "Main.java", "InTenant.java"], { cwd: work, stdio: "pipe" });
+  for (const address of addresses()) {
+    const { hostname, port, pathname } = new URL(address);
+    // Before PgBouncer 1.21 a prepared statement may be on another connection.
+    const jdbc = `jdbc:postgresql://${hostname}:${port}${pathname}?prepareThreshold=0`;
+    const { status, stdout, stderr } = spawnSync("java", ["-cp", `${JAR}:.`, "Main", jdbc, shop], {
+      cwd: work,
+      encoding: "utf8",
+    });
+    assert.deepEqual([status, stdout], [0, "[ann of beta]\n"], stderr);
   }
 });
 

@@ -1,14 +1,14 @@
 /** The recipes of examples/queues: a job works in the tenant that sent it. Their packages are not ours. */
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import path from "node:path";
 import { after, before, beforeEach, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import pg from "pg";
 import { inTenant } from "../../src/library/index.ts";
 import { built } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 import { ALL, CONTEXT_SECRET, createDatabase, requireProofs, seedTenant, seedUser } from "../harness.ts";
 import { until } from "../until.ts";
 
@@ -16,7 +16,7 @@ type Client = pg.PoolClient;
 type Task = (client: Client, payload: { note: string }) => Promise<unknown>;
 type Stop = () => Promise<unknown>;
 
-const folder = mkdtempSync(path.join(tmpdir(), "tms-queues-"));
+const folder = temporaryFolder("queues");
 const database = await createDatabase();
 const { sql } = database;
 const shop = `shop_${database.name.slice(-8)}`;
@@ -62,7 +62,6 @@ after(async () => {
   await Promise.all([pool.end(), queuePool.end(), owner.end()]);
   await sql.unsafe(`drop owned by ${shop}, ${role}; drop role ${shop}, ${role}`);
   await database.drop();
-  rmSync(folder, { recursive: true, force: true });
 });
 beforeEach(() => sql`update app.users set display_name = null`);
 

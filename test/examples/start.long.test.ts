@@ -6,22 +6,19 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   realpathSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { after, test } from "node:test";
+import { test } from "node:test";
+import { temporaryFolder } from "../folder.ts";
 
 const root = path.dirname(realpathSync(path.join(import.meta.dirname, "../../package.json")));
 const page = readFileSync(path.join(root, "docs/start.md"), "utf8");
-const copy = mkdtempSync(path.join(tmpdir(), "tms-start-"));
+const copy = temporaryFolder("start");
 chmodSync(copy, 0o711); // root's Postgres runs as another user
-after(() => rmSync(copy, { recursive: true }));
 
 /** A new file is written. In one that exists, imports come first, and a line comes after the keys' like it, or last. */
 function place(file: string, code: string): void {

@@ -1,15 +1,15 @@
 /** The helpers of examples/testing, in the suites that they are for: pytest and pgTAP. */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, test } from "node:test";
 import { built } from "../cli/command.ts";
+import { temporaryFolder } from "../folder.ts";
 import { createDatabase, seedTenant } from "../harness.ts";
 
 const source = path.join(built, "examples/testing");
-const folder = mkdtempSync(path.join(tmpdir(), "tms-testing-"));
+const folder = temporaryFolder("testing");
 const database = await createDatabase();
 const { sql } = database;
 const url = database.urls.root;
@@ -60,7 +60,6 @@ before(async () => {
 });
 after(async () => {
   await database.drop();
-  rmSync(folder, { recursive: true });
 });
 
 /** While the policy of the invoices shows every row. */

@@ -2,20 +2,19 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHmac, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { temporaryFolder } from "../folder.ts";
 import { seedTenant, settled } from "../harness.ts";
 import { createWorld, operator } from "../http/world.ts";
 
 const world = await createWorld();
 const { sql } = world.database;
 const address = await world.service.app.listen({ host: "127.0.0.1", port: 0 });
-const folder = mkdtempSync(path.join(tmpdir(), "tms-webhook-"));
+const folder = temporaryFolder("webhook");
 const key = randomBytes(32);
 /** What arrived, and whether the receiver took it. */
 const got: { id: string; type: string; slug: string; taken: boolean }[] = [];
@@ -42,7 +41,6 @@ after(async () => {
   receiver.closeAllConnections();
   receiver.close();
   await world.end();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const start = async () => {

@@ -1,16 +1,16 @@
 /** PATCH of a tenant: merge patches, the schema of settings, and what a tenant's own people may change. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
+import { temporaryFolder } from "../folder.ts";
 import { createService, rounds, type Service, seedTenant, seedUser, withService } from "../harness.ts";
 import { lockWaiters } from "../until.ts";
 import { assertError, createWorld, DENIED, operator, person, setupOf } from "./world.ts";
 
 const ROUNDS = rounds(10, 40);
 
-const folder = mkdtempSync(join(tmpdir(), "tms-schema-"));
+const folder = temporaryFolder("schema");
 const fileOf = (name: string, content: unknown) => {
   const path = join(folder, name);
   writeFileSync(path, typeof content === "string" ? content : JSON.stringify(content));
@@ -44,7 +44,6 @@ const strict = await createService(world.database, {
 after(async () => {
   await strict.close();
   await world.end();
-  rmSync(folder, { recursive: true });
 });
 
 const MERGE = { "content-type": "application/merge-patch+json" };

@@ -1,13 +1,13 @@
 /** What a settings schema may cost: the operator chooses it, a tenant's admins choose what it works on. */
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import type { Row } from "../../src/database/database.ts";
 import { loadSettingsSchema, writeValidated } from "../../src/http/settings-schema.ts";
 import { isMultiple } from "../../src/http/settings-validator.ts";
+import { temporaryFolder } from "../folder.ts";
 import { seedTenant, seedUser } from "../harness.ts";
 import { assertError, createWorld, person } from "./world.ts";
 
@@ -28,7 +28,7 @@ const SCHEMA = {
     numbers: { items: { type: "string" }, ...writable },
   },
 };
-const folder = mkdtempSync(join(tmpdir(), "tms-schema-"));
+const folder = temporaryFolder("schema");
 const file = join(folder, "schema.json");
 writeFileSync(file, JSON.stringify(SCHEMA));
 const world = await createWorld({ SERVICE_TENANT_SETTINGS_SCHEMA: file });
@@ -38,7 +38,6 @@ await seedUser(sql, acme, { subject: "adam", role: "admin" });
 const adam = await person("adam", "acme");
 after(async () => {
   await world.end();
-  rmSync(folder, { recursive: true });
 });
 
 const patch = (settings: object, more = {}) =>
