@@ -15,7 +15,7 @@ export const overwritten = ({ columns, sets, onDelete }: Key) =>
 
 export const actionOf = (onDelete: string) => ACTIONS[onDelete] ?? "no action";
 
-type Clauses = Omit<Key, "name" | "valid">;
+type Clauses = Omit<Key, "name" | "valid" | "hidden">;
 
 export function foreignKey({
   columns,

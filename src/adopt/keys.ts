@@ -80,8 +80,8 @@ const withTenant = (key: Key, own: string, theirs: string) =>
   });
 
 /**
- * The unique keys of a table by which one tenant can learn that another has a value. A key with a column that refers to a tenant's row
- * reveals nothing.
+ * The unique keys of a table by which one tenant can learn that another has a value. A key with a column that refers to a row of one
+ * tenant, or to a person, reveals nothing.
  */
 export const globalKeys = ({ relation, tenantColumn, indexes, keys }: Table): Index[] =>
   indexes.filter(
@@ -90,7 +90,8 @@ export const globalKeys = ({ relation, tenantColumn, indexes, keys }: Table): In
       guessable &&
       !columns.includes(tenantColumn) &&
       !keys.some(
-        ({ columns: own, parent }) => parent !== relation && own.some(name => columns.includes(name)),
+        ({ columns: own, parent, hidden }) =>
+          hidden && parent !== relation && own.some(name => columns.includes(name)),
       ),
   );
 

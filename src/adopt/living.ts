@@ -94,6 +94,8 @@ export interface Key {
   sets: string[];
   deferrable: string;
   valid: boolean;
+  /** A tenant does not see all rows of the parent. */
+  hidden: boolean;
 }
 
 export interface Living {

@@ -81,6 +81,7 @@ export function tablesOf(tx: postgres.TransactionSql): Promise<Table[]> {
         from pg_constraint k where k.conrelid = r.relid and k.contype = 'c') as checks,
       (select coalesce(json_agg(json_build_object('name', k.conname, 'parent', m.relation, 'columns', k.columns, 'parents', k.parents,
           'onDelete', k.confdeltype, 'onUpdate', k.confupdtype, 'full', x.confmatchtype = 'f', 'valid', k.convalidated,
+          'hidden', k.confrelid in (select relid from pg_temp.tables union all select relid from members union all select p.tenants),
           'sets', array(select a.attname from pg_attribute a where a.attrelid = k.conrelid and a.attnum = any (k.confdelsetcols)),
           'deferrable', concat(case when x.condeferrable then ' deferrable' end, case when x.condeferred then ' initially deferred' end))
         order by k.conname), '[]')

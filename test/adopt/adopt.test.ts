@@ -385,14 +385,16 @@ test("an index that could not be finished is dropped before it is made again, an
   );
 });
 
-test("a unique key over an expression raises its question before its table has the tenant's column", async () => {
-  await sql.unsafe(`create unique index "LineNote_lower_key" on "LineNote" (lower(id))`);
+test("a unique key over an expression, or with a key to a shared table, raises its question before its table has the tenant's column", async () => {
+  await sql.unsafe(`create unique index "LineNote_lower_key" on "LineNote" (lower(id));
+    create unique index "Customer_country_key" on "Customer" ("countryCode", id)`);
   const { stdout } = await living.plan("--answers", living.answer(ANSWERS), "--no-rehearse");
-  await sql.unsafe(`drop index "LineNote_lower_key"`);
+  await sql.unsafe(`drop index "LineNote_lower_key", "Customer_country_key"`);
   assert.match(
     stdout,
     /public\."LineNote_lower_key" of public\."LineNote" is unique across all tenants: \(lower\(id\)\)/,
   );
+  assert.match(stdout, /public\."Customer_country_key" of public\."Customer" is unique across all tenants/);
 });
 
 test("what was planned is so: the old application goes on, requests see one tenant, the audit passes", async () => {
