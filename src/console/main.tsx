@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { App } from "./app.tsx";
 import { arrive } from "./arrival.ts";
+import { keepFocus } from "./parts/focus.ts";
 
 // The first click of a double click may move another thing under the pointer, such as the next registration to approve.
 addEventListener(
@@ -14,5 +15,6 @@ addEventListener(
   { capture: true },
 );
 
+keepFocus();
 void arrive();
 render(<App />, document.getElementById("console")!);

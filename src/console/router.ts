@@ -37,6 +37,11 @@ globalThis.addEventListener?.("hashchange", () => {
   }
   show();
 });
+/** Whether the reader came by the browser's own buttons. Browsers that do not tell begin each page at its top. */
+export let traversed = false;
+globalThis.navigation?.addEventListener("navigate", ({ navigationType }) => {
+  traversed = navigationType === "traverse";
+});
 globalThis.addEventListener?.("beforeunload", event => {
   if (unsaved.get() !== null) event.preventDefault();
 });

@@ -105,6 +105,55 @@ test("an approved registration leads to its tenant, and the keyboard goes on in 
   operator.assertFine();
 });
 
+test("after an act the keyboard goes on where it was, not at the top of the document", { skip }, async () => {
+  const { sql } = site;
+  await sql`insert into app.tenants (slug, name) select 'many-' || i, 'Many ' || i from generate_series(1, 101) i`;
+  const { page } = operator;
+  const focus = (what: string) =>
+    until(`the focus is at ${what}`, async () =>
+      (
+        await page.evaluate<string>(
+          "document.activeElement.localName + ' ' + (document.activeElement.ariaLabel ?? document.activeElement.textContent)",
+        )
+      ).startsWith(what),
+    );
+  const press = async (name: string, then: string) => {
+    await operator.button(name).focus();
+    await page.keyboard.press("Enter");
+    await focus(then);
+  };
+  await operator.open("#/tenants?search=many-", "Tenants");
+  await press("Show more", "div 101 tenants");
+  const last = page.locator("a.row").last();
+  const name = await last.innerText();
+  await last.click();
+  await operator.heading(name);
+  await page.goBack();
+  await operator.sees("101 tenants");
+  await focus(`a ${name}`);
+  assert.ok(await page.evaluate("scrollY > 500"), "the list is where it was");
+  await page.getByRole("link", { name: "Tenants", exact: true }).click();
+  const id = await seedTenant(sql, { slug: "keys", name: "Keys" });
+  await operator.open(`#/tenant/${id}/settings`, "Keys");
+  await page.getByLabel("Settings as JSON").fill('{"a": 1}');
+  await press("Review the change", "section Settings");
+  await press("Edit again", "section Settings");
+  await press("Undo", "section Settings");
+  await press("Count what would be deleted", "section Delete");
+  await press("Do not delete", "section Delete");
+  await operator.open(`#/tenant/${id}`, "Keys");
+  await page.getByRole("link", { name: "Invite its first owner" }).click();
+  await operator.dialog().waitFor();
+  await page.goBack();
+  await operator.dialog().waitFor({ state: "detached" });
+  await focus("h1");
+  await operator.open(`#/tenant/${id}/invitations`, "Keys");
+  await operator.press("Invite somebody");
+  await operator.press("Make the link", operator.dialog());
+  await press("I have it", "h1");
+  operator.assertFine();
+});
+
 test("activity says from which role to which one", { skip }, async () => {
   await operator.open(`#/tenant/${acme}/members`, "Acme");
   await operator.press(/^member.*change the role of mia/);

@@ -11,13 +11,6 @@ export interface Action {
 /** The refusal says that the page shows what is no longer so. */
 const STALE = new Set([404, 409, 412]);
 
-/** Where the keyboard goes on if nothing has the focus: a button is disabled while it works, and gone once its work is done. */
-export function focusSomewhere(last: Element | null = null): void {
-  if (document.activeElement !== document.body) return;
-  const usable = last instanceof HTMLElement && last.isConnected && !last.matches(":disabled");
-  (usable ? last : document.querySelector<HTMLElement>("h1"))?.focus({ preventScroll: true });
-}
-
 /** A write: one at a time, its refusal kept in sight. `reload` reads again what it was about, if that has changed meanwhile. */
 export function useAction(reload?: () => void): Action {
   const [busy, setBusy] = useState(false);
@@ -31,7 +24,6 @@ export function useAction(reload?: () => void): Action {
     async run(work) {
       if (running.current) return false;
       running.current = true;
-      const last = document.activeElement;
       setBusy(true);
       setError(undefined);
       try {
@@ -44,7 +36,6 @@ export function useAction(reload?: () => void): Action {
       } finally {
         running.current = false;
         setBusy(false);
-        setTimeout(() => focusSomewhere(last));
       }
     },
   };

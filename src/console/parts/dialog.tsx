@@ -27,7 +27,7 @@ export function Dialog({
     () => () => {
       const last = opener.current as HTMLElement | null;
       // What opened it may be gone, such as the row of a member who was removed.
-      if (last?.isConnected) last.focus();
+      if (last?.isConnected && last !== document.body) last.focus();
       else document.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
     },
     [],

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Answer } from "../api.ts";
+import { traversed } from "../router.ts";
 import { Failure } from "./failure.tsx";
 import { type Load, Loaded, Loading, useLoad } from "./load.tsx";
 import { count } from "./text.tsx";
@@ -15,6 +16,33 @@ export interface List<T> {
   change: (change: (items: T[]) => T[]) => void;
 }
 
+/** Where the reader left a list, by its key. */
+const places = new Map<string, { rows: number; y: number; link: string | null }>();
+/** More are not read again at once. */
+const MOST_ROWS = 500;
+
+/** Whoever comes back by the browser's button is where they were: as many rows, at the same height. */
+function usePlace(key: string, rows: number | undefined): number {
+  const place = useMemo(() => (traversed ? places.get(key) : undefined), [key]);
+  const left = useRef(0);
+  left.current = rows ?? 0;
+  useLayoutEffect(
+    () => () => {
+      const link = document.activeElement?.getAttribute("href") ?? null;
+      places.set(key, { rows: left.current, y: scrollY, link });
+    },
+    [key],
+  );
+  const drawn = rows !== undefined;
+  useEffect(() => {
+    if (!drawn || !place) return;
+    scrollTo(0, place.y);
+    if (place.link)
+      document.querySelector<HTMLElement>(`main [href="${place.link}"]`)?.focus({ preventScroll: true });
+  }, [drawn, place]);
+  return Math.min(place?.rows ?? 0, MOST_ROWS);
+}
+
 /** A list in pages: `more` reads the next one. */
 export function useList<T>(
   key: string,
@@ -22,9 +50,16 @@ export function useList<T>(
 ): List<T> {
   type Page = { items: T[]; total: number | undefined; next: string | null };
   const load = useLoad<Page>(key, async signal => {
-    const { body, next } = await read(undefined, signal);
-    return { items: body.items, total: body.total, next };
+    const first = await read(undefined, signal);
+    const page: Page = { items: first.body.items, total: first.body.total, next: first.next };
+    while (page.next && page.items.length < rows) {
+      const { body, next } = await read(page.next, signal);
+      page.items = [...page.items, ...body.items];
+      page.next = next;
+    }
+    return page;
   });
+  const rows = usePlace(key, load.value?.items.length);
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<unknown>(undefined);
   const latest = useRef(key);

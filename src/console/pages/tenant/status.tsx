@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
 import type { TenantDetails } from "../../../client/api.ts";
 import { call } from "../../api.ts";
-import { focusSomewhere, useAction } from "../../parts/action.ts";
+import { useAction } from "../../parts/action.ts";
 import { Failure } from "../../parts/failure.tsx";
 import { useLoad } from "../../parts/load.tsx";
 import { Name, Said, say, Time } from "../../parts/text.tsx";
@@ -42,7 +41,6 @@ function Deletion({ tenant_id }: { tenant_id: string }) {
 export function Status({ load, tenant, reject }: { load: Open; tenant: TenantDetails; reject: () => void }) {
   const { tenant_id, name, status, purge_at, suspension } = tenant;
   const action = useAction(load.reload);
-  useEffect(() => focusSomewhere(), [status]);
   const move = (operation: "approveTenant" | "resumeTenant" | "restoreTenant", words: string) =>
     action.run(async () => {
       load.set(await call(operation, { params: { tenant_id } }));
