@@ -356,3 +356,38 @@ long(
     owner.faults.splice(0); // net::ERR_FAILED
   },
 );
+
+test("on a small laptop every name of a member and a key is in sight, and no word is broken", {
+  skip,
+}, async () => {
+  await owner.open("#/org/acme/keys", "API keys");
+  await owner.press("Make a key");
+  await owner.dialog().getByLabel("Name").fill("Nightly");
+  await owner.press("Make the key", owner.dialog());
+  await owner.press("I have it");
+  /** How wide the narrowest element is, of those that a selector finds. */
+  const narrowest = (one: Visitor, selector: string) =>
+    one.page.evaluate<number>(
+      `Math.min(...[...document.querySelectorAll(${JSON.stringify(selector)})].map(one => one.clientWidth))`,
+    );
+  for (const width of [1024, 900]) {
+    for (const one of [operator, owner]) await one.page.setViewportSize({ width, height: 768 });
+    const pages: [Visitor, string, string | RegExp, string, number][] = [
+      [operator, `#/tenant/${ids.acme}/members`, /^Acme/, "tbody td:first-child", 150],
+      [owner, "#/org/acme/keys", "API keys", "tbody td:first-child", 150],
+      [operator, `#/tenant/${ids.acme}`, /^Acme/, ".events li > p", 250],
+      [owner, "#/org/acme", /^Acme/, ".events li > p", 250],
+    ];
+    for (const [one, hash, heading, selector, least] of pages) {
+      await one.open(hash, heading);
+      await one.page.locator(selector).first().waitFor();
+      const found = await narrowest(one, selector);
+      assert.ok(found >= least, `${hash} at ${width} px: ${found} px`);
+      await one.fits();
+    }
+  }
+  for (const one of [operator, owner]) {
+    await one.page.setViewportSize({ width: 1280, height: 900 });
+    one.assertFine();
+  }
+});

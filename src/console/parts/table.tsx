@@ -5,14 +5,26 @@ type Column<T> = readonly [head: string, cell: (row: T) => ComponentChildren, ki
 /** Rows of one chunk are drawn again only when one of them has changed: *Show more* draws the new ones. */
 const CHUNK = 100;
 
-/** By kind; the others share what is left. Rows are grids: a table's own layout would look at every row again for each new one. */
-const WIDTHS: Record<string, string> = {
-  time: "9.5rem",
-  mark: "8rem",
-  num: "10rem",
-  act: "7.5rem",
-  acts: "13rem",
+/** In rem, by kind; the others share what is left, the first of them the most. Rows are grids: a table's own layout would look at every row again for each new one. */
+const WIDTHS: Record<string, [least: number, most: number]> = {
+  time: [7, 9.5],
+  mark: [6, 8],
+  num: [10, 10],
+  act: [6.5, 7.5],
+  acts: [11.5, 13],
 };
+
+function widthsOf<T>(columns: readonly Column<T>[]): string {
+  // Many columns take less room each where there is less, so that it is left for names.
+  const many = columns.length > 4;
+  return columns
+    .map(([, , kind = ""], i) => {
+      const [least, most] = WIDTHS[kind] ?? [];
+      if (least === undefined || most === undefined) return `minmax(0, ${i === 0 ? 3 : 2}fr)`;
+      return many ? `clamp(${least}rem, ${most * 1.7}cqw, ${most}rem)` : `${most}rem`;
+    })
+    .join(" ");
+}
 
 interface ChunkProps<T> {
   rows: readonly T[];
@@ -67,11 +79,7 @@ export function Table<T>({
     rows.slice(i * CHUNK, (i + 1) * CHUNK),
   );
   return (
-    <table
-      aria-label={label}
-      class={brief ? "brief" : undefined}
-      style={{ "--columns": columns.map(([, , kind]) => WIDTHS[kind ?? ""] ?? "minmax(0, 1fr)").join(" ") }}
-    >
+    <table aria-label={label} class={brief ? "brief" : undefined} style={{ "--columns": widthsOf(columns) }}>
       <thead>
         <tr>
           {columns.map(([head, , kind]) => (
