@@ -254,6 +254,9 @@ test("leaving a key or link that is shown once asks first, and revoking it takes
   await away.click();
   await owner.sees("You have not saved the new link, which is shown only once.", owner.dialog());
   await owner.press("Stay here", owner.dialog());
+  await owner.press("Invite somebody");
+  await owner.sees("You have not saved the new link, which is shown only once.", owner.dialog());
+  await owner.press("Stay here", owner.dialog());
   await owner.press(/^Revoke…/);
   await owner.press("Revoke", owner.dialog());
   await owner.page.getByText("Send this link").waitFor({ state: "detached" });
@@ -269,7 +272,12 @@ test("leaving a key or link that is shown once asks first, and revoking it takes
   await away.click();
   await owner.sees("You have not saved the new key, which is shown only once.", owner.dialog());
   await owner.press("Stay here", owner.dialog());
-  await owner.press("Revoke… Once");
+  await owner.press("Make a key");
+  await owner.press("Leave, and lose it", owner.dialog());
+  await owner.page.getByText("Keep this key now").waitFor({ state: "detached" });
+  await owner.dialog().getByLabel("Name").fill("Twice");
+  await owner.press("Make the key", owner.dialog());
+  await owner.press("Revoke… Twice");
   await owner.press("Revoke", owner.dialog());
   await owner.page.getByText("Keep this key now").waitFor({ state: "detached" });
   owner.assertFine();

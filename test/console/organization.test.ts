@@ -163,6 +163,7 @@ long("an owner invites by a link, and revokes another", { skip }, async () => {
   await link.waitFor();
   invitation = await link.innerText();
   assert.ok(invitation.startsWith(`${site.url}/console/#/invitation/`));
+  await owner.press("I have it");
   await owner.press("Invite somebody");
   await owner.dialog().getByLabel("E-mail").fill("erin@acme.example");
   await owner.press("Make the link", owner.dialog());

@@ -4,7 +4,7 @@ import { More, Rows, useList } from "../../parts/list.tsx";
 import { Once } from "../../parts/once.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Name, Time, visible } from "../../parts/text.tsx";
-import { path, replace, route } from "../../router.ts";
+import { path, replace, route, unlessUnsaved } from "../../router.ts";
 import { useStore } from "../../store.ts";
 import { Invite, Revoke } from "./acts.tsx";
 import type { InvitationsOf } from "./of.ts";
@@ -22,11 +22,15 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     if (first) replace(path(parts));
   };
   const [made, setMade] = useState<{ of: string; link: string } | null>(null);
+  const invite = () => {
+    setMade(null);
+    setOpen("invite");
+  };
   return (
     <>
       <div class="head">
         <p class="lead">Open invitations. Each lets in one person, once.</p>
-        <button type="button" class="primary" onClick={() => setOpen("invite")}>
+        <button type="button" class="primary" onClick={() => unlessUnsaved(invite)}>
           Invite somebody
         </button>
       </div>

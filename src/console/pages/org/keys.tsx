@@ -5,6 +5,7 @@ import { More, Rows, useList } from "../../parts/list.tsx";
 import { Once } from "../../parts/once.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Badge, Name, Time, visible } from "../../parts/text.tsx";
+import { unlessUnsaved } from "../../router.ts";
 import { Make, Revoke } from "./key-acts.tsx";
 import type { Own } from "./own.ts";
 
@@ -17,13 +18,17 @@ export function Keys({ own }: { own: Own }) {
   });
   const [open, setOpen] = useState<"make" | Key | null>(null);
   const [secret, setSecret] = useState<{ of: string; key: string } | null>(null);
+  const make = () => {
+    setSecret(null);
+    setOpen("make");
+  };
   return (
     <>
       <div class="head">
         <p class="lead">
           For programs. A key acts in this organization only, with its role, and outlives who made it.
         </p>
-        <button type="button" class="primary" onClick={() => setOpen("make")}>
+        <button type="button" class="primary" onClick={() => unlessUnsaved(make)}>
           Make a key
         </button>
       </div>
