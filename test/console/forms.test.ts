@@ -17,6 +17,7 @@ const SCHEMA = {
       properties: { boards: { title: "Boards", type: "number" }, name: { type: "string", pattern: "^x" } },
     },
     sizes: { title: "Sizes", type: "array", items: { type: "number" } },
+    beta: { title: "Beta features", type: "boolean" },
   },
 };
 
@@ -128,6 +129,8 @@ test("settings that the schema refuses say why at their own controls, inside a g
 }, async () => {
   await operator.open(`#/tenant/${acme}/settings`, "Acme");
   const { page } = operator;
+  await operator.sees("Beta features");
+  assert.equal(await page.getByText("As JSON, such as").count(), 1, "only the list of numbers is JSON");
   const theme = page.getByLabel("Theme");
   await theme.fill("NIGHT");
   await page.getByLabel("name").fill("y");

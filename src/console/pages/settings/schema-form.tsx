@@ -44,15 +44,12 @@ function Control(props: ControlProps): ComponentChildren {
   const label = schema.title ?? name;
   const type = Array.isArray(schema.type) ? schema.type.find(one => one !== "null") : schema.type;
   const list = type === "array" && schema.items?.type === "string" && isTexts(value);
-  const hint = [
-    schema.description,
-    list && "One a line",
-    !list && isFree(type, schema, value) && 'As JSON, such as [1, 2] or {"a": true}',
-    disabled && "Only an operator changes this",
-  ]
-    .filter(Boolean)
-    .map(text => `${String(text).replace(/\.$/, "")}.`)
-    .join(" ");
+  const hintOf = (form?: string | false) =>
+    [schema.description, form, disabled && "Only an operator changes this"]
+      .filter(Boolean)
+      .map(text => `${String(text).replace(/\.$/, "")}.`)
+      .join(" ");
+  const hint = hintOf();
   if (type === "object" && schema.properties && (value === undefined || isObject(value)))
     return (
       <fieldset disabled={disabled}>
@@ -76,8 +73,9 @@ function Control(props: ControlProps): ComponentChildren {
         {hint && <p class="hint">{hint}</p>}
       </div>
     );
+  const form = list ? "One a line" : isFree(type, schema, value) && 'As JSON, such as [1, 2] or {"a": true}';
   return (
-    <Field label={label} hint={hint} name={field}>
+    <Field label={label} hint={hintOf(form)} name={field}>
       {ids => (list ? <Lines {...props} ids={ids} /> : <Plain {...props} type={type} ids={ids} />)}
     </Field>
   );
