@@ -8,7 +8,7 @@ import { firstOf, pageOf } from "./pages/index.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Palette } from "./palette.tsx";
 import { Dialog } from "./parts/form.tsx";
-import { type Load, Loaded, Loading, useLoad } from "./parts/load.tsx";
+import { type Load, Loaded, Loading, useLoad, useReturn } from "./parts/load.tsx";
 import { Name, say } from "./parts/text.tsx";
 import { leave, leaving, route, unsaved } from "./router.ts";
 import { claimsOf, session, signIn } from "./session.ts";
@@ -60,6 +60,7 @@ function Offer({ token, name }: { token: string; name: string }) {
 function useMe(): Load<Me> {
   const me = useLoad("me", readMe);
   useEffect(() => denied.follow(me.reload), []);
+  useReturn(me.reload);
   const before = useRef<Me | undefined>(undefined);
   useEffect(() => {
     for (const { slug, name, role, status } of before.current?.tenants ?? []) {

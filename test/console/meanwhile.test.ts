@@ -112,6 +112,7 @@ test("when two owners rename at once, the second sees the other's name before th
   await owner.press("Save mine over it");
   await owner.heading("Globex Mine");
   await page.getByText("Meanwhile somebody else saved:").waitFor({ state: "detached" });
+  await owner.sees("ada changed the name of the organization", page.locator(".events"));
   owner.assertFine();
 });
 
@@ -130,6 +131,80 @@ test("after the reader drops their changes and leaves, the page still shows what
   await operator.button("Add a member").waitFor();
   await parts.getByRole("link", { name: "Settings" }).click();
   assert.match(await area.inputValue(), /"theirs": 1/);
+  operator.assertFine();
+});
+
+test("each part of a tenant shows what was changed meanwhile, and how many members it has", {
+  skip,
+}, async () => {
+  const { sql } = site;
+  await operator.open("#/tenants", "Tenants");
+  await operator.open(`#/tenant/${ids.acme}`, "Acme");
+  await owner.open("#/org/acme", "Acme");
+  const settings = (value: string) =>
+    sql`update app.tenants set settings = ${sql.json({ value })}, updated_at = now() where id = ${ids.acme!}`;
+  await settings("first");
+  await owner.page.getByRole("link", { name: "Settings" }).click();
+  await owner.sees(/"value": "first"/);
+  await operator.page.locator(".tabs").getByRole("link", { name: "Settings" }).click();
+  const area = operator.page.getByLabel("Settings as JSON");
+  await until("the settings are new", async () => /first/.test(await area.inputValue()));
+  const members = async () =>
+    Number((await operator.page.locator(".meta").innerText()).match(/(\d+) member/)![1]);
+  const before = await members();
+  await seedUser(sql, ids.acme!, { subject: "nick" });
+  await operator.page.locator(".tabs").getByRole("link", { name: "Members" }).click();
+  await until("nick counts", async () => (await members()) === before + 1);
+  await operator.press("Add a member");
+  await operator.dialog().getByLabel("Subject").fill("nora");
+  await operator.press("Add", operator.dialog());
+  await until("nora counts", async () => (await members()) === before + 2);
+  await operator.press("Remove… nora");
+  await operator.press("Remove", operator.dialog());
+  await until("nora counts no more", async () => (await members()) === before + 1);
+  operator.assertFine();
+  owner.assertFine();
+});
+
+test("a reader who comes back to the tab sees the organization and the role that they were given", {
+  skip,
+}, async () => {
+  const { sql } = site;
+  const nina = await site.arrive("nina");
+  const comesBack = (one: Visitor) =>
+    one.page.evaluate("document.dispatchEvent(new Event('visibilitychange')) && 0");
+  await nina.heading("You belong to no organization yet");
+  await seedUser(sql, ids.acme!, { subject: "nina" });
+  await comesBack(nina);
+  await nina.heading("Acme");
+  await sql`update app.users set role = 'admin' where tenant_id = ${ids.acme!} and auth_subject = 'nina'`;
+  await nina.page.getByRole("link", { name: "Members", exact: true }).click();
+  await nina.sees("You are admin of Acme now");
+  await nina.button("Add a member").waitFor();
+  nina.assertFine();
+  await nina.leave();
+  await operator.open("#/waiting", "Waiting for approval");
+  await operator.sees("Nobody waits for approval.");
+  await seedTenant(sql, { slug: "late", name: "Late", status: "pending" });
+  await comesBack(operator);
+  await operator.page.getByRole("article", { name: "Late" }).waitFor();
+  await operator.page.getByRole("link", { name: "Waiting 1 waiting" }).waitFor();
+  operator.assertFine();
+});
+
+test("nobody is offered to join a deleted tenant", { skip }, async () => {
+  const id = await seedTenant(site.sql, { slug: "gone", name: "Gone", status: "deleted" });
+  await operator.open(`#/tenant/${id}`, "Gone");
+  await operator.sees("It is deleted.");
+  await operator.sees("Last events");
+  for (const part of ["Members", "Invitations"]) {
+    assert.equal(await operator.page.getByText("Invite its first owner").count(), 0);
+    await operator.page.locator(".tabs").getByRole("link", { name: part }).click();
+    await operator.sees(part === "Members" ? "Nobody belongs here yet." : "No invitation is open.");
+    for (const act of ["Add a member", "Invite somebody"])
+      assert.equal(await operator.button(act).count(), 0, `${act} in ${part}`);
+  }
+  await operator.sees("nobody can be invited until it is restored");
   operator.assertFine();
 });
 

@@ -1,5 +1,5 @@
 import { call } from "../api.ts";
-import { useLoad } from "../parts/load.tsx";
+import { useLoad, useReturn } from "../parts/load.tsx";
 import { createStore, useStore } from "../store.ts";
 
 /** How many registrations wait: the menu and the page show one number. */
@@ -10,10 +10,11 @@ export const decided = (): void => waitingNumber.set(Math.max(0, (waitingNumber.
 
 /** Counted again in each part of the console. *Waiting* counts by itself. */
 export function useWaiting(part: string | undefined): number | undefined {
-  useLoad(`number that waits ${part}`, async signal => {
+  const load = useLoad(`number that waits ${part}`, async signal => {
     if (part === "waiting") return;
     const query = { status: "pending" as const, limit: 1 };
     waitingNumber.set((await call("listTenants", { query }, { signal })).body.total_count);
   });
+  useReturn(load.reload);
   return useStore(waitingNumber);
 }

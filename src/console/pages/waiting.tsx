@@ -4,7 +4,7 @@ import { call } from "../api.ts";
 import { useAction } from "../parts/action.ts";
 import { Failure } from "../parts/failure.tsx";
 import { More, Rows, useList } from "../parts/list.tsx";
-import { Loaded, useLoad } from "../parts/load.tsx";
+import { Loaded, useLoad, useReturn } from "../parts/load.tsx";
 import { Copy, Name, say, Time, Title } from "../parts/text.tsx";
 import { Written } from "../parts/written.tsx";
 import { path } from "../router.ts";
@@ -17,6 +17,7 @@ export function Waiting() {
     const answer = await call("listTenants", { query }, { signal });
     return { ...answer, body: { items: answer.body.tenants, total: answer.body.total_count } };
   });
+  useReturn(list.reload);
   const [approved, setApproved] = useState<Tenant | null>(null);
   useEffect(() => {
     if (list.total !== undefined) waitingNumber.set(list.total);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Failure } from "./failure.tsx";
 
 export interface Load<T> {
@@ -56,6 +56,24 @@ export function useLookAgain({ loading, reload }: Omit<Load<unknown>, "set">, wa
       document.removeEventListener("visibilitychange", look);
     };
   }, [waits, loading]);
+}
+
+/** Reads again when the reader comes back to the tab: what they did elsewhere may have changed it. */
+export function useReturn(reload: () => void): void {
+  useEffect(() => {
+    const look = () => document.visibilityState === "visible" && reload();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, []);
+}
+
+/** Reads again, with what it has in sight, when the reader goes to another `part` of what it shows. */
+export function useFresh(reload: () => void, part: string): void {
+  const shown = useRef(part);
+  useEffect(() => {
+    if (shown.current !== part) reload();
+    shown.current = part;
+  }, [part]);
 }
 
 /** Loading and refused, in words; else the value. */

@@ -18,7 +18,8 @@ export function One({
 }) {
   const { target_id, request_id, type, at, changed, tenant_id } = event;
   const [open, setOpen] = useState(false);
-  const list = members ?? (tenants ? membersByOperator(tenant_id, "").list : undefined);
+  const list =
+    members ?? (tenants ? membersByOperator({ tenant_id, slug: "", status: "active" }).list : undefined);
   return (
     <li class={isEnd(type) ? "end" : ""}>
       <Sentence event={event} tenants={tenants} {...(names && { names })} />

@@ -32,7 +32,7 @@ export function Invite({
   close: () => void;
   done: (invitation: Invitation, link: string) => void;
 }) {
-  const action = useAction();
+  const action = useAction(of.reload);
   const invite = ({ role = "member", email = "", days = "7" }: Record<string, string>) =>
     action.run(async () => {
       const body = {

@@ -30,9 +30,11 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     <>
       <div class="head">
         <p class="lead">Open invitations. Each lets in one person, once.</p>
-        <button type="button" class="primary" onClick={() => unlessUnsaved(invite)}>
-          Invite somebody
-        </button>
+        {of.roles.length > 0 && (
+          <button type="button" class="primary" onClick={() => unlessUnsaved(invite)}>
+            Invite somebody
+          </button>
+        )}
       </div>
       {of.closed && <p class="note warn">{of.closed}</p>}
       {made && (
@@ -101,6 +103,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
             list.change(items => items.filter(one => one !== open));
             if (made?.of === open.invitation_id) setMade(null);
             close();
+            of.reload?.();
           }}
         />
       )}

@@ -15,19 +15,29 @@ export interface InvitationsOf {
   create: (body: CreateInvitation) => Promise<Answer<CreatedInvitation>>;
   revoke: (invitation_id: string) => Promise<unknown>;
   roles: readonly MemberRole[];
+  /** Reads again what the page says of the tenant: it has changed meanwhile. */
+  reload?: () => void;
   /** What the link says to the person: the tenant's name, and who invites. */
   says: { to: string; by: string };
-  /** Why no link works yet, though it can be made. */
+  /** Why no link works yet, or can be made. */
   closed?: string | undefined;
 }
 
-export const invitationsByOperator = ({ tenant_id, name, status }: TenantDetails): InvitationsOf => ({
+export const invitationsByOperator = (
+  { tenant_id, name, status }: TenantDetails,
+  reload: () => void,
+): InvitationsOf => ({
   key: tenant_id,
+  reload,
   // The organization's people do not learn which operator acted.
   says: { to: name, by: "The operator of this service" },
-  closed:
-    status === "active" ? undefined : `The tenant is ${status}: links that you make work once it is active.`,
-  roles: ["member", "admin", "owner"],
+  closed: {
+    active: undefined,
+    deleted: "The tenant is deleted: nobody can be invited until it is restored.",
+    pending: "The tenant is pending: links that you make work once it is active.",
+    suspended: "The tenant is suspended: links that you make work once it is active.",
+  }[status],
+  roles: status === "deleted" ? [] : ["member", "admin", "owner"],
   list: (cursor, signal) =>
     call("listTenantInvitations", { params: { tenant_id }, query: page(cursor) }, { signal }),
   create: body => call("createTenantInvitation", { params: { tenant_id }, body }),

@@ -30,6 +30,10 @@ export function Members({ of }: { of: MembersOf }) {
   if (q || list.items.length >= FEW) many.current = true;
   const [open, setOpen] = useState<Open | null>(null);
   const close = () => setOpen(null);
+  const again = () => {
+    list.reload();
+    of.reload?.();
+  };
   const manages = of.roles.length > 0;
   const mayChange = (member: Member) => manages && of.roles.includes(member.role);
   return (
@@ -126,10 +130,11 @@ export function Members({ of }: { of: MembersOf }) {
         <Add
           of={of}
           close={close}
-          again={list.reload}
+          again={again}
           done={member => {
             list.change(items => [member, ...items]);
             close();
+            of.reload?.();
           }}
         />
       )}
@@ -138,7 +143,7 @@ export function Members({ of }: { of: MembersOf }) {
           of={of}
           member={open.member}
           close={close}
-          again={list.reload}
+          again={again}
           done={member => {
             list.change(items => items.map(one => (one.user_id === member.user_id ? member : one)));
             close();
@@ -151,10 +156,11 @@ export function Members({ of }: { of: MembersOf }) {
           of={of}
           member={open.member}
           close={close}
-          again={list.reload}
+          again={again}
           done={() => {
             list.change(items => items.filter(({ user_id }) => user_id !== open.member.user_id));
             close();
+            of.reload?.();
             if (open.member.user_id === of.self) of.changed?.(null);
           }}
         />

@@ -1,4 +1,4 @@
-import type { Member, MemberRole } from "../../../client/api.ts";
+import type { Member, MemberRole, TenantDetails } from "../../../client/api.ts";
 import { type Answer, call, Refused } from "../../api.ts";
 import { Mistake } from "../../parts/failure.tsx";
 import { path } from "../../router.ts";
@@ -21,6 +21,8 @@ export interface MembersOf {
   why?: (member: Member) => string;
   /** Where people are invited. */
   invitations: string;
+  /** Reads again what the page says of the tenant: its members, or it itself, have changed. */
+  reload?: () => void;
   /** The reader's own row. */
   self?: string;
   /** What happens once the reader's own membership has changed; null: it has ended. */
@@ -35,10 +37,15 @@ export interface AddBody {
   role: MemberRole;
 }
 
-export function membersByOperator(tenant_id: string, slug: string): MembersOf {
+export function membersByOperator(
+  { tenant_id, slug, status }: Pick<TenantDetails, "tenant_id" | "slug" | "status">,
+  reload?: () => void,
+): MembersOf {
   return {
     key: tenant_id,
-    roles: ["member", "admin", "owner"],
+    ...(reload && { reload }),
+    // A deleted tenant takes nobody in.
+    roles: status === "deleted" ? [] : ["member", "admin", "owner"],
     invitations: path(["tenant", tenant_id, "invitations"]),
     why: ({ auth_subject: subject, auth_provider: provider }) =>
       path(["why"], { tenant: slug, subject, provider: provider === "jwt" ? "" : provider }),

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { type Me, namedBy } from "../../me.ts";
-import { Loaded, useLoad } from "../../parts/load.tsx";
+import { Loaded, useFresh, useLoad } from "../../parts/load.tsx";
 import { Badge, Name, Title, visible } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
 import { Events } from "../activity/events.tsx";
@@ -51,13 +51,15 @@ export function Organization({ mine, tab, here }: { mine: MyTenant; tab: string;
   );
 }
 
-function Active({ mine: { slug, name }, tab, here }: { mine: MyTenant; tab: string; here: Here }) {
+function Active({ mine: { slug, name, role }, tab, here }: { mine: MyTenant; tab: string; here: Here }) {
   const load = useLoad(`current ${slug}`, signal =>
     call("getCurrentTenant", undefined, { tenant: slug, signal }),
   );
+  useFresh(load.reload, tab);
   useEffect(() => {
-    // Renamed here or elsewhere: the menu follows.
-    if (load.value && load.value.body.tenant.name !== name) here.reload();
+    // Renamed here or elsewhere, or given another role: the menu follows.
+    const { tenant, membership } = load.value?.body ?? {};
+    if (tenant && (tenant.name !== name || membership?.role !== role)) here.reload();
   }, [load.value]);
   return (
     <Loaded of={load}>

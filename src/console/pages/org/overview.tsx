@@ -8,7 +8,7 @@ import { Loaded, useLoad } from "../../parts/load.tsx";
 import { Badge, Copy, Name, say, Time } from "../../parts/text.tsx";
 import { path } from "../../router.ts";
 import { nameOf } from "../members/of.ts";
-import { LastEvents } from "../tenant/overview.tsx";
+import { LastEvents, useLastEvents } from "../tenant/overview.tsx";
 import type { Own } from "./own.ts";
 
 /** The first page of an organization: who belongs, who is invited, what happened last. */
@@ -109,8 +109,8 @@ function OpenInvitations({ own: { slug: tenant } }: { own: Own }) {
   );
 }
 
-function Last({ own: { slug: tenant } }: { own: Own }) {
-  const load = useLoad(`last events of ${tenant}`, async signal => {
+function Last({ own: { slug: tenant, current } }: { own: Own }) {
+  const load = useLastEvents(tenant, current.tenant.updated_at, async signal => {
     const query = { order: "-at" as const, limit: FEW };
     return (await call("listTenantEvents", { query }, { tenant, signal })).body.events;
   });

@@ -58,6 +58,12 @@ export function SettingsEditor({ of, now, schema, writable, save, read }: Props)
     else dropDraft();
   }, [changed, text, before]);
   useEffect(() => dropDraft, []);
+  useEffect(() => {
+    // Read again while nothing is typed: what is shown follows.
+    if (changed || theirs) return;
+    setBase(now);
+    setText(pretty(now.value));
+  }, [now.etag]);
 
   const store = () =>
     action.run(async () => {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { TenantDetails } from "../../../client/api.ts";
 import { type Answer, call } from "../../api.ts";
-import { Loaded, useLoad } from "../../parts/load.tsx";
+import { Loaded, useFresh, useLoad } from "../../parts/load.tsx";
 import { Menu } from "../../parts/menu.tsx";
 import { useCurrentInSight } from "../../parts/sight.ts";
 import { Badge, Copy, count, Name, Time, Title } from "../../parts/text.tsx";
@@ -33,6 +33,7 @@ export function TenantPage({ id, tab }: { id: string; tab: string }) {
   const load = useLoad(`tenant ${id}`, signal =>
     call("getTenant", { params: { tenant_id: id } }, { signal }),
   );
+  useFresh(load.reload, tab);
   if (!TABS.some(([part]) => part === tab)) return <NotHere />;
   return (
     <>
@@ -105,10 +106,10 @@ function Page({ load, answer, tab }: { load: Open; answer: Answer<TenantDetails>
 }
 
 function partOf(load: Open, answer: Answer<TenantDetails>, tab: string): ComponentChildren {
-  const { tenant_id, slug } = answer.body;
-  const members = membersByOperator(tenant_id, slug);
+  const { tenant_id } = answer.body;
+  const members = membersByOperator(answer.body, load.reload);
   if (tab === "members") return <Members of={members} />;
-  if (tab === "invitations") return <Invitations of={invitationsByOperator(answer.body)} />;
+  if (tab === "invitations") return <Invitations of={invitationsByOperator(answer.body, load.reload)} />;
   if (tab === "activity")
     return (
       <Events

@@ -3,7 +3,7 @@ import type { Event, Member, TenantDetails } from "../../../client/api.ts";
 import { call } from "../../api.ts";
 import { now } from "../../clock.ts";
 import { Dates } from "../../parts/dates.tsx";
-import { Loaded, useLoad } from "../../parts/load.tsx";
+import { type Load, Loaded, useLoad } from "../../parts/load.tsx";
 import { Copy, Name } from "../../parts/text.tsx";
 import { Written } from "../../parts/written.tsx";
 import { path } from "../../router.ts";
@@ -15,30 +15,20 @@ import { nameOf } from "../members/of.ts";
 const PATIENCE_MS = 60_000;
 
 export function Overview({ tenant }: { tenant: TenantDetails }) {
-  const { tenant_id, members_count, registration, updated_at } = tenant;
+  const { tenant_id, members_count, registration, status, updated_at } = tenant;
   const params = { tenant_id };
   const members = useLoad(`first members of ${tenant_id}`, async signal => {
     const { body } = await call("listTenantMembers", { params, query: { limit: 100 } }, { signal });
     return body.members;
   });
-  // Again after each act on this page.
-  const events = useLoad(`last events of ${tenant_id} ${updated_at}`, async signal => {
+  const events = useLastEvents(tenant_id, updated_at, async signal => {
     const query = { tenant_id, order: "-at" as const, limit: 5 };
     return (await call("listEvents", { query }, { signal })).body.events;
   });
-  const newest = events.value?.[0]?.at ?? "";
-  useEffect(() => {
-    // An event appears a moment after its change: it waits for older transactions of the whole server.
-    const age = (now() ?? Date.now()) - Date.parse(updated_at);
-    if (events.loading || newest >= updated_at || age > PATIENCE_MS) return;
-    // Each wait is as long as all before it: a few reads in the whole minute.
-    const timer = setTimeout(events.reload, Math.max(1_000, age));
-    return () => clearTimeout(timer);
-  }, [events.value, events.loading, updated_at]);
   return (
     <div class="columns">
       <div class="stack">
-        {members_count === 0 && (
+        {members_count === 0 && status !== "deleted" && (
           <p class="note">
             Nobody belongs to it yet.{" "}
             <a href={path(["tenant", tenant_id, "invitations"], { invite: "owner" })}>
@@ -82,6 +72,25 @@ export function Overview({ tenant }: { tenant: TenantDetails }) {
       </section>
     </div>
   );
+}
+
+/** Again after each act on the page, that of a change at `updated_at` included. */
+export function useLastEvents(
+  of: string,
+  updated_at: string,
+  read: (signal: AbortSignal) => Promise<Event[]>,
+): Load<Event[]> {
+  const events = useLoad(`last events of ${of} ${updated_at}`, read);
+  const newest = events.value?.[0]?.at ?? "";
+  useEffect(() => {
+    // An event appears a moment after its change: it waits for older transactions of the whole server.
+    const age = (now() ?? Date.now()) - Date.parse(updated_at);
+    if (events.loading || newest >= updated_at || age > PATIENCE_MS) return;
+    // Each wait is as long as all before it: a few reads in the whole minute.
+    const timer = setTimeout(events.reload, Math.max(1_000, age));
+    return () => clearTimeout(timer);
+  }, [events.value, events.loading, updated_at]);
+  return events;
 }
 
 function Owners({ members, all }: { members: Member[]; all: number }) {
