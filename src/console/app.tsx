@@ -2,7 +2,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { denied } from "./api.ts";
 import { arriving, offered } from "./arrival.ts";
 import { Ending, Toast, Waiting } from "./banners.tsx";
-import { type Me, readMe } from "./me.ts";
+import { aRole, type Me, readMe } from "./me.ts";
 import { Side } from "./menu.tsx";
 import { firstOf, pageOf } from "./pages/index.tsx";
 import { SignIn } from "./pages/sign-in.tsx";
@@ -67,7 +67,7 @@ function useMe(): Load<Me> {
       const now = me.value?.tenants.find(one => one.slug === slug);
       if (!now) continue;
       if (now.status !== status) say(`${name} is ${now.status} now`);
-      else if (now.role !== role) say(`You are ${now.role} of ${name} now`);
+      else if (now.role !== role) say(`You are ${aRole(now.role)} of ${name} now`);
     }
     before.current = me.value ?? before.current;
   }, [me.value]);

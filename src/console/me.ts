@@ -33,6 +33,9 @@ async function read(signal: AbortSignal): Promise<MyTenants> {
   }
 }
 
+/** A role with its article: "You are a member". */
+export const aRole = (role: string): string => `${role === "member" ? "a" : "an"} ${role}`;
+
 const CLAIMS: Record<string, string> = {
   configured_claim: "a claim of it",
   tenant: "its claim “tenant”",

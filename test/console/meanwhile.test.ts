@@ -40,7 +40,7 @@ test("an open page notices that the reader has lost a role, a membership or the 
   await owner.press("Add a member");
   await owner.dialog().getByLabel("Subject").fill("carl");
   await owner.press("Add", owner.dialog());
-  await owner.sees("You are member of Acme now");
+  await owner.sees("You are a member of Acme now");
   await owner.sees("member of acme", owner.page.locator(".who"));
   await owner.button("Add a member").waitFor({ state: "detached" });
   assert.equal(await owner.dialog().count(), 0);
@@ -179,7 +179,7 @@ test("a reader who comes back to the tab sees the organization and the role that
   await nina.heading("Acme");
   await sql`update app.users set role = 'admin' where tenant_id = ${ids.acme!} and auth_subject = 'nina'`;
   await nina.page.getByRole("link", { name: "Members", exact: true }).click();
-  await nina.sees("You are admin of Acme now");
+  await nina.sees("You are an admin of Acme now");
   await nina.button("Add a member").waitFor();
   nina.assertFine();
   await nina.leave();

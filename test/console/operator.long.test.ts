@@ -197,8 +197,8 @@ test("an operator adds a tenant's member, changes the role, removes", { skip }, 
     .dialog()
     .getByRole("radio", { name: /^member/ })
     .check();
-  await operator.press("Make them member", operator.dialog());
-  await operator.sees("bea is member now");
+  await operator.press("Make them a member", operator.dialog());
+  await operator.sees("bea is a member now");
   await operator.check();
   await operator.press("Remove… bea");
   await operator.press("Remove", operator.dialog());

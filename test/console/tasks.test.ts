@@ -161,7 +161,7 @@ test("activity says from which role to which one", { skip }, async () => {
     .dialog()
     .getByRole("radio", { name: /^admin/ })
     .check();
-  await operator.press("Make them admin", operator.dialog());
+  await operator.press("Make them an admin", operator.dialog());
   await operator.dialog().waitFor({ state: "detached" });
   await operator.page.getByRole("link", { name: "Activity" }).last().click();
   await operator.sees(/changed the role of .* from member to admin/);
@@ -252,7 +252,7 @@ long(
     const bar = () =>
       operator.page.evaluate<string>("getComputedStyle(document.documentElement).scrollbarColor");
     assert.notEqual(await bar(), "auto");
-    await operator.press("Make them admin", operator.dialog());
+    await operator.press("Make them an admin", operator.dialog());
     await operator.dialog().waitFor({ state: "detached" });
     await operator.open(`#/tenant/${many}/activity`, "Many");
     await operator.sees(/changed the role of a member in the organization from member to admin/);

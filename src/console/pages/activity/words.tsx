@@ -77,7 +77,7 @@ const WORDS: Record<string, [kind: string, says: (parts: Parts) => ComponentChil
     ({ tenant, on, before }) => (
       <>
         removed {on}
-        {before && `, ${before},`} from {tenant}
+        {before && ` (${before})`} from {tenant}
       </>
     ),
   ],

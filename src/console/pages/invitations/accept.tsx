@@ -1,6 +1,6 @@
 import { call, Refused } from "../../api.ts";
 import { forgetInvitation, invited, isWhole } from "../../arrival.ts";
-import { type Me, namedBy } from "../../me.ts";
+import { aRole, type Me, namedBy } from "../../me.ts";
 import { useAction } from "../../parts/action.ts";
 import { Failure, Mistake } from "../../parts/failure.tsx";
 import { Form } from "../../parts/form.tsx";
@@ -42,7 +42,7 @@ export function Accept({ here }: { here: Here }) {
       forgetInvitation();
       const same = (found.to ?? name) === name && (found.as ?? role) === role;
       differs.set(same ? null : { slug, name, role, said: found });
-      say(`You are ${role} of ${name} now`);
+      say(`You are ${aRole(role)} of ${name} now`);
       here.reload();
       go(path(["org", slug]));
     });

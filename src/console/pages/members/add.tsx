@@ -1,4 +1,5 @@
 import type { Member } from "../../../client/api.ts";
+import { aRole } from "../../me.ts";
 import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form, TextField } from "../../parts/form.tsx";
@@ -12,7 +13,7 @@ export function Add({ of, close, again, done }: Asking & { done: (member: Member
     action.run(async () => {
       const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text.trim() !== ""));
       const { body } = await of.add({ ...given, role } as unknown as AddBody);
-      say(`${nameOf(body)} is ${body.role} now`);
+      say(`${nameOf(body)} is ${aRole(body.role)} now`);
       done(body);
     });
   return (

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Member, MemberRole } from "../../../client/api.ts";
+import { aRole } from "../../me.ts";
 import { useAction } from "../../parts/action.ts";
 import { Cancel } from "../../parts/dialog.tsx";
 import { Dialog, Form } from "../../parts/form.tsx";
@@ -21,7 +22,7 @@ export function Role({
   const change = () =>
     action.run(async () => {
       const { body } = await of.setRole(member.user_id, role).catch(lastOwner);
-      say(`${self ? "You are" : `${nameOf(body)} is`} ${body.role} now`);
+      say(`${self ? "You are" : `${nameOf(body)} is`} ${aRole(body.role)} now`);
       done(body);
     });
   return (
@@ -35,7 +36,7 @@ export function Role({
     >
       <Form
         action={action}
-        submit={role === member.role ? "Change the role" : `Make ${self ? "me" : "them"} ${role}`}
+        submit={role === member.role ? "Change the role" : `Make ${self ? "me" : "them"} ${aRole(role)}`}
         disabled={role === member.role}
         onSubmit={change}
         beside={<Cancel />}

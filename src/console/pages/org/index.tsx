@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { MyTenant } from "../../../client/api.ts";
 import { call } from "../../api.ts";
-import { type Me, namedBy } from "../../me.ts";
+import { aRole, type Me, namedBy } from "../../me.ts";
 import { Loaded, useFresh, useLoad } from "../../parts/load.tsx";
 import { Badge, Name, Title, visible } from "../../parts/text.tsx";
 import { go, path } from "../../router.ts";
@@ -75,7 +75,7 @@ function Elsewhere({ only, mine, here }: { only: NonNullable<Me["only"]>; mine: 
     <>
       <Title id="elsewhere">Your sign-in is for another organization</Title>
       <p class="note warn">
-        You are {mine.role} of <Name>{mine.name}</Name>. But your sign-in names{" "}
+        You are {aRole(mine.role)} of <Name>{mine.name}</Name>. But your sign-in names{" "}
         <code>{visible(only.slug)}</code> by {namedBy(only.source)}, and the service goes by that. Sign in
         with a token that names <code>{mine.slug}</code>, or none; an operator can let the chooser decide,
         with <code>SERVICE_TENANT_PRECEDENCE=header</code>.
@@ -115,7 +115,7 @@ function Page({ own, tab }: { own: Own; tab: string }) {
           <Title id={`${own.slug} ${tab}`}>{tab ? TITLES[tab] : <Name>{tenant.name}</Name>}</Title>
           {!tab && (
             <p class="meta">
-              You are <Badge>{own.current.membership.role}</Badge>
+              Your role: <Badge>{own.current.membership.role}</Badge>
             </p>
           )}
         </div>
