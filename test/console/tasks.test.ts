@@ -70,6 +70,12 @@ test("an operator invites the first owner by a link, which says what it is befor
   const dora = await site.visit();
   await dora.page.goto(link.trim());
   await dora.sees("The operator of this service invites you to Empty as owner.");
+  await dora.page.setViewportSize({ width: 390, height: 800 });
+  const lower = await dora.page.evaluate<number>(`(() => {
+    const says = [...document.querySelectorAll("p")].find(one => one.textContent.startsWith("The link says"));
+    return says.querySelector("bdi").getClientRects()[0].top - says.getBoundingClientRect().top;
+  })()`);
+  assert.ok(lower < 10, `the quotation goes on in its line on a phone, not ${lower} px lower`);
   await dora.check();
   await dora.page.getByLabel("Token").fill(await token({ sub: "dora" }));
   await dora.press("Sign in with this token");
@@ -200,6 +206,16 @@ test("a sign-in that ends takes nothing along that was typed", { skip }, async (
   await one.heading("Sign in");
   assert.equal(await one.stored(), '[{"other":"theirs"},{}]');
   one.assertFine();
+  await one.leave();
+});
+
+test("a warning above the page takes no button of the menu out of sight", { skip }, async () => {
+  const one = await site.arrive("op 4", { ...OPERATOR, exp: Math.floor(Date.now() / 1000) + 50 });
+  await one.sees(/^Your sign-in ends in/);
+  const [bottom, high] = await one.page.evaluate<[number, number]>(
+    "[document.querySelector('.who').getBoundingClientRect().bottom, innerHeight]",
+  );
+  assert.ok(bottom <= high, `${bottom} of ${high} px`);
   await one.leave();
 });
 

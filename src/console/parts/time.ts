@@ -26,7 +26,9 @@ const UNITS: [Intl.RelativeTimeFormatUnit, size: number, from: number][] = [
 export function relative(at: string, now: number): string {
   const seconds = (Date.parse(at) - now) / 1000;
   const found = UNITS.find(([, , from]) => Math.abs(seconds) >= from - 30);
-  return found ? RELATIVE.format(Math.round(seconds / found[1]), found[0]) : "just now";
+  if (found) return RELATIVE.format(Math.round(seconds / found[1]), found[0]);
+  // Clocks that differ by some seconds put nothing that has happened into the future.
+  return seconds > 5 ? "in a moment" : "just now";
 }
 
 export const exact = (at: string): string => EXACT.format(new Date(at));

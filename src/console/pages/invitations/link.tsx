@@ -9,7 +9,7 @@ export function Invitation({ of: { to, as, by } }: { of: Invited }) {
     return <p>You are invited to an organization. The service says to which one once you accept.</p>;
   return (
     <>
-      <p>
+      <p class="quote">
         The link says: “
         {by ? (
           <>
