@@ -241,6 +241,10 @@ test("isolation: never audited, then the last run with its findings and remedies
   await operator.press("Copy remedy");
   await operator.sees("remedy copied");
   await operator.check();
+  await runAudit(urls.owner, "DATABASE_URL", { only: "schema", sample: 1 });
+  await operator.page.reload();
+  await operator.sees(/^\d+ errors? and \d+ warnings? in the last one\./);
+  await operator.check();
   operator.assertFine();
 });
 

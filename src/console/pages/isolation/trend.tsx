@@ -37,6 +37,7 @@ export function Trend({ runs }: { runs: Audit["trend"] }) {
         ))}
       </svg>
       <figcaption class="dim">
+        {count(last.errors, "error")} and {count(last.warnings, "warning")} in the last one.{" "}
         {last.errors === before.errors
           ? "As many errors as in the run before."
           : `${count(Math.abs(last.errors - before.errors), "error")} ${last.errors < before.errors ? "fewer" : "more"} than in the run before.`}
