@@ -37,8 +37,10 @@ function usePlace(key: string, rows: number | undefined): number {
   useEffect(() => {
     if (!drawn || !place) return;
     scrollTo(0, place.y);
-    if (place.link)
-      document.querySelector<HTMLElement>(`main [href="${place.link}"]`)?.focus({ preventScroll: true });
+    // Rows out of sight are not laid out yet, so that the height is a guess.
+    const link = document.querySelector<HTMLElement>(`main [href="${place.link}"]`);
+    link?.focus({ preventScroll: true });
+    link?.scrollIntoView({ block: "center" });
   }, [drawn, place]);
   return Math.min(place?.rows ?? 0, MOST_ROWS);
 }
