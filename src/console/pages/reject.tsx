@@ -3,14 +3,14 @@ import { call, Refused } from "../api.ts";
 import { say } from "../parts/text.tsx";
 import { AskReason } from "./reason.tsx";
 
-/** Another operator was first. A rejected registration is deleted. */
+/** Another operator was first, or another window of this one. A rejected registration is deleted. */
 export async function sayDecided({ tenant_id, name }: Tenant): Promise<void> {
   const status = await call("getTenant", { params: { tenant_id } }).then(
     ({ body }) => body.status,
     (error: unknown) => (error instanceof Refused && error.status === 404 ? "rejected" : undefined),
   );
   const did = { active: "approved", rejected: "rejected" }[status as string] ?? "decided about";
-  say(`Another operator has ${did} ${name} in the meantime`);
+  say(`${name} was ${did} in the meantime`);
 }
 
 export function Reject({ tenant, close, done }: { tenant: Tenant; close: () => void; done: () => void }) {

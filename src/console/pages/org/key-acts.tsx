@@ -60,7 +60,7 @@ export function Make({
 
 export function Revoke({ own, of, close, done }: { own: Own; of: Key; close: () => void; done: () => void }) {
   const action = useAction(() => {
-    say(`Somebody else has already revoked the key ${of.name}`);
+    say(`The key ${of.name} is revoked already`);
     done();
   });
   const revoke = () =>
