@@ -1,8 +1,10 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { call } from "./api.ts";
+import { Waiting } from "./banners.tsx";
 import { finding, whyOf } from "./finding.ts";
 import type { Me } from "./me.ts";
 import { deploymentEntries, entriesOf } from "./menu.tsx";
+import { Failure } from "./parts/failure.tsx";
 import { Dialog } from "./parts/form.tsx";
 import { useLoad } from "./parts/load.tsx";
 import { Badge, Name, visible } from "./parts/text.tsx";
@@ -107,8 +109,14 @@ function Find({ me }: { me: Me }) {
             </li>
           ))}
         </ul>
-        {places.length === 0 && !load.loading && asked === text.trim() && (
-          <p class="dim">Nothing has this name.</p>
+        {/* That of the page is behind the dialog. */}
+        <Waiting />
+        {load.error !== undefined ? (
+          <Failure error={load.error} again={load.reload} />
+        ) : (
+          places.length === 0 &&
+          !load.loading &&
+          asked === text.trim() && <p class="dim">Nothing has this name.</p>
         )}
       </div>
     </Dialog>

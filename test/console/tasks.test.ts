@@ -379,9 +379,14 @@ test("Ctrl K finds tenants and pages by the keyboard alone", { skip }, async () 
   await page.keyboard.press("Escape");
   await operator.dialog().waitFor({ state: "detached" });
   await page.keyboard.press("Control+k");
+  await site.sql`update control.rate_limits set hits = 100 where bucket = 'setup_read'`;
   await page.keyboard.type("acm");
+  await operator.sees(/Trying again in/, operator.dialog());
+  await site.sql`delete from control.rate_limits`;
+  await operator.press("Try now", operator.dialog());
   await operator.dialog().getByRole("link", { name: /Acme/ }).waitFor();
   await operator.check();
+  await page.getByLabel("A page or a tenant").focus();
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await operator.heading("Acme");
