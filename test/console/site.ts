@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { beforeEach } from "node:test";
 import { chromium } from "playwright-core";
 import { type Database, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
@@ -20,6 +21,10 @@ export interface Site extends Pick<Database, "sql" | "urls"> {
 /** Claims of an operator. */
 export const OPERATOR = { roles: ["tenant-operator"] };
 
+const sites: Pick<Database, "sql">[] = [];
+// A test is faster than people: each begins with all its requests.
+beforeEach(() => Promise.all(sites.map(({ sql }) => sql`delete from control.rate_limits`)));
+
 /** `schema`: of settings. */
 export async function createSite(env: Record<string, string> = {}, schema?: object): Promise<Site> {
   const browser = await chromium.connect(process.env.TMS_TEST_BROWSER!, { timeout: 60_000 });
@@ -28,6 +33,7 @@ export async function createSite(env: Record<string, string> = {}, schema?: obje
     throw error;
   });
   const { app } = world.service;
+  sites.push(world.database);
   await app.listen({ host: "127.0.0.1", port: 0 });
   const url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
   const visit: Site["visit"] = (options, at = url) => Visitor.arrive(browser, at, options);
@@ -41,6 +47,7 @@ export async function createSite(env: Record<string, string> = {}, schema?: obje
       return visitor;
     },
     async end() {
+      sites.splice(sites.indexOf(world.database), 1);
       await browser.close();
       await world.end();
     },
