@@ -326,6 +326,13 @@ test("from a member's row to why they are refused, and from there to the tenant"
   await operator.open(`#/tenant/${ids.acme}/members`, "Acme Mine");
   await operator.page.getByRole("link", { name: "Why? ada@acme.example" }).click();
   await operator.sees("Let in.");
+  const rows = operator.page.getByRole("table", { name: "What they would see" });
+  await rows.waitFor();
+  await operator.page.getByLabel("Tenant").fill("nowhere");
+  await operator.press("Explain");
+  await operator.sees("Refused.");
+  assert.equal(await rows.count(), 0);
+  await operator.page.getByLabel("Tenant").fill("acme");
   // By an e-mail address, too; somebody who was invited has not come yet.
   await site.sql`
     insert into app.invitations (tenant_id, token_hash, email, role)

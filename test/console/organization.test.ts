@@ -167,6 +167,7 @@ long("an owner invites by a link, and revokes another", { skip }, async () => {
   await owner.press("Invite somebody");
   await owner.dialog().getByLabel("E-mail").fill("erin@acme.example");
   await owner.press("Make the link", owner.dialog());
+  await owner.sees("Send this link to erin@acme.example.");
   await owner.sees("erin@acme.example");
   await owner.check();
   await owner.press("Revoke… the invitation for erin@acme.example");

@@ -59,8 +59,9 @@ export function Waiting() {
             <p>Nobody waits for approval.</p>
             {!approved && (
               <p>
-                New registrations appear here when <code>SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL</code>{" "}
-                is on. <a href="#/tenants">All tenants</a>
+                New registrations appear here. They need an approval only where{" "}
+                <code>SERVICE_TENANT_REGISTRATION_REQUIRES_APPROVAL</code> is on.{" "}
+                <a href="#/tenants">All tenants</a>
               </p>
             )}
           </>

@@ -21,7 +21,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
     setOpen(null);
     if (first) replace(path(parts));
   };
-  const [made, setMade] = useState<{ of: string; link: string } | null>(null);
+  const [made, setMade] = useState<{ of: Invitation; link: string } | null>(null);
   const invite = () => {
     setMade(null);
     setOpen("invite");
@@ -38,8 +38,9 @@ export function Invitations({ of }: { of: InvitationsOf }) {
       </div>
       {of.closed && <p class="note warn">{of.closed}</p>}
       {made && (
-        <Once key={made.of} label="link" value={made.link} close={() => setMade(null)}>
-          Send this link to the person you invite. It is shown this once; the service sends no mail.
+        <Once key={made.of.invitation_id} label="link" value={made.link} close={() => setMade(null)}>
+          Send this link to {made.of.email ? <Name>{made.of.email}</Name> : "the person you invite"}. It is
+          shown this once; the service sends no mail.
         </Once>
       )}
       <div class="panel flush">
@@ -89,7 +90,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
           close={close}
           done={(invitation, link) => {
             list.change(items => [invitation, ...items]);
-            setMade({ of: invitation.invitation_id, link });
+            setMade({ of: invitation, link });
             close();
           }}
         />
@@ -101,7 +102,7 @@ export function Invitations({ of }: { of: InvitationsOf }) {
           close={close}
           done={() => {
             list.change(items => items.filter(one => one !== open));
-            if (made?.of === open.invitation_id) setMade(null);
+            if (made?.of.invitation_id === open.invitation_id) setMade(null);
             close();
             of.reload?.();
           }}

@@ -39,10 +39,7 @@ export function Answer({ found, person }: { found: Explanation; person: string }
       {!allowed && (
         <p>
           What they see: <b>{refusal ? `${refusal.status} ${refusal.error}` : "403 Access denied"}</b>
-          {refusal
-            ? ""
-            : ", “User does not belong to tenant”: the same whatever the cause, so that nobody can probe tenants"}
-          .{" "}
+          {refusal ? "" : ", “User does not belong to tenant”: the same whatever the cause"}.{" "}
           {tenant?.tenant_id && <TenantLink tenant_id={tenant.tenant_id} name={tenant.name ?? tenant.slug} />}
         </p>
       )}
@@ -96,7 +93,7 @@ export function Answer({ found, person }: { found: Explanation; person: string }
           </li>
         </ol>
       )}
-      {tables.length > 0 && (
+      {tenant?.exists && tables.length > 0 && (
         <div class="panel flush">
           <Table
             label="What they would see"
