@@ -169,7 +169,19 @@ test("settings that were typed wait through a reload, and are forgotten once the
   skip,
 }, async () => {
   const id = await seedTenant(site.sql, { slug: "brief", name: "Brief" });
+  await operator.open(`#/tenant/${id}`, "Brief");
+  // Typed the moment they appear.
+  await operator.page.evaluate(`new MutationObserver((_, observer) => {
+    const area = document.querySelector("textarea.code");
+    if (!area) return;
+    observer.disconnect();
+    area.value = '{"n": 0}';
+    area.dispatchEvent(new Event("input", { bubbles: true }));
+  }).observe(document, { subtree: true, childList: true }) && 0`);
   await operator.open(`#/tenant/${id}/settings`, "Brief");
+  await operator.press("Review the change");
+  await operator.sees('"n": 0');
+  await operator.press("Edit again");
   await operator.page.getByLabel("Settings as JSON").fill('{"n": 1}');
   await operator.page.reload();
   await operator.sees("You had typed this and not saved it.");

@@ -23,8 +23,10 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
     loading: true,
   });
   const [times, setTimes] = useState(0);
+  const running = useRef<AbortController>(undefined);
   useEffect(() => {
     const abort = new AbortController();
+    running.current = abort;
     setState(before => ({ key, loading: true, value: before.key === key ? before.value : undefined }));
     read(abort.signal).then(
       value => abort.signal.aborted || setState({ key, value, loading: false }),
@@ -38,7 +40,11 @@ export function useLoad<T>(key: string, read: (signal: AbortSignal) => Promise<T
     error: current.error,
     loading: current.loading,
     reload: () => setTimes(n => n + 1),
-    set: value => setState({ key, value, loading: false }),
+    set(value) {
+      // A read that began before the write may answer after it.
+      running.current?.abort();
+      setState({ key, value, loading: false });
+    },
   };
 }
 

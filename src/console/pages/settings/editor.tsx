@@ -58,8 +58,8 @@ export function SettingsEditor({ of, now, schema, writable, save, read }: Props)
     else dropDraft();
   }, [changed, text, before]);
   useEffect(() => dropDraft, []);
-  useEffect(() => {
-    // Read again while nothing is typed: what is shown follows.
+  // Read again while nothing is typed: what is shown follows. Before the next key, which is not overwritten.
+  useLayoutEffect(() => {
     if (changed || theirs) return;
     setBase(now);
     setText(pretty(now.value));
