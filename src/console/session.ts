@@ -52,7 +52,7 @@ function left({ claims }: Session): number | undefined {
 export function signIn(tokens: Tokens): void {
   ended.set(null);
   if (tokens.provider) learnIssued(tokens);
-  take({ ...tokens, id: randomId(), serial: 0 });
+  void take({ ...tokens, id: randomId(), serial: 0 });
 }
 
 /** A token that the provider has just given says what time it is. */
@@ -61,16 +61,18 @@ function learnIssued({ access }: Tokens): void {
   if (typeof iat === "number") learnTime(iat * 1000);
 }
 
-function take(shared: Shared): void {
+/** Resolves once other tabs can know. */
+function take(shared: Shared): Promise<void> {
   kept.write(shared);
   failures = 0;
   session.set({ ...shared, claims: claimsOf(shared.access) });
-  join(shared.id, {
+  const known = join(shared, {
     own: () => session.get(),
-    take,
+    take: newer => void take(newer),
     over: () => endSession("You signed out in another tab."),
   });
   plan();
+  return known;
 }
 
 /** Looks at the clock, and sets the timer for what comes next. */
@@ -122,15 +124,16 @@ export function renewal(): Promise<void> {
 async function renewOnce(): Promise<void> {
   const begun = session.get();
   if (!begun?.refresh) return;
-  await alone(begun, async () => {
+  await alone(session.get, async () => {
     const current = session.get();
     if (current?.id !== begun.id || current.serial > begun.serial) return;
     try {
       const tokens = await renew(current);
       if (session.get() !== current) return;
       learnIssued(tokens);
-      take({ ...tokens, id: current.id, serial: current.serial + 1 });
+      const known = take({ ...tokens, id: current.id, serial: current.serial + 1 });
       tell(session.get()!);
+      await known;
     } catch (error) {
       failures++;
       if (!isOver(error)) throw error;
@@ -162,5 +165,5 @@ export function endSession(why: string | null): void {
 /** The session that this tab had before it was loaded again. */
 export function resume(): void {
   const found = kept.read();
-  if (found) take(found);
+  if (found) void take(found);
 }

@@ -11,10 +11,10 @@ export interface Shared extends Tokens {
 
 type Note = { kind: "ask"; serial: number } | { kind: "have"; session: Shared } | { kind: "over" };
 
-/** So long the other tabs may take to answer. */
-const ANSWER_MS = 300;
+const ASK_AGAIN_MS = 200;
 
 let channel: BroadcastChannel | undefined;
+let release = () => {};
 
 interface Copy {
   own: () => Shared | null;
@@ -22,9 +22,13 @@ interface Copy {
   over: () => void;
 }
 
-/** Listens to the other tabs of the session. */
-export function join(id: string, { own, take, over }: Copy): void {
-  if (channel?.name === SCOPE + id) return;
+/** Listens to the other tabs of the session, and lets them know which tokens this one has. */
+export function join({ id, serial }: Shared, copy: Copy): Promise<void> {
+  if (channel?.name !== SCOPE + id) listen(id, copy);
+  return hold(id, serial);
+}
+
+function listen(id: string, { own, take, over }: Copy): void {
   leave();
   channel = new BroadcastChannel(SCOPE + id);
   channel.onmessage = ({ data }: MessageEvent<Note>) => {
@@ -39,6 +43,31 @@ export function join(id: string, { own, take, over }: Copy): void {
 export function leave(): void {
   channel?.close();
   channel = undefined;
+  release();
+}
+
+const holding = (id: string) => `${SCOPE}${id} has `;
+
+/** A lock with the number of the tokens: the browser answers for a tab that is too busy to, until that is closed. */
+const hold = (id: string, serial: number) =>
+  new Promise<void>(held => {
+    // Missing on plain http, as what the provider's sign-in needs.
+    if (!navigator.locks) return held();
+    void navigator.locks.request(`${holding(id)}${serial}`, { mode: "shared" }, () => {
+      release();
+      held();
+      return new Promise<void>(done => {
+        release = done;
+        if (channel?.name !== SCOPE + id) done();
+      });
+    });
+  });
+
+async function isBehind({ id, serial }: Shared): Promise<boolean> {
+  const { held = [] } = await navigator.locks.query();
+  return held.some(
+    ({ name = "" }) => name.startsWith(holding(id)) && Number(name.slice(holding(id).length)) > serial,
+  );
 }
 
 export const tell = ({ id, serial, access, refresh, provider }: Shared): void => {
@@ -49,12 +78,15 @@ export const tell = ({ id, serial, access, refresh, provider }: Shared): void =>
 export const tellOver = (): void => channel?.postMessage({ kind: "over" } satisfies Note);
 
 /** Runs while no other tab of the session does, after the newer tokens of others have come. */
-export function alone({ id, serial }: Shared, work: () => Promise<void>): Promise<void> {
-  const ask = async () => {
-    channel?.postMessage({ kind: "ask", serial } satisfies Note);
-    await new Promise(resolve => setTimeout(resolve, ANSWER_MS));
+export function alone(own: () => Shared | null, work: () => Promise<void>): Promise<void> {
+  const begun = own();
+  if (!begun) return Promise.resolve();
+  if (!navigator.locks) return work();
+  return navigator.locks.request(SCOPE + begun.id, async () => {
+    for (let current = own(); current && (await isBehind(current)); current = own()) {
+      channel?.postMessage({ kind: "ask", serial: current.serial } satisfies Note);
+      await new Promise(resolve => setTimeout(resolve, ASK_AGAIN_MS));
+    }
     await work();
-  };
-  // Missing on plain http, as what the provider's sign-in needs.
-  return navigator.locks ? navigator.locks.request(SCOPE + id, ask) : ask();
+  });
 }
