@@ -1,10 +1,10 @@
 /** A service with its console, a browser, and the people who sign in there: what the console's test files begin with. */
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { beforeEach } from "node:test";
 import { chromium } from "playwright-core";
+import { temporaryFolder } from "../folder.ts";
 import { type Database, token } from "../harness.ts";
 import { createWorld, type World } from "../http/world.ts";
 import { Visitor } from "./browser.ts";
@@ -54,13 +54,9 @@ export async function createSite(env: Record<string, string> = {}, schema?: obje
   };
 }
 
-/** The service reads the file of the schema once. */
 async function worldWith(env: Record<string, string>, schema?: object): Promise<World> {
   if (!schema) return createWorld(env);
-  const folder = mkdtempSync(path.join(tmpdir(), "tms-console-"));
-  const file = path.join(folder, "settings.json");
+  const file = path.join(temporaryFolder("console"), "settings.json");
   writeFileSync(file, JSON.stringify(schema));
-  return createWorld({ ...env, SERVICE_TENANT_SETTINGS_SCHEMA: file }).finally(() =>
-    rmSync(folder, { recursive: true }),
-  );
+  return createWorld({ ...env, SERVICE_TENANT_SETTINGS_SCHEMA: file });
 }
