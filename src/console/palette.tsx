@@ -109,7 +109,7 @@ function Find({ me }: { me: Me }) {
             </li>
           ))}
         </ul>
-        {/* That of the page is behind the dialog. */}
+        {/* The page shows the same one, but behind this dialog. */}
         <Waiting />
         {load.error !== undefined ? (
           <Failure error={load.error} again={load.reload} />

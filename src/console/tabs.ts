@@ -48,10 +48,10 @@ export function leave(): void {
 
 const holding = (id: string) => `${SCOPE}${id} has `;
 
-/** A lock with the number of the tokens: the browser answers for a tab that is too busy to, until that is closed. */
+/** Holds a lock that is named by the serial of this tab's tokens. Other tabs read the name, even while this one is too busy to answer. */
 const hold = (id: string, serial: number) =>
   new Promise<void>(held => {
-    // Missing on plain http, as what the provider's sign-in needs.
+    // Browsers have locks on https only, and on localhost. On plain http nobody signs in at a provider.
     if (!navigator.locks) return held();
     void navigator.locks.request(`${holding(id)}${serial}`, { mode: "shared" }, () => {
       release();
@@ -63,6 +63,7 @@ const hold = (id: string, serial: number) =>
     });
   });
 
+/** Whether another tab has newer tokens. */
 async function isBehind({ id, serial }: Shared): Promise<boolean> {
   const { held = [] } = await navigator.locks.query();
   return held.some(

@@ -1,6 +1,6 @@
 const TAKES_FOCUS = "a[href], button, input, select, textarea, summary, [tabindex]";
 
-/** What the keyboard was at last, and all that it stands in. */
+/** The element that the reader used last, and its ancestors. */
 let last: Element[] = [];
 
 function remember({ target }: Event): void {
@@ -9,7 +9,7 @@ function remember({ target }: Event): void {
   for (let one: Element | null = found; one; one = one.parentElement) last.push(one);
 }
 
-/** The keyboard goes on where it was. A button is disabled while it works, and often gone once its work is done: then in its section. */
+/** Puts the focus back where it was. A button is disabled while it works, and often gone once its work is done: then into its section. */
 function goOn(): void {
   const [own] = last;
   if (!own || document.activeElement !== document.body || (own.isConnected && own.matches(":disabled")))
@@ -21,7 +21,7 @@ function goOn(): void {
   next.focus({ preventScroll: true });
 }
 
-/** From now on no act leaves the reader at the top of the document. */
+/** Without this, the browser gives the focus to the body whenever its element is disabled or removed. */
 export function keepFocus(): void {
   addEventListener("pointerdown", remember, { capture: true });
   addEventListener("focusin", remember, { capture: true });

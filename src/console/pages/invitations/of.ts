@@ -23,6 +23,12 @@ export interface InvitationsOf {
   closed?: string | undefined;
 }
 
+function closedBy(status: TenantDetails["status"]): string | undefined {
+  if (status === "active") return undefined;
+  if (status === "deleted") return "The tenant is deleted: nobody can be invited until it is restored.";
+  return `The tenant is ${status}: links that you make work once it is active.`;
+}
+
 export const invitationsByOperator = (
   { tenant_id, name, status }: TenantDetails,
   reload: () => void,
@@ -31,12 +37,7 @@ export const invitationsByOperator = (
   reload,
   // The organization's people do not learn which operator acted.
   says: { to: name, by: "The operator of this service" },
-  closed: {
-    active: undefined,
-    deleted: "The tenant is deleted: nobody can be invited until it is restored.",
-    pending: "The tenant is pending: links that you make work once it is active.",
-    suspended: "The tenant is suspended: links that you make work once it is active.",
-  }[status],
+  closed: closedBy(status),
   roles: status === "deleted" ? [] : ["member", "admin", "owner"],
   list: (cursor, signal) =>
     call("listTenantInvitations", { params: { tenant_id }, query: page(cursor) }, { signal }),

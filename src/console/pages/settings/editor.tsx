@@ -52,13 +52,13 @@ export function SettingsEditor({ of, now, schema, writable, save, read }: Props)
   const before = pretty(base.value);
   const changed = value === null ? text !== before : pretty(value) !== before;
   useUnsaved(changed ? "the changed settings" : null);
-  // Not after the drawing: a page that is loaded again right after the last key keeps it.
+  // Not after the drawing: a reload right after the last key must find it.
   useLayoutEffect(() => {
     if (changed) keepDraft({ of, text, before, etag: base.etag });
     else dropDraft();
   }, [changed, text, before]);
   useEffect(() => dropDraft, []);
-  // Read again while nothing is typed: what is shown follows. Before the next key, which is not overwritten.
+  // Shows what was read again, unless something is typed. An effect after the drawing would overwrite the first key.
   useLayoutEffect(() => {
     if (changed || theirs) return;
     setBase(now);
